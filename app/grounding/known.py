@@ -12,8 +12,8 @@ from heapq import nsmallest
 from app.grounding.reading import Clause, Sentence, Word, folded, plain, sentences
 from app.grounding.source import Source
 from app.grounding.told_days import Told, told
+from app.language.dates.time_readings import Days
 from app.language.numbers import Quantity, quantities
-from app.statements.dates.time_readings import Days
 
 _DAY = 86_400_000
 _EPOCH = 719_163

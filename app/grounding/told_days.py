@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from app.statements.dates import counted, time_words
-from app.statements.dates.days import is_either, lowered
-from app.statements.dates.time_readings import Days, read, yearly
-from app.statements.dates.time_spans import Span, spans
+from app.language.dates import counted, time_words
+from app.language.dates.days import is_either, lowered
+from app.language.dates.time_readings import Days, read, yearly
+from app.language.dates.time_spans import Span, spans
 
 _RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
 _YEAR = 365

@@ -1,1 +1,1 @@
-"""What is known of text as such: its words, sentences and numbers."""
+"""What is known of text as such: its words, sentences, numbers and expressions of time."""

@@ -6,14 +6,14 @@ from typing import Final
 
 from app.domain.moments import moment
 from app.domain.query import Entry
+from app.language.dates.days import resolved
+from app.language.sentences import sentences
+from app.language.tokens import tokens
 from app.retrieval.pool import Candidate
 from app.retrieval.succession import Changed
 from app.services.answer.reading import MAX_READ
 from app.services.answer.wording import wording_of
 from app.services.recall import Recall
-from app.statements.dates.days import resolved
-from app.statements.sentences import sentences
-from app.statements.tokens import tokens
 
 _LANGUAGE_READ: Final = 500
 

@@ -1,1 +1,1 @@
-"""What a text states: its sentences, the kind of each, and which single-valued fact it sets."""
+"""What a text states: the kind of each sentence, and which single-valued fact it sets."""

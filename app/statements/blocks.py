@@ -1,7 +1,7 @@
 """Tells which sentences state nothing for sure: hearsay, plans, questions, conditions, quotations."""
 
+from app.language.tokens import QUOTES, Tokens
 from app.statements.packs import Pack
-from app.statements.tokens import QUOTES, Tokens
 
 _MAX_QUOTED = 6
 

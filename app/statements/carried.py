@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.language.tokens import Tokens
 from app.statements import values
 from app.statements.packs import Pack, RuleSet
-from app.statements.tokens import Tokens
 from app.statements.topics import Topic, Voice, key, own_key, owner, topic
 
 _NAMED_ALONE = frozenset(("number", "phone", "email", "url", "port"))

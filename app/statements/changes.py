@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
+from app.language.tokens import BREAKS, QUOTES, Tokens, tokens
 from app.statements.blocks import changes_told
 from app.statements.packs import Pack
 from app.statements.spans import spans
-from app.statements.tokens import BREAKS, QUOTES, Tokens, tokens
 
 _ARROW = re.compile(r"->|=>|\u2192")
 _NAMED = re.compile(r"(?:(?<=[\w,;'\u2019)] )|(?<=[DM]r\. ))[A-Z\u00c0-\u00de][\w&-]*")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from app.domain.claim import AS_SAID, CIRCUMSTANCES
+from app.language.tokens import BREAKS, QUOTES, Tokens
 from app.statements import tools, topics
 from app.statements.frames import MEASURED, changes
 from app.statements.packs import Pack, RuleSet
 from app.statements.spans import spans
-from app.statements.tokens import BREAKS, QUOTES, Tokens
 
 _MAX_KEY = 160
 """Characters: what is longer leaves no room for what stands before the key of a doubtful fact."""

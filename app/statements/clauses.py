@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from app.language.tokens import QUOTES, Tokens, clauses
 from app.statements.packs import Pack
-from app.statements.tokens import QUOTES, Tokens, clauses
 
 _MAX_SUBJECT = 5
 _MAX_LABEL = 3

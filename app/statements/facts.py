@@ -14,10 +14,10 @@ from typing import Final
 from app.domain.claim import PERHAPS, Claim, Stated
 from app.domain.facts import About, Fact
 from app.domain.messages import digest
+from app.language.tokens import folded, tokens
 from app.statements import values
 from app.statements.loaded import RULES, pack_of
 from app.statements.rules import Statement, statements
-from app.statements.tokens import folded, tokens
 from app.statements.topics import USER, WE, one_form
 
 _MAX_KEY = 200 - len(PERHAPS)

@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from app.language.tokens import Tokens
 from app.statements import topics
 from app.statements.packs import Pack, RuleSet
 from app.statements.spans import MAX_SPANS, Span, spans
-from app.statements.tokens import Tokens
 from app.statements.topics import Voice
 
 _MAX_BAG = 6

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from app.language.tokens import Tokens
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens
 
 Kind = Literal["fact", "instruction", "event", "task"]
 

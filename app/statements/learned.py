@@ -3,7 +3,7 @@
 from app.domain.claim import Claim, MemoryType, Stated
 from app.domain.learned import Learned
 from app.domain.messages import digest
-from app.statements.tokens import folded
+from app.language.tokens import folded
 
 _KEYED = frozenset[MemoryType | None](("fact", "instruction"))
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from app.language.tokens import Tokens
 from app.statements.packs import Pack, RuleSet, language, load
-from app.statements.tokens import Tokens
 
 RULES: Final[RuleSet] = load()
 _DEFAULT: Final[Pack] = next(pack for pack in RULES.packs if pack.code == "en")

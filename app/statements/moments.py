@@ -2,8 +2,8 @@
 
 import re
 
+from app.language.tokens import Tokens
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens
 
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.h](\d{2}))?(am|pm|h|uhr)?")
 _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th|e|:e|:a)?\.?")

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from app.language.tokens import Tokens, clauses
 from app.statements import tools, topics, values
 from app.statements.frames import MEASURED, Frames, past
 from app.statements.packs import Pack, RuleSet
 from app.statements.patterns import Slots
 from app.statements.spans import spans
-from app.statements.tokens import Tokens, clauses
 from app.statements.topics import Topic, Voice, named, owner, topic
 
 Found = Iterator[tuple[str, str]]

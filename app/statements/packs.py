@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from app.language.tokens import Phrases, Tokens, tokens
 from app.statements.patterns import Patterns
-from app.statements.tokens import Phrases, Tokens, tokens
 
 _LINKING = (
     "joins",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from app.statements.tokens import Tokens, folded
+from app.language.tokens import Tokens, folded
 
 MAX_SLOT = 8
 """A slot between words holds no more words than this, which bounds the work of a match."""

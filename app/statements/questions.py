@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from app.language.tokens import BREAKS, QUOTES, Tokens
 from app.statements import frames, tools
 from app.statements.packs import Pack, RuleSet
 from app.statements.patterns import Slots
-from app.statements.tokens import BREAKS, QUOTES, Tokens
 from app.statements.topics import USER, Topic, Voice, key, named, narrowed, own_key, owner, topic
 
 Told = tuple[str, tuple[int, int]]

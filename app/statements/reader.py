@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from app.language.tokens import Tokens
 from app.statements import carried, tools
 from app.statements.blocks import asserted, blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
@@ -10,7 +11,6 @@ from app.statements.clauses import Clause, divided
 from app.statements.frames import Frames, changes
 from app.statements.noun_facts import NounFacts
 from app.statements.packs import Pack, RuleSet
-from app.statements.tokens import Tokens
 from app.statements.topics import Voice, owner
 
 _OF_THINGS = frozenset(("spot",))

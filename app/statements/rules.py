@@ -8,14 +8,14 @@ sure: a wrong key hides a memory that holds, a missing one only leaves an old me
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from app.language.sentences import Sentence, sentences
+from app.language.tokens import folded, tokens
 from app.statements import questions
 from app.statements.kinds import Kind, kind
 from app.statements.loaded import RULES, pack_of
 from app.statements.packs import Pack
 from app.statements.program_text import is_program_text, without_code
 from app.statements.reader import Reader
-from app.statements.sentences import Sentence, sentences
-from app.statements.tokens import folded, tokens
 from app.statements.topics import USER, Voice
 
 _NOT_PERSONS = frozenset(("assistant", "system", "tool", "bot", "ai"))

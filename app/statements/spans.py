@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from app.language.tokens import Tokens
 from app.statements import values
 from app.statements.moments import moment_at
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens
 
 MAX_SPANS = 3
 """A clause with more values is a list of them, of which none is told for sure."""

@@ -6,11 +6,11 @@ from datetime import date, datetime
 from typing import Final
 
 from app.domain.reading import Kinds, Thresholds
-from app.statements.dates import counted
-from app.statements.dates.days import lowered, resolved
-from app.statements.dates.time_spans import Span, spans
-from app.statements.dates.time_words import LONG, REPEATED, WEEKDAYS
-from app.statements.sentences import sentences
+from app.language.dates import counted
+from app.language.dates.days import lowered, resolved
+from app.language.dates.time_spans import Span, spans
+from app.language.dates.time_words import LONG, REPEATED, WEEKDAYS
+from app.language.sentences import sentences
 
 _MAX_READ = 4000
 _MAX_SENTENCES = 8

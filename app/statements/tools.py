@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from app.language.tokens import Tokens
 from app.statements import values
 from app.statements.clauses import Clause
 from app.statements.moments import moment
 from app.statements.packs import Pack, RuleSet, ToolClass
-from app.statements.tokens import Tokens
 from app.statements.topics import Topic, Voice, key, named, owner
 
 _MAX_MARKER = 3

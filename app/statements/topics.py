@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from app.language.tokens import Tokens
 from app.statements.packs import MIN_ENDING, Pack, RuleSet
-from app.statements.tokens import Tokens
 
 USER = "user"
 WE = "we"

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 
+from app.language.tokens import Tokens
 from app.statements.moments import moment
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens
 
 MAX_WORDS = 6
 """What has more words is told as more than a value."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.language.dates import time_readings
 from app.retrieval.query.periods import EARLIEST, LATEST, MAX_PERIODS, Period, periods
-from app.statements.dates import time_readings
 
 DAY = 86_400_000
 OPEN = {"-": EARLIEST, "+": LATEST}

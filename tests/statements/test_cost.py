@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
+from app.language.sentences import MAX_SENTENCE, MAX_SENTENCES, sentences
 from app.statements.rules import keys_asked, statements
-from app.statements.sentences import MAX_SENTENCE, MAX_SENTENCES, sentences
 from bench.hostile import TEXTS
 from tests.support.cost import best, within
 from tests.support.hostile import cases

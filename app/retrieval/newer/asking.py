@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
+from app.language.dates.time_words import MONTHS, WEEKDAYS
 from app.retrieval.newer.values import UNITS, plain_value
 from app.retrieval.newer.wording import FUNCTION_WORDS, codes, is_content, is_word, stem, tokens
-from app.statements.dates.time_words import MONTHS, WEEKDAYS
 
 _MAX_READ = 400
 _MAX_STEMS = 12

@@ -2,13 +2,13 @@
 
 from itertools import islice, pairwise
 
+from app.language.tokens import BREAKS
 from app.retrieval.newer.likeness import Words, alike
 from app.retrieval.newer.owners import of_another_owner
 from app.retrieval.newer.passages import Passage, Topic
 from app.retrieval.newer.subjects import Shared, different, is_moment
 from app.statements.changes import Telling
 from app.statements.packs import Pack
-from app.statements.tokens import BREAKS
 
 _COVERED = 0.5
 _MAX_NAMED = 6

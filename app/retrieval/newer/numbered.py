@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from app.language.dates.time_words import MONTHS, WEEKDAYS
 from app.retrieval.newer.stated_values import MAX_READ
 from app.retrieval.newer.values import UNITS
 from app.retrieval.newer.wording import is_content, stem
-from app.statements.dates.time_words import MONTHS, WEEKDAYS
 
 Numbers = Mapping[str, frozenset[str]]
 """Stems of nouns with the numbers beside them."""

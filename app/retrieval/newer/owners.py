@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from app.language.tokens import BREAKS, Tokens
 from app.retrieval.newer.passages import Passage, Topic
 from app.retrieval.newer.wording import FUNCTION_WORDS
 from app.statements.changes import Telling
 from app.statements.packs import Pack
-from app.statements.tokens import BREAKS, Tokens
 
 _OURS = ""
 """The owner of what is mine or ours."""

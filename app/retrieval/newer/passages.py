@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 
+from app.language.tokens import Tokens, tokens
 from app.retrieval.newer.likeness import KEY, Words, alike
 from app.retrieval.newer.stated_values import has, pieces, prose
 from app.retrieval.newer.wording import FUNCTION_WORDS
 from app.statements.changes import Telling, doubted, words_of
 from app.statements.loaded import pack_of
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens, tokens
 
 _MAX_QUERY = 400
 BRIEF = 200

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from app.language.dates.time_words import MONTHS, WEEKDAYS
 from app.retrieval.newer.asking import ARTICLES, Asking
 from app.retrieval.newer.values import NUMBER_WORDS, UNITS, Value, names, values
 from app.retrieval.newer.wording import FUNCTION_WORDS, MARKS, is_content, is_word, stem, tokens
-from app.statements.dates.time_words import MONTHS, WEEKDAYS
 
 MAX_READ = 3000
 """Characters of a memory that are read."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.language.tokens import Tokens
 from app.retrieval.newer.likeness import Words, alike
 from app.retrieval.newer.passages import Passage, Topic
 from app.retrieval.newer.wording import FUNCTION_WORDS
 from app.statements.changes import Telling
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens
 
 _MAX_BEFORE = 2
 _LEADS = ("articles", "possessives", "prepositions")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.language.dates.time_words import MONTHS, WEEKDAYS
 from app.retrieval.newer.wording import FUNCTION_WORDS, is_content, is_word, stem
-from app.statements.dates.time_words import MONTHS, WEEKDAYS
 
 _NUMBER = re.compile(r"([$€£])?(\d[\d.,:/-]*)([^\W\d_]+|%)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -10,9 +10,9 @@ from datetime import date
 
 from dateutil.relativedelta import relativedelta
 
+from app.language.dates.time_readings import Days, floats, read, yearly
+from app.language.dates.time_spans import Span, spans
 from app.retrieval.query.clipping import clipped
-from app.statements.dates.time_readings import Days, floats, read, yearly
-from app.statements.dates.time_spans import Span, spans
 
 _DAY = 86_400_000
 _EPOCH = 719_163

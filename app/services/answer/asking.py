@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from app.language.tokens import Tokens, tokens
 from app.retrieval.query.clipping import clipped
 from app.retrieval.query.terms import terms
 from app.services.answer.wording import Wording, wording_of
-from app.statements.tokens import Tokens, tokens
 
 _MAX_READ = 500
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from app.statements.dates.days import sure_days
-from app.statements.dates.time_readings import Days
-from app.statements.dates.time_spans import spans
+from app.language.dates.days import sure_days
+from app.language.dates.time_readings import Days
+from app.language.dates.time_spans import spans
 
 _DAY = 86_400_000
 _EPOCH = 719_163

@@ -10,12 +10,12 @@ from datetime import date
 
 from dateutil.relativedelta import relativedelta
 
+from app.language.tokens import Tokens
 from app.services.answer import event_days
 from app.services.answer.asking import Question
 from app.services.answer.reading import Said
 from app.services.answer.spoken_lengths import UNITS, DayAsked, LengthAsked, Unit, asked
 from app.services.answer.wording import Wording
-from app.statements.tokens import Tokens
 
 _LONG = 60
 """From so many days on, the months and years are told beside them."""

@@ -4,15 +4,15 @@ import re
 from collections.abc import Collection, Iterable
 
 from app.domain.words import WORD, normalised
+from app.language.dates import time_words
+from app.language.dates.days import is_either, nearest, sure_days
+from app.language.dates.time_readings import read, yearly
+from app.language.dates.time_spans import Span, spans
+from app.language.tokens import Tokens, tokens
 from app.retrieval.query.terms import STOP_WORDS
 from app.services.answer.asking import stems_asked
 from app.services.answer.reading import Said
 from app.services.answer.wording import Wording
-from app.statements.dates import time_words
-from app.statements.dates.days import is_either, nearest, sure_days
-from app.statements.dates.time_readings import read, yearly
-from app.statements.dates.time_spans import Span, spans
-from app.statements.tokens import Tokens, tokens
 
 _DAY = 86_400_000
 _EPOCH = 719_163

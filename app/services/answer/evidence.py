@@ -6,6 +6,7 @@ from datetime import date
 
 from app.domain.author import speaker_of
 from app.domain.moments import moment as moment_of
+from app.language.dates.days import resolved
 from app.services.answer.asking import question
 from app.services.answer.composing import Former
 from app.services.answer.dating import with_days
@@ -16,7 +17,6 @@ from app.services.answer.reading import MAX_READ, Told, moment, sentences_of
 from app.services.answer.spoken_lengths import Unit
 from app.services.answer.spoken_lengths import asked as length_asked
 from app.services.answer.wording import wording_of
-from app.statements.dates.days import resolved
 
 MAX_CHARACTERS = 40_000
 """Characters of all memories together."""

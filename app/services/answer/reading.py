@@ -8,9 +8,9 @@ from typing import Protocol
 from app.domain.author import speaker_of
 from app.domain.json_types import Json
 from app.domain.words import WORD, normalised, words
+from app.language.sentences import MAX_SENTENCES, sentences
 from app.services.answer.plain import name, plain
 from app.services.answer.wording import Stems, Wording
-from app.statements.sentences import MAX_SENTENCES, sentences
 
 MAX_READ = 4_000
 """Characters of a memory that are read."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from app.language.tokens import BREAKS, QUOTES, Phrases, Tokens
 from app.services.answer.wording import Wording
-from app.statements.tokens import BREAKS, QUOTES, Phrases, Tokens
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from app.domain.claim import MemoryType
+from app.language.tokens import tokens
 from app.services.answer.dating import with_days
 from app.services.answer.plain import day, in_markdown, plain
 from app.services.answer.reading import MAX_READ, Said, Told, moment, read
 from app.services.answer.wording import Stems, wording_of
-from app.statements.tokens import tokens
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
-from app.statements.tokens import Phrases, Tokens, tokens
+from app.language.tokens import Phrases, Tokens, tokens
 
 _FORMS = frozenset(("endings", "past_endings", "forms"))
 _MIN_STEM = 3

@@ -9,13 +9,13 @@ import structlog
 from app.domain.claim import MemoryType
 from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Proposal
+from app.language.tokens import tokens
 from app.services.ingest.grounded import grounded_queries, grounded_topic
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import Work
 from app.services.learning import classifying
 from app.services.learning.classifying import classification
 from app.services.reading import TenantReader
-from app.statements.tokens import tokens
 from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known_topics
 
 SHOWN = 20

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.grounding import Checked, Checker, Source
+from app.language.sentences import MAX_SENTENCE, sentences
+from app.language.tokens import tokens
 from app.retrieval import selection
 from app.services.answer.evidence import Evidence
 from app.services.answer.plain import day, plain
@@ -13,8 +15,6 @@ from app.services.answer.wording import wording_of
 from app.services.grounding import Claim, checked, decided
 from app.services.learning.synthesising import Sentence, Synthesised
 from app.services.reading import TenantReader
-from app.statements.sentences import MAX_SENTENCE, sentences
-from app.statements.tokens import tokens
 
 MAX_CITED = 10
 """Memories that a sentence may cite: one that cites everything is supported by anything."""

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
+from app.language.tokens import folded
 from app.services.learning.request import Request, asked, clipped_schema, fenced
 from app.services.learning.sifting import one_line, whats_wrong
-from app.statements.tokens import folded
 
 AT_ONCE = 20
 """Proposals that one call classifies at most."""

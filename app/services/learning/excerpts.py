@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from app.language.tokens import folded
 from app.services.learning.transcript import Line
-from app.statements.tokens import folded
 
 ROOM = 16_000
 """Characters of messages that are read at once beside proposals."""

@@ -9,11 +9,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from app.domain.learned import PassKind, Proposal
+from app.language.tokens import Tokens, tokens
 from app.services.learning.days import beginning, named_days
 from app.services.learning.request import Request, asked, clipped_schema
 from app.services.learning.sifting import Refused, one_line, whats_wrong
 from app.services.learning.transcript import Line, transcript
-from app.statements.tokens import Tokens, tokens
 
 MAX_MEMORIES = 30
 """What one call may propose."""

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TypeAlias
 
 from app.domain.learned import Proposal
-from app.statements.tokens import BREAKS, QUOTES, Tokens, tokens
+from app.language.tokens import BREAKS, QUOTES, Tokens, tokens
 
 _LISTS = tomllib.loads((resources.files(__package__) / "words.toml").read_text("utf-8"))
 _UNCOUNTED = BREAKS | QUOTES | {*_LISTS["uncounted"].split()}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from app.language.tokens import BREAKS, QUOTES, Tokens, tokens
 from app.services.learning.request import prompts
-from app.statements.tokens import BREAKS, QUOTES, Tokens, tokens
 
 MAX_CONTENT = 1_000
 """Characters of a memory that is learned."""

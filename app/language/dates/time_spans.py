@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from app.statements.dates import time_words as words
-from app.statements.dates.time_readings import floats
+from app.language.dates import time_words as words
+from app.language.dates.time_readings import floats
 
 _MAX_CANDIDATES = 40
 

@@ -10,8 +10,8 @@ from datetime import date
 
 from dateutil.relativedelta import relativedelta
 
-from app.statements.dates import time_words as words
-from app.statements.dates.time_readings import Days, read
+from app.language.dates import time_words as words
+from app.language.dates.time_readings import Days, read
 
 _MAX_CANDIDATES = 40
 _STEP = {"day": "days", "week": "weeks", "month": "months", "year": "years"}

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from app.statements.dates import counted, time_words
-from app.statements.dates.time_readings import Days, read, yearly
-from app.statements.dates.time_spans import Span, spans
+from app.language.dates import counted, time_words
+from app.language.dates.time_readings import Days, read, yearly
+from app.language.dates.time_spans import Span, spans
 
 MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statements.dates.days import MAX_TEXT, resolved
+from app.language.dates.days import MAX_TEXT, resolved
 
 CASES = [json.loads(line) for line in Path("tests/data/dates/expressions.jsonl").read_text("utf-8").splitlines()]
 TUESDAY = datetime(2026, 3, 10, 15, tzinfo=UTC)

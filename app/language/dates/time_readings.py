@@ -10,7 +10,7 @@ from functools import lru_cache
 from dateutil.parser import parser
 from dateutil.relativedelta import relativedelta, weekday
 
-from app.statements.dates import time_words as words
+from app.language.dates import time_words as words
 
 Days = tuple[int, int]
 
