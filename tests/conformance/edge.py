@@ -111,7 +111,7 @@ def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
             "secret": f"{NEXT_SECRET},{SECRET},{TOO_SHORT}",
             "authSecrets": AUTH_SECRETS,
             "models": MODELS,
-            "settings": {"EMBEDDER": "hashing", "CLOUDFLARE_D1_DATABASE_ID": slots[0].database_id},
+            "settings": {"EMBEDDER": "hashing", "READER": "none", "CLOUDFLARE_D1_DATABASE_ID": slots[0].database_id},
             "slots": {str(slot.number): slot.bindings for slot in slots},
         }
         path = temporary / "edge.json"

@@ -47,6 +47,7 @@ def test_a_request_starts_the_image_with_no_network_but_the_bindings(edge: Edge,
         "CLOUDFLARE_API_TOKEN": "not-asked-for",
         "CLOUDFLARE_D1_DATABASE_ID": edge.own.database_id,
         "EMBEDDER": "hashing",
+        "READER": "none",
         "AUTH_SECRETS": AUTH_SECRETS,
         "ALLOWED_HOSTS": "*",
     }

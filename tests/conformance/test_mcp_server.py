@@ -54,7 +54,7 @@ def inspecting(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, 
             headers = {"Authorization": f"Bearer {token(agent)}"}
             return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", headers, era)
         if request.param == "stdio embedded":
-            here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing"}
+            here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing", "READER": "none"}
             return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", agent), here, era)
         passing_on = ours | {"MEMORY_GATEWAY_TOKEN": token(agent)}
         return Inspector.over_stdio(tmp_path, command("mcp", "--url", gateway.url), passing_on, era)

@@ -34,6 +34,7 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     ours = {
         "DATA_DIR": str(data_dir),
         "EMBEDDER": "hashing",
+        "READER": "none",
         "AUTH_SECRETS": f"test={SECRET}",
         "PORT": "0",
         "LOG_FORMAT": "json",

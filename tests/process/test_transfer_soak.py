@@ -44,7 +44,7 @@ class Figures:
 
 def command(data_dir: Path, *arguments: str) -> Figures:
     """Run a command in a process of its own."""
-    environment = os.environ | {"DATA_DIR": str(data_dir), "EMBEDDER": "hashing"}
+    environment = os.environ | {"DATA_DIR": str(data_dir), "EMBEDDER": "hashing", "READER": "none"}
     done = subprocess.run(
         [sys.executable, "-c", _RUN, *arguments], env=environment, capture_output=True, text=True, check=True
     )

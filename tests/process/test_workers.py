@@ -65,7 +65,7 @@ async def client_of(server: Server, worker: psutil.Process, stack: AsyncExitStac
 
 async def test_it_says_once_where_it_listens_and_each_line_which_worker_wrote_it(start: Start, tmp_path: Path) -> None:
     settings = tmp_path / "settings.env"
-    settings.write_text("EMBEDDER=hashing\n")
+    settings.write_text("EMBEDDER=hashing\nREADER=none\n")
     server = await start(WORKERS=str(WORKERS), ENV_FILE=str(settings))
     await all_listen(server)
     told = server.log.read_text().splitlines()

@@ -14,6 +14,18 @@ def test_without_a_reader_none_is_built(tmp_path: Path) -> None:
     assert build_reader(settings_for(tmp_path, reader="none"), tmp_path / "absent") is None
 
 
+def test_one_that_is_not_installed_is_gone_without_unless_the_settings_name_it(tmp_path: Path) -> None:
+    assert build_reader(settings_for(tmp_path, reader="auto"), tmp_path / "absent") is None
+    with pytest.raises(ConfigurationError, match="READER is local"):
+        build_reader(settings_for(tmp_path, reader="local"), tmp_path / "absent")
+
+
+@pytest.mark.parametrize("setting", ["auto", "local"])
+def test_one_that_is_installed_and_broken_is_never_gone_without(tmp_path: Path, setting: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"READER is {setting}"):
+        build_reader(settings_for(tmp_path, reader=setting), tmp_path)
+
+
 def write_card(directory: Path, **changes: object) -> None:
     names = ("relation", "relevance", "kind", "follows")
     thresholds = dict.fromkeys(("hide", "newer_first", "tells", "follows", "task"), 0.5)

@@ -95,7 +95,13 @@ class _GivenSettings(Settings):
 
 
 def settings_for(data_dir: Path, **overrides: Any) -> Settings:
-    given = {"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS, "request_wait_seconds": PATIENT}
+    given = {
+        "data_dir": data_dir,
+        "embedder": "hashing",
+        "reader": "none",
+        "auth_secrets": SECRETS,
+        "request_wait_seconds": PATIENT,
+    }
     return _GivenSettings(**given | overrides)
 
 

@@ -88,8 +88,8 @@ def _train(given: Namespace) -> None:
     for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors), kept):
         print(f"epoch {number}: loss {loss:.4f}, {(time.monotonic() - begun) / 60:.1f} minutes")
         _print(found)
-    weights = trainer.result()
-    save(weights, given.out, data=data, seed=given.seed, epochs=given.epochs)
+        weights = trainer.result()
+        save(weights, given.out, data=data, seed=given.seed, epochs=given.epochs, epoch=number)
     print(f"weights {digest_of(weights)} in {given.out}")
 
 

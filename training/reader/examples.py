@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,12 @@ from app.adapters.local.reader.tokens import Task
 from app.domain.reading import KIND_NAMES, RELATION_NAMES
 from training.reader.scenes import Scene
 
-_NEAREST_PAIRS, _OTHER_PAIRS = 8, 4
-"""Pairs without a mark that a scene gives in each epoch: those that are most alike, and any."""
-_NEAREST_NEGATIVES, _OTHER_NEGATIVES = 2, 1
-_NEGATIVES_OF_ABSENT = 5
-"""Memories beside which a question that nothing answers is asked."""
+_NEAREST_PAIRS, _OTHER_PAIRS = (6, 10), 2
+"""Pairs without a mark that a scene gives in each epoch: so many drawn of those that are most alike, and any."""
+_NEGATIVES, _NEGATIVES_OF_ABSENT = (2, 4), (4, 6)
+"""Memories without a mark beside which a question is asked in each epoch: so many drawn of the nearest."""
 
+_Choice = TypeVar("_Choice")
 Vectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """Returns the unit vectors of texts."""
 
@@ -83,8 +84,9 @@ class _Nearness:
                 RELATION_NAMES.index(one.name),
                 hard=one.name == "holds",
             )
-        nearest, others = self._pairs[:_NEAREST_PAIRS], self._pairs[_NEAREST_PAIRS:]
-        for older, newer in [*nearest, *draw.sample(others, min(_OTHER_PAIRS, len(others)))]:
+        drawn, among = _NEAREST_PAIRS
+        nearest, others = self._pairs[:among], self._pairs[among:]
+        for older, newer in [*_drawn(draw, nearest, drawn), *_drawn(draw, others, _OTHER_PAIRS)]:
             yield Example(Task.RELATION, text[older], text[newer], 0)
 
     def _relevances(self, draw: random.Random) -> Iterator[Example]:
@@ -98,8 +100,8 @@ class _Nearness:
                     yield Example(Task.RELEVANCE, question.text, self._text[id_], answer, hard)
             told = {*question.answers, *question.stale, *question.near}
             rest = [id_ for id_ in near if id_ not in told]
-            nearest = _NEAREST_NEGATIVES if question.answers else _NEGATIVES_OF_ABSENT
-            for id_ in [*rest[:nearest], *draw.sample(rest[nearest:], min(_OTHER_NEGATIVES, len(rest[nearest:])))]:
+            drawn, among = _NEGATIVES if question.answers else _NEGATIVES_OF_ABSENT
+            for id_ in _drawn(draw, rest[:among], drawn):
                 yield Example(Task.RELEVANCE, question.text, self._text[id_], 0, hard=not question.answers)
 
     def _claims(self, draw: random.Random) -> Iterator[Example]:
@@ -109,3 +111,7 @@ class _Nearness:
             others = [id_ for id_ in self._ids if id_ not in claim.sources]
             if claim.follows:
                 yield Example(Task.FOLLOWS, self._text[draw.choice(others)], claim.text, 0)
+
+
+def _drawn(draw: random.Random, choices: Sequence[_Choice], count: int) -> Sequence[_Choice]:
+    return draw.sample(choices, min(count, len(choices)))

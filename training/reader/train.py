@@ -104,17 +104,11 @@ class Trainer:
         found: dict[int, Probabilities] = {}
         for start in range(0, len(order), _READ_AT_ONCE):
             chosen = order[start : start + _READ_AT_ONCE]
-            with torch.autocast(self._device.type, torch.bfloat16):
-                looked_at = network(*batch_of([sequences[number] for number in chosen], self._device))
+            looked_at = network(*batch_of([sequences[number] for number in chosen], self._device))
             for task in Task:
                 rows = [row for row, number in enumerate(chosen) if examples[number].task == task]
                 if rows:
-                    answers = (
-                        functional.softmax(network.answers(looked_at[rows].float(), task), dim=-1)
-                        .double()
-                        .cpu()
-                        .numpy()
-                    )
+                    answers = functional.softmax(network.answers(looked_at[rows], task), dim=-1).double().cpu().numpy()
                     found |= {chosen[row]: answer for row, answer in zip(rows, answers, strict=True)}
         return [found[number] for number in range(len(examples))]
 
@@ -132,15 +126,14 @@ class Trainer:
             yield from batches
 
     def _loss(self, batch: Sequence[tuple[Example, TokenSequence]]) -> Tensor:
-        with torch.autocast(self._device.type, torch.bfloat16):
-            looked_at = self.network(*batch_of([sequence for _, sequence in batch], self._device))
+        looked_at = self.network(*batch_of([sequence for _, sequence in batch], self._device))
         loss = torch.zeros((), device=self._device)
         for task in Task:
             rows = [row for row, (one, _) in enumerate(batch) if one.task == task]
             if rows:
                 answers = torch.tensor([batch[row][0].answer for row in rows], device=self._device)
                 weights = torch.tensor(_CLASS_WEIGHTS[task], device=self._device)
-                logits = self.network.answers(looked_at[rows].float(), task)
+                logits = self.network.answers(looked_at[rows], task)
                 share = len(rows) / len(batch)
                 loss = loss + share * functional.cross_entropy(
                     logits, answers, weight=weights, label_smoothing=_SMOOTHING

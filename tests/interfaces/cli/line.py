@@ -34,7 +34,8 @@ class Line:
     """Runs commands on one data directory, in this process: their own processes are those of tests/process."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir), "EMBEDDER": "hashing"}
+        self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir)}
+        self.environment |= {"EMBEDDER": "hashing", "READER": "none"}
         self.folder = data_dir.parent
 
     def run(self, *arguments: str, stdin: str = "", **environment: str) -> Done:

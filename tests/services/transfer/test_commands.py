@@ -17,6 +17,7 @@ from tests.services.transfer.corpus import file_of, numbered
 def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Line":
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EMBEDDER", "hashing")
+    monkeypatch.setenv("READER", "none")
     return Line(tmp_path)
 
 
