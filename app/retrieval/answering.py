@@ -17,7 +17,7 @@ from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
 from app.retrieval.pool import Candidate
 from app.retrieval.reranking import Relevance
-from app.retrieval.succession import Changed, handed_on_to_learned, succeeded
+from app.retrieval.succession import handed_on
 
 MAX_READ = 10
 """Candidates of a recall that may be entries and are read."""
@@ -84,20 +84,15 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
 def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance, tells: float) -> Relevance:
     """Return the scores of the candidates that were read and may be entries, 0 to 1.
 
-    What takes the place of another, or states a newer value, scores no less than that. Those whose relevance is at
+    What takes the place of another scores no less than that. Those whose relevance is at
     least ``tells`` answer the query, and come before the others: the newest scores no less than any of them, because it
     tells what holds now, but what a machine says no more than what people say; where the query names a time, the order
     of the ranking takes the place of theirs.
     """
     joined = {id_: _FIT.probability(likelihoods[id_], each) for id_, each in relevance.items()}
-    passed_on = succeeded(fusion.pool, joined)
-    changed, learned = _among(joined, fusion.changed), _among(joined, fusion.learned)
     candidates = fusion.pool.candidates
-    found = {
-        id_: score
-        for id_, score in handed_on_to_learned(passed_on, changed, learned).items()
-        if not candidates[id_].superseded
-    }
+    passed_on = handed_on(fusion.pool, joined, fusion.learned)
+    found = {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}
     return {**found, **_answering(fusion, found, [id_ for id_ in found if relevance[id_] >= tells])}
 
 
@@ -130,10 +125,6 @@ def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: 
         return reranking.unrated(id_, found, scores_)
     likelihood = sum(finding.weighted for finding in found)
     return [Finding(CHANNEL, scores_[id_] - likelihood, relevance[id_]), *found]
-
-
-def _among(known: Relevance, changed: Changed) -> Changed:
-    return {older: [newer for newer in later if newer in known] for older, later in changed.items() if older in known}
 
 
 def _logit(probability: float) -> float:

@@ -10,7 +10,7 @@ from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
-from app.retrieval.succession import handed_on_to_learned, succeeded
+from app.retrieval.succession import handed_on
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class Search:
     @cached_property
     def _scores(self) -> Mapping[str, float]:
         """The scores without what a model has rated."""
-        succeeded_ = succeeded(self.fusion.pool, self._own_scores)
-        return handed_on_to_learned(succeeded_, self.fusion.changed, self.fusion.learned)
+        return handed_on(self.fusion.pool, self._own_scores, self.fusion.learned)
 
     @cached_property
     def _own_scores(self) -> Mapping[str, float]:
@@ -120,5 +119,4 @@ class Search:
         share = own / fused if fused else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own
-        newer = any(id_ in later for later in (*self.fusion.changed.values(), *self.fusion.learned.values()))
-        return [*findings, Finding("succession", taken)] if taken or newer else findings
+        return [*findings, Finding("succession", taken)] if taken else findings

@@ -1,14 +1,10 @@
-"""Lets what holds now take the place of what it supersedes (ADR 0025), and a newer value that of an older one."""
+"""Lets what holds now take the place of what it supersedes (ADR 0025), and what was learned that of its message."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TypeAlias
 
 from app.domain.comparing import Comparison, may_bear
 from app.retrieval.pool import Candidate, Pool
-
-Changed: TypeAlias = Mapping[str, Sequence[str]]
-"""Candidates whose value has changed with those that state a newer one, which come later in the mapping themselves."""
 
 
 def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate, Candidate]]:
@@ -65,31 +61,19 @@ def _last(heirs: Mapping[str, str], id_: str) -> str:
     return last
 
 
-def handed_on(scores: Mapping[str, float], changed: Changed) -> dict[str, float]:
-    """Return the scores, with that of each candidate whose value has changed handed on to those that state a newer one.
+def handed_on(pool: Pool, scores: Mapping[str, float], learned: Mapping[str, str]) -> dict[str, float]:
+    """Return the scores, handed on by what is outdated and by messages of which something was learned.
 
-    It keeps its own score too: both may hold, each of something else.
+    What was learned takes its message's place before what is outdated is looked at too: what corrects the one goes
+    before the other as well.
     """
+    return _to_learned(succeeded(pool, _to_learned(scores, learned)), learned)
+
+
+def _to_learned(scores: Mapping[str, float], learned: Mapping[str, str]) -> dict[str, float]:
+    """Return the scores, with those of messages handed on; a message keeps its own too."""
     passed_on = dict(scores)
-    for older, later in changed.items():
-        for newer in later:
-            passed_on[newer] = max(passed_on[newer], passed_on[older])
+    for message, of_it in learned.items():
+        if message in passed_on and of_it in passed_on:
+            passed_on[of_it] = max(passed_on[of_it], passed_on[message])
     return passed_on
-
-
-def handed_on_to_learned(scores: Mapping[str, float], changed: Changed, learned: Changed) -> dict[str, float]:
-    """Return the scores, with those of what has changed handed on, and then those of messages to what was learned.
-
-    What was learned takes its message's place before too: what corrects it goes before it there as well.
-    """
-    passed_on = handed_on(scores, learned) if changed and learned else scores
-    return handed_on(handed_on(passed_on, changed), learned)
-
-
-def steps(changed: Changed) -> Mapping[str, int]:
-    """Return how many older values each candidate comes after, for the order of those that have one score."""
-    found: dict[str, int] = {}
-    for older, later in changed.items():
-        for newer in later:
-            found[newer] = max(found.get(newer, 0), found.get(older, 0) + 1)
-    return found

@@ -25,7 +25,6 @@ from app.retrieval.query.names import without_names
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
-from app.retrieval.succession import Changed
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.deciding import decided
 from app.services.reranking import rated
@@ -65,8 +64,6 @@ class Recall:
     """The ids of the entries that state the value of a key which the query asks for."""
     topical: Collection[str] = ()
     """The ids of those that were learned, and have a topic which a language model has picked for the query."""
-    corrected: Changed = field(default_factory=dict)
-    """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
     relevance: Mapping[str, float] = field(default_factory=dict)
@@ -118,7 +115,6 @@ class Recaller:
             search.formers,
             keyed,
             topical,
-            found.changed,
             search.sources,
             {} if search.tells is None else search.relevance,
             note,
@@ -155,7 +151,7 @@ class Recaller:
             vectors.scale,
             vectors.hypothetical_cosines(gathered.pending, present),
         )
-        fusion = Fusion(gathered.parsed, pool, self._channels, by_wording=not self._backends.compares)
+        fusion = Fusion(gathered.parsed, pool, self._channels)
         if vectors.away is not None:
             _check(fusion, vectors.away.error)
         comparisons, undecided = await decided(fusion, self._backends.reader, self._horizon(query))

@@ -10,7 +10,6 @@ from app.language.dates.days import resolved
 from app.language.sentences import sentences
 from app.language.tokens import tokens
 from app.retrieval.pool import Candidate
-from app.retrieval.succession import Changed
 from app.services.answer.reading import MAX_READ
 from app.services.answer.wording import wording_of
 from app.services.recall import Recall
@@ -19,7 +18,7 @@ _LANGUAGE_READ: Final = 500
 
 
 def with_messages(recall: Recall) -> Recall:
-    """Return a recall whose learned entries have what held before their messages, and correct what these correct.
+    """Return a recall whose learned entries have what held before their messages.
 
     That is so for messages that are no entries themselves.
     """
@@ -61,23 +60,14 @@ def told_once(recall: Recall, min_score: float) -> Recall:
 
 
 def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]]) -> Recall:
-    """Give entries what held before the ones for which they stand, and have them correct what these correct."""
+    """Give entries what held before the ones for which they stand."""
     formers = dict(recall.formers)
-    instead: dict[str, list[str]] = {}
     for id_, others in stands_for.items():
         for other in others:
-            instead.setdefault(other, []).append(id_)
             if other in recall.formers:
                 both = [*formers.get(id_, ()), *recall.formers[other]]
                 formers[id_] = list({one.id: one for one in both if one.id != id_}.values())
-    return replace(recall, formers=formers, corrected=_corrected(recall.corrected, instead))
-
-
-def _corrected(corrected: Changed, instead: Mapping[str, Sequence[str]]) -> Changed:
-    return {
-        older: list(dict.fromkeys(each for id_ in later for each in (id_, *instead.get(id_, ())) if each != older))
-        for older, later in corrected.items()
-    }
+    return replace(recall, formers=formers)
 
 
 def _once(formers: Sequence[Candidate], listed: set[str]) -> Sequence[Candidate]:

@@ -26,16 +26,8 @@ _UNFRAMED = (
     *("frames.to", "frames.from", "frames.until", "old.it"),
 )
 """The lists of words that do not tell what a value is of."""
-_PLAIN = (
-    *("articles", "possessives", "pronouns", "prepositions", "auxiliaries", "first_singular", "first_plural", "joins"),
-    *("joints", "old.is", "blocks.denials", "blocks.opens", "asking", "speakers", "changes.which", "changes.who"),
-)
-"""The lists of words that say nothing of what a sentence is about."""
 _NOT_NARROWING = ("linking", "blocks.opens", "possessives", "asked_with", "prepositions", "asking")
 """The lists of words of a question that narrow no choice; two of them are joined of others first."""
-_CUES = ("strong", "weak", "beside", "unsure", "unchanged")
-_PERIODS = ("weekdays", "weekdays_plural", "months", "frames.times")
-_MEASURES = ("durations", "measures", "currencies", "doses", "months", "months_short", "clock", "noon")
 _MOMENTS = (
     *("weekdays", "weekdays_plural", "weekdays_short", "months", "months_short", "clock", "noon"),
     *("half_past", "half_before", "quarter_past", "quarter_before"),
@@ -183,11 +175,6 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     words["frames.verbs"] = words["old.is"] | words["frames.present"]
     words["doses"] = words["doses"] - words["measures"]
     words["frames.linking"] = frozenset().union(*(words[name] for name in _UNFRAMED)) - words["frames.telling"]
-    words["changes.plain"] = frozenset().union(*(words[name] for name in _PLAIN))
-    words["changes.skipped"] = words["changes.plain"] | words["linking"]
-    words["changes.skipped"] = words["changes.skipped"].union(*(words[f"changes.{name}"] for name in _CUES))
-    words["changes.generic"] = words["changes.generic"].union(*(words[name] for name in _MEASURES))
-    words["changes.periods"] = frozenset().union(*(words[name] for name in _PERIODS))
     words["asked_with"] = words["uses.tool"] | words["uses.answer"]
     words["questions.skipped"] = frozenset().union(*(words[name] for name in _NOT_NARROWING))
     counted_in = ("frames.present", "durations", "weekdays", "weekdays_plural", "months", "changes")

@@ -9,23 +9,21 @@ import pytest
 from app.domain import words
 from app.retrieval import selection
 from app.retrieval.channels.channel import ParsedQuery
-from app.retrieval.newer.numbered import has_numbers, numbers_asked
-from app.retrieval.newer.pairs import newer_values
+from app.retrieval.channels.numbers import Numbers
 from app.retrieval.query import names
 from app.retrieval.query.clipping import MAX_READ, clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.persons import of_the_user
 from app.retrieval.query.terms import MAX_PHRASE, terms
 from bench.hostile import TEXTS
-from tests.retrieval.pools import candidate
+from tests.retrieval.pools import candidate, pool
 from tests.support.cost import best, within
 from tests.support.hostile import cases
 
 
-def compared(query: str, content: str) -> object:
-    """Compare two memories of one content."""
-    best = [candidate(id_, content, happened_at=at) for at, id_ in enumerate("ab")]
-    return newer_values(ParsedQuery(query), best, {"a": 1.0, "b": 1.0})
+def numbered(query: str, content: str) -> object:
+    """Look for the numbers of a query in a memory."""
+    return Numbers().score(pool(candidate("a", content)), ParsedQuery(query, terms(query)), {"a": 0.0})
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -34,9 +32,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "names": names.without_names,
     "persons": of_the_user,
     "segments": words.segments,
-    "newer values": lambda text: compared("red fox 3C", text),
-    "newer values of a query": lambda text: compared(text, "the red fox has 3 cubs. " * 400),
-    "numbers": lambda text: has_numbers(text, numbers_asked(text) or numbers_asked("a red fox 3")),
+    "numbers": lambda text: numbered("a red fox 3", text),
+    "numbers of a query": lambda text: numbered(clipped(text), "the red fox 3 has cubs. " * 400),
     "collapse": lambda text: list(selection.distinct([candidate("a", text), candidate("b", text + "x")])),
 }
 

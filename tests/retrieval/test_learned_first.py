@@ -90,7 +90,7 @@ def test_the_best_of_what_was_learned_has_the_rank_and_the_score_of_its_message(
     )
     fusion = Fusion(query, told)
     assert [each.id for each in fusion.ranked] == ["1", "M", "x"]
-    assert fusion.learned == {"M": ["1"]}
+    assert fusion.learned == {"M": "1"}
 
 
 @pytest.mark.parametrize("own", [(), (0,), (0, 1)])

@@ -58,6 +58,32 @@ def test_who_says_more_than_what_is_outdated_is_left_alone_unless_that_is_asked_
     assert [one.id for one in searched(long, new, found=found).ranking] == ["new", "long"]
 
 
+def test_what_a_reader_has_found_to_change_goes_before_what_it_changes_which_stays() -> None:
+    found = {0: 1, 1: 1, 2: 1}
+    old = candidate("old", words=(0, 1, 2), current="new", compared=True)
+    new = candidate("new", words=(0,), current="newest", compared=True, happened_at=1)
+    search = searched(old, new, candidate("newest", happened_at=2), found=found)
+    assert [one.id for one in search.ranking] == ["newest", "new", "old"]
+    entries = [search.entry(one, explain=True) for one in search.ranked(Query(TEXT))]
+    assert entries[0].score == max(entry.score for entry in entries)
+    for entry in entries:
+        assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score)
+    assert [finding.channel for finding in entries[0].findings][-1] == "succession"
+
+
+def test_what_takes_the_place_of_what_was_learned_goes_before_its_message_as_well() -> None:
+    message = candidate("message", words=(0, 1, 2), message_id="m")
+    learned = candidate("learned", words=(0,), sources=["m"], current="new", compared=True)
+    new = candidate("new", message_id="n", happened_at=1)
+    search = searched(message, learned, new, candidate("new learned", sources=["n"]), found={0: 1, 1: 1, 2: 1})
+    assert [one.id for one in search.ranking] == ["new learned", "new", "message", "learned"]
+
+
+def test_of_what_scores_alike_the_newer_comes_first() -> None:
+    told = [candidate(str(n), words=(0,), happened_at=at) for n, at in enumerate((3, 9, 5))]
+    assert [one.id for one in searched(*told, found={0: 3}).ranking] == ["1", "2", "0"]
+
+
 def test_what_is_superseded_by_nothing_that_may_be_an_entry_is_no_entry_and_no_reason_for_confidence() -> None:
     search = searched(candidate("old", words=(0, 1, 2), superseded=True, current="expired"), found={0: 1, 1: 1, 2: 1})
     assert list(search.ranked(Query(TEXT))) == []

@@ -22,7 +22,7 @@ from app.domain.reading import Kinds
 from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService, ProfileSummary, ResponseLength
 from app.services.recall_rates import RecallRates
-from tests.services.scripted_reader import FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
+from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -217,19 +217,34 @@ async def test_of_a_long_memory_the_sentence_is_told_that_answers(bench: Bench) 
     assert recall.answer == "1970-01-02: The wifi password is otter-lamp-93."
 
 
-async def test_what_was_corrected_in_free_wording_is_not_quoted_as_what_holds(profiles: ProfileService) -> None:
-    old, new = "Suzi does my hair.", "Suzi moved to Spain. Dominik has been doing my hair since."
+async def test_what_perhaps_holds_no_longer_comes_behind_and_is_not_quoted_as_what_holds(bench: Bench) -> None:
+    query, old = "Who does my hair?", "Suzi does my hair."
+    new, sentence = (
+        "Suzi moved to Spain. Dominik has been doing my hair since.",
+        "Dominik has been doing my hair since.",
+    )
+    reader = reading(bench, {})
+    reader.pairs = {(old, new): DOUBTFUL}
+    reader.answers = dict.fromkeys(((query, old), (query, new), (query, sentence)), 0.9)
+    profiles = of(bench, "acme")
     await profiles.remember("bot", old, occurred_at=DAY)
-    query = "Who does my hair?"
     assert (await profiles.recall("bot", query)).answer == f"1970-01-02: {old}"
     await profiles.remember("bot", new, occurred_at=40 * DAY)
     for length in ("short", "medium", "long"):
         recall = await profiles.recall("bot", query, length=length)
-        assert "Dominik" in recall.answer
-        assert old not in recall.answer
+        assert recall.answer.splitlines()[0] == f"1970-02-10: {sentence}"
+        assert f"1970-01-02: {old}" not in recall.answer.splitlines()
         assert [candidate.summary for candidate in recall.candidates] == [new, old]
     then = await profiles.recall("bot", query, as_of=2 * DAY)
     assert then.answer == f"1970-01-02: {old}"
+
+
+async def test_without_a_reader_the_newer_of_what_is_equally_near_comes_first(profiles: ProfileService) -> None:
+    texts = ("Nora: the hall is booked", "nora: The hall is booked", "NORA: the hall is booked")
+    for day, text in ((3, texts[0]), (9, texts[1]), (5, texts[2])):
+        await profiles.remember("bot", text, occurred_at=day * DAY)
+    recall = await profiles.recall("bot", "Who booked the hall?")
+    assert recall.candidates[0].summary == texts[1]
 
 
 async def test_what_is_said_beside_a_statement_leaves_it_quoted(profiles: ProfileService) -> None:

@@ -10,9 +10,10 @@ import pytest
 from app.domain.errors import UpstreamUnavailable
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.profile_answers import ProfileRecall
+from app.domain.reading import Relation
 from app.services import answering
 from app.services.profile import ProfileService
-from tests.services.scripted_reader import ScriptedReader
+from tests.services.scripted_reader import DOUBTFUL, ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
 from tests.support.models import ScriptedModel
@@ -38,9 +39,12 @@ class Told:
         self.profiles = ProfileService(backends.of_tenant("acme", ADMINISTRATOR))
         self.without = ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR))
 
-    def read(self, answers: Mapping[tuple[str, str], float]) -> None:
-        """Have a reader say how likely texts answer."""
-        backends = replace(self.bench.backends, model=self.model, reader=ScriptedReader(answers=answers))
+    def read(
+        self, answers: Mapping[tuple[str, str], float], pairs: Mapping[tuple[str, str], Relation] | None = None
+    ) -> None:
+        """Have a reader say how likely texts answer, and how they bear on each other."""
+        self.bench.backends = replace(self.bench.backends, reader=ScriptedReader(pairs or {}, answers=answers))
+        backends = replace(self.bench.backends, model=self.model)
         self.profiles = ProfileService(backends.of_tenant("acme", ADMINISTRATOR))
 
     async def say(self, *contents: str) -> list[Said]:
@@ -78,12 +82,24 @@ async def test_what_held_before_a_message_is_told_of_what_was_learned_of_it(told
     assert before.endswith(LIMITS[0])
 
 
-async def test_a_correction_in_free_wording_without_a_topic_goes_before_all_that_it_corrects(told: Told) -> None:
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(EDITORS[0], EDITORS[1]), (LEARNED_EDITORS[0], LEARNED_EDITORS[1])],
+        [(LEARNED_EDITORS[0], EDITORS[1])],
+    ],
+)
+async def test_what_corrects_a_message_and_what_was_learned_of_it_goes_before_both(
+    told: Told, pairs: Sequence[tuple[str, str]]
+) -> None:
+    query = "Which editor do I use now?"
+    answers = {(query, text): 0.9 for text in (*EDITORS, *LEARNED_EDITORS)}
+    told.read(answers, dict.fromkeys(pairs, DOUBTFUL))
     await told.learn(LEARNED_EDITORS, await told.say(*EDITORS), None)
-    recall = await told.ask("Which editor do I use now?", **AWAY)
-    assert recall.answer == f"2026-06-15: {LEARNED_EDITORS[1]}"
+    recall = await told.ask(query, **AWAY)
+    assert recall.answer.splitlines()[0] == f"2026-06-15: {LEARNED_EDITORS[1]}"
     assert recall.candidates[0].summary == LEARNED_EDITORS[1]
-    await told.ask("Which editor do I use now?")
+    await told.ask(query)
     assert LEARNED_EDITORS[1] in told.model.calls[-1].between("memories").splitlines()[0]
 
 

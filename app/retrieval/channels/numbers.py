@@ -1,9 +1,27 @@
 """The numbers channel: who is about the very thing that a query names by its number ("server 2", not "server 3")."""
 
+import re
+from collections.abc import Iterator
+from itertools import islice
+
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
-from app.retrieval.newer.numbered import has_numbers, numbers_asked
-from app.retrieval.newer.stated_values import MAX_READ
 from app.retrieval.pool import Pool
+
+_MAX_READ = 3000
+"""Characters of a memory that are read."""
+_MAX_ASKED, _MAX_LISTED = 8, 16
+"""Things of a query, and numbers of one list, that are read."""
+_ROOT = 2
+"""Letters with which all forms of a noun begin."""
+_ENDING = 3
+"""Letters by which the forms of a noun may differ in length: "server", "servers"."""
+
+_NUMBER = r"\d\w*(?:[.:-]\w+)*"
+_LISTED = re.compile(rf"[ \t]*+[,/&+][ \t]*+({_NUMBER})")
+_BEHIND = re.compile(rf"(?<!\w)([^\W\d_]{{2,}}+)(?:[ \t][^\W\d_]{{1,3}}\.)?[ \t#(-]{{1,4}}({_NUMBER})")
+"""A number behind a noun: "server 2", "room no. 4", "model-1", "ticket #12"."""
+_ORDINAL = re.compile(r"(?<![\w.,])(\d{1,9})(?:[^\W\d_]{1,2}|[.:][^\W\d_]{0,2})[ \t]([^\W\d_]{2,})")
+"""One that is written on to something, before a noun: "the 2nd floor", "im 2. Stock"."""
 
 
 class Numbers(Channel):
@@ -16,15 +34,38 @@ class Numbers(Channel):
     weight = 0.2
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return 1 for each candidate in which all numbers that name something stand beside the same nouns."""
-        asked = numbers_asked(query.text)
-        if not asked:
-            return {}
-        numbers = frozenset[str]().union(*asked.values())
+        """Return for each candidate the share of the numbers asked for that stand beside the same nouns in it."""
+        words = {word for term in query.terms for word in term.text.split()}
+        asked = dict.fromkeys(islice((each for each in numbered(query.text.lower()) if each[0] in words), _MAX_ASKED))
         found: dict[str, float] = {}
-        for one in pool.candidates.values():
-            text = one.content[:MAX_READ].lower() if one.whole else ""
+        for one in pool.candidates.values() if asked else ():
+            text = one.content[:_MAX_READ].lower() if one.whole else ""
             # Most lack the numbers themselves, which is seen much sooner.
-            if all(number in text for number in numbers) and has_numbers(text, asked):
-                found[one.id] = 1.0
+            likely = [(noun, number) for noun, number in asked if number in text and noun[:_ROOT] in text]
+            named = set(numbered(text)) if likely else ()
+            count = sum(any(_is_of(thing, each) for thing in named) for each in likely)
+            if count:
+                found[one.id] = count / len(asked)
         return found
+
+
+def numbered(text: str) -> Iterator[tuple[str, str]]:
+    """Give the nouns of a text in lower case that have numbers beside them, with each number: "servers 2, 3" is two."""
+    for named in _BEHIND.finditer(text):
+        number: re.Match[str] | None = named
+        for _ in range(_MAX_LISTED):
+            if number is None:
+                break
+            yield named[1], number[number.lastindex or 0]
+            number = _LISTED.match(text, number.end())
+    for ordinal in _ORDINAL.finditer(text):
+        yield ordinal[2], ordinal[1]
+
+
+def _is_of(named: tuple[str, str], asked: tuple[str, str]) -> bool:
+    """Tell whether a thing is the one asked for, or a part of it: Python 3.12 of Python 3, and neither 30 nor 3c."""
+    (noun, number), (its_noun, its_number) = named, asked
+    if not number.startswith(its_number) or number[len(its_number) :][:1].isalnum():
+        return False
+    short, long = sorted((noun, its_noun), key=len)
+    return long.startswith(short) and len(long) - len(short) <= _ENDING

@@ -18,22 +18,18 @@ Ratings = Mapping[Said, float]
 def answering(recall: Recall, tells: float | None, min_score: float) -> Sequence[Entry]:
     """Return the entries that answer, best first; none where the first one does not: what is told is what comes first.
 
-    With a reader they are those whose relevance is at least ``tells``. Without, nothing tells whether a memory answers,
-    and it is the first one where it scores ``min_score``, or states what the query asks for by its key.
+    With a reader they are those whose relevance is at least ``tells``, but for those whose place another of them has
+    taken. Without, nothing tells whether a memory answers, and it is the first one where it scores ``min_score``, or
+    states what the query asks for by its key.
     """
     first = recall.entries[:1]
     if tells is None:
         return [one for one in first if one.score >= min_score or one.id in recall.keyed]
     if not any(recall.relevance.get(one.id, 0.0) >= tells for one in first):
         return []
-    outdated = {former.id for entry in first for former in recall.formers.get(entry.id, ())}
-    return [
-        entry
-        for entry in recall.entries
-        if recall.relevance.get(entry.id, 0.0) >= tells
-        and entry.id not in outdated
-        and entry.id not in recall.corrected
-    ]
+    found = [one for one in recall.entries if recall.relevance.get(one.id, 0.0) >= tells]
+    outdated = {former.id for entry in found for former in recall.formers.get(entry.id, ())}
+    return [one for one in found if one.id not in outdated]
 
 
 def by_entry(entries: Sequence[Entry], asked: Question) -> Sequence[Sequence[Said]]:
