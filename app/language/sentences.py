@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import sentencex
 
+from app.language.dates.time_words import MONTHS
+
 MAX_SENTENCES = 200
 """No more sentences of a content are looked at."""
 
@@ -14,6 +16,9 @@ MAX_SENTENCE = 400
 
 _UNREADABLE = re.compile('[\ud800-\udfff"\u00ab\u00bb\u201c-\u201f\u300c-\u300f]')
 """What the splitter cannot take, and quotation marks: with them it looks at case, and takes long for many of them."""
+
+_DAY = re.compile(r"(?<!\S)\d{1,2}\.[^\S\n]+\Z")
+_MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Sentence:
     end: int
 
 
-def sentences(content: str, language: str, start: int = 0) -> list[Sentence]:
+def sentences(content: str, language: str = "en", start: int = 0) -> list[Sentence]:
     """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops."""
     found: list[Sentence] = []
     readable = _UNREADABLE.sub("_", content[start : start + MAX_SENTENCES * MAX_SENTENCE])
@@ -44,13 +49,17 @@ def _lowered(text: str) -> str:
 
 
 def _lengths(pieces: Iterable[str]) -> Iterator[int]:
-    """Give the lengths of sentences; a full stop without a space after it, as in a host name, ends none."""
-    length = 0
+    """Give the lengths of sentences.
+
+    A full stop without a space after it, as in a host name, ends none, nor does that of "am 3. Mai".
+    """
+    before, length = "", 0
     for piece in pieces:
-        length += len(piece)
-        if not piece.endswith("."):
+        if length and not before.endswith(".") and not (_DAY.search(before) and _MONTH.match(piece)):
             yield length
             length = 0
+        length += len(piece)
+        before = piece
     if length:
         yield length
 

@@ -1,22 +1,16 @@
 """Answers the queries of a tenant's profiles with sentences of the memories that a recall finds."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
-import structlog
-
-from app.domain.errors import Unavailable
 from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
-from app.retrieval.pool import Candidate
-from app.services.answer.asking import Question, question
-from app.services.answer.choosing import Ratings, answering, by_entry, to_rate, told
-from app.services.answer.composing import SENTENCES, Answer, Former, compose
-from app.services.answer.reading import Said
+from app.language.dates.lengths import length_asked
+from app.services.answer.choosing import choice, off_the_loop
+from app.services.answer.composing import Answer, compose
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
 from app.services.recall import Analysing, Recall
@@ -24,18 +18,11 @@ from app.services.standing_in import told_once, with_messages
 
 MIN_CONFIDENCE = 0.1
 """Where no memory scores as much and no reader is on, nothing on the query's subject is known, and there are no
-candidates. Days are computed of what scores as much.
-
-It does not hold where a channel is away: an outage is no empty answer."""
+candidates. It does not hold where a channel is away: an outage is no empty answer."""
 MIN_SCORE = 0.5
 """Without a reader the first memory is told if it scores as much, or states the value of a key that is asked for."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 """Memories from which sentences are quoted."""
-
-_READ_AT_ONCE = 16 * 1024
-"""Characters of entries of which an answer is made in some milliseconds; of more it is made off the event loop."""
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +79,16 @@ class Answering:
     async def quoted(self, asked: Asked, recall: Recall) -> tuple[Answer, Sequence[str]]:
         """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
         best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
-        tells = self._reader.thresholds.tells if self._reader is not None and recall.relevance else None
-        asking = question(asked.query)
-        sentences = await off_the_loop(best.entries, lambda: by_entry(answering(best, tells, MIN_SCORE), asking))
-        ratings, degraded = await self._rated(asked.query, to_rate(sentences)) if tells is not None else ({}, [])
-        chosen = told(sentences, ratings, 1.0 if tells is None else tells, SENTENCES[asked.length])
-        return await off_the_loop(best.entries, partial(_composed, asked, asking, chosen, best)), degraded
+        chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
+        composed = partial(compose, chosen.told, chosen.computed, best.formers, asked.length)
+        return await off_the_loop(best.entries, composed), chosen.degraded
 
-    async def _rated(self, query: str, sentences: Sequence[Said]) -> tuple[Ratings, Sequence[str]]:
-        """Have a reader rate sentences; without it, their words decide."""
-        if self._reader is None or not sentences:
-            return {}, []
-        try:
-            relevances = await self._reader.relevance(query, [said.context for said in sentences])
-        except Unavailable as error:
-            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
-            return {}, ["reader_unavailable"]
-        return dict(zip(sentences, relevances, strict=True)), []
+    async def facts(self, asked: Asked, recall: Recall) -> Sequence[str]:
+        """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
+        if length_asked(asked.query) is None:
+            return []
+        chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
+        return chosen.computed.facts if chosen.computed else []
 
 
 def is_nothing(recall: Recall) -> bool:
@@ -123,28 +103,6 @@ def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> Profile
     return ProfileRecall(answer.text, [_candidate(each) for each in recall.entries], degraded, answer.cited)
 
 
-async def off_the_loop(entries: Sequence[Entry], reading: Callable[[], _T]) -> _T:
-    """Return what is read of entries; where they are long, the event loop goes on meanwhile."""
-    is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
-    return await asyncio.to_thread(reading) if is_long else reading()
-
-
-def formers_of(recall: Recall) -> Mapping[str, Sequence[Former]]:
-    """Return by the id of an entry what held before it."""
-    return {id_: [_former(one) for one in each] for id_, each in recall.formers.items()}
-
-
-def _composed(asked: Asked, asking: Question, chosen: Sequence[Said], recall: Recall) -> Answer:
-    likely = [entry for entry in recall.entries if entry.score >= MIN_CONFIDENCE]
-    return compose(asking, chosen, likely, formers_of(recall), reference_time=asked.now, length=asked.length)
-
-
 def _candidate(entry: Entry) -> ProfileCandidate:
     summary = first_line(entry.content)
     return ProfileCandidate(entry.id, summary, entry.session_id, entry.score, entry.happened_at, entry.findings)
-
-
-def _former(candidate: Candidate) -> Former:
-    until = candidate.happened_at if candidate.until is None else candidate.until
-    speaker = candidate.metadata.get("speaker")
-    return Former(candidate.content, candidate.happened_at, until, speaker if isinstance(speaker, str) else "")

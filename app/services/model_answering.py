@@ -14,10 +14,11 @@ from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.retrieval.query.analysis import Analysis
 from app.services.agent_database import AgentDatabase
+from app.services.answer.choosing import off_the_loop
 from app.services.answer.composing import Answer
-from app.services.answer.evidence import Evidence, computed, evidence
+from app.services.answer.evidence import Evidence, evidence
 from app.services.answer.summary import summary, written
-from app.services.answering import Answering, Asked, formers_of, is_nothing, off_the_loop, recalled
+from app.services.answering import Answering, Asked, is_nothing, recalled
 from app.services.backends import TenantBackends
 from app.services.language import TenantLanguageModel
 from app.services.learning.citing import Grounded, Sentences, cited, grounded
@@ -72,7 +73,8 @@ class ModelAnswering:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], degraded)
-        told = await off_the_loop(recall.entries, partial(_told, asked, recall))
+        writing = partial(evidence, recall.entries, recall.formers, reference_time=asked.now)
+        told = _Told(await off_the_loop(recall.entries, writing), await self._answering.facts(asked, recall))
         request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
         answer = await model.answer(request)
         if isinstance(answer, str):
@@ -150,13 +152,6 @@ def _searchable(analysing: "asyncio.Task[Analysis | None]", thinking: ThinkingLe
         return analysis if thinking in SUPPOSING else replace(analysis, statement="")
 
     return found
-
-
-def _told(asked: Asked, recall: Recall) -> _Told:
-    """Write the candidates as a model reads them, with what held before."""
-    told = evidence(recall.entries, formers_of(recall), reference_time=asked.now)
-    facts = computed(asked.query, recall.entries, reference_time=asked.now)
-    return _Told(told, facts)
 
 
 def _types(memories: Sequence[Memory]) -> Mapping[str, str]:

@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from app.domain.moments import moment
 from app.domain.query import Entry
 from app.language.dates.days import resolved
 from app.language.sentences import sentences
-from app.language.tokens import tokens
 from app.retrieval.pool import Candidate
 from app.services.answer.reading import MAX_READ
-from app.services.answer.wording import wording_of
 from app.services.recall import Recall
-
-_LANGUAGE_READ: Final = 500
 
 
 def with_messages(recall: Recall) -> Recall:
@@ -77,8 +72,7 @@ def _once(formers: Sequence[Candidate], listed: set[str]) -> Sequence[Candidate]
 
 
 def _is_brief(entry: Entry) -> bool:
-    content = entry.content[:MAX_READ]
-    return len(sentences(content, wording_of(tokens(content[:_LANGUAGE_READ])).code)) <= 1
+    return len(sentences(entry.content[:MAX_READ])) <= 1
 
 
 def _tells_time(entry: Entry) -> bool:

@@ -47,6 +47,17 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     return [_resolved(text, place, ends, days) for place, ends, days in found]
 
 
+def single_days(text: str, today: int) -> set[int | None]:
+    """Return the days (ordinals) that a text names; None among them stands for times that are not one day for sure."""
+    sure = resolved(text, datetime.fromordinal(today))
+    days = {each.start.toordinal() if each.start == each.end else None for each in sure}
+    for span in spans(text):
+        known = any(each.place <= span.starts < each.place + len(each.expression) for each in sure)
+        if not known or span.lead_is_open or span.lead == "in" or span.follows:
+            days.add(None)
+    return days
+
+
 def _resolved(text: str, place: int, ends: int, days: Days) -> Resolved:
     first, last = date.fromordinal(days[0]), date.fromordinal(days[1] - 1)
     return Resolved(text[place:ends].rstrip("."), first, last, place)

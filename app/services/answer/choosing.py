@@ -1,59 +1,139 @@
-"""Chooses what an answer tells: sentences of memories that answer, as a reader finds, or else as a recall scores."""
+"""Chooses what an answer tells: sentences of memories that answer, as a reader finds, or else the first memory's."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
+import structlog
+
+from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
-from app.services.answer.asking import Question
+from app.domain.words import is_spaceless
+from app.language.dates.lengths import length_asked
+from app.retrieval.query.terms import terms
+from app.services.answer.computing import Computed, computed, may_have_its_day
 from app.services.answer.reading import Said, read
-from app.services.answer.wording import Stems
+from app.services.reading import TenantReader
 from app.services.recall import Recall
 
 MAX_RATED = 16
 """Sentences of long memories that a reader rates for one answer."""
 
-Ratings = Mapping[Said, float]
+_OF_TWO = 0.5
+"""A sentence that tells one of the two days between which a length is asked for needs so much of the relevance."""
+_STEM = 5
+"""Letters by which a word of the query is known again."""
+_NO_WORD = re.compile(r"\W+")
+_READ_AT_ONCE = 16 * 1024
+"""Characters of entries that are read in some milliseconds; more of them are read off the event loop."""
+
+_T = TypeVar("_T")
+_Sentences = Mapping[str, Sequence[Said]]
+"""The sentences of entries by their ids, the best entry first."""
+_Ratings = Mapping[Said, float]
 """How likely sentences answer, as a reader finds."""
 
 
-def answering(recall: Recall, tells: float | None, min_score: float) -> Sequence[Entry]:
-    """Return the entries that answer, best first; none where the first one does not: what is told is what comes first.
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an answer is made of."""
 
-    With a reader they are those whose relevance is at least ``tells``, but for those whose place another of them has
-    taken. Without, nothing tells whether a memory answers, and it is the first one where it scores ``min_score``, or
-    states what the query asks for by its key.
+    told: Sequence[Said]
+    """The best sentence of each memory that answers, in their order, and then others that do."""
+    computed: Computed | None = None
+    degraded: Sequence[str] = ()
+    """What could not be asked for it."""
+
+
+async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min_score: float, now: int) -> Choice:
+    """Choose of the entries of a recall what answers a query, which is asked ``now`` (ms since the epoch).
+
+    Where a reader has read them it is what reaches ``tells``. Else nothing tells whether a memory answers: it is the
+    first one's sentence with most words of the query, where that memory scores ``min_score``, or states what the query
+    asks for by its key.
     """
-    first = recall.entries[:1]
-    if tells is None:
-        return [one for one in first if one.score >= min_score or one.id in recall.keyed]
-    if not any(recall.relevance.get(one.id, 0.0) >= tells for one in first):
+    if reader is None or not recall.relevance:
+        quotable = [one for one in recall.entries[:1] if one.score >= min_score or one.id in recall.keyed]
+        return Choice(_told(await _sentences(query, quotable), {}, 1.0))
+    wanted, tells = length_asked(query), reader.thresholds.tells
+    line = tells * _OF_TWO if wanted and wanted.ends == "between" else tells
+    sentences = await _sentences(query, _answering(recall, line))
+    ratings = {each[0]: recall.relevance[id_] for id_, each in sentences.items() if len(each) == 1}
+    found, degraded = None, list[str]()
+    try:
+        if chosen := _to_rate(sentences):
+            relevances = await reader.relevance(query, [said.context for said in chosen])
+            ratings |= zip(chosen, relevances, strict=True)
+        if wanted is not None:
+            tell = _told(sentences, ratings, line)
+            found = computed(wanted, query, tell, await _happened(tell, reader), now)
+    except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
+        structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+        degraded.append(error.code)
+    answers = {one.id: sentences[one.id] for one in _answering(recall, tells) if one.id in sentences}
+    return Choice(_told(answers, ratings, tells), found, degraded)
+
+
+async def off_the_loop(entries: Sequence[Entry], reading: Callable[[], _T]) -> _T:
+    """Return what is read of entries; where they are long, the event loop goes on meanwhile."""
+    is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
+    return await asyncio.to_thread(reading) if is_long else reading()
+
+
+def _answering(recall: Recall, line: float) -> Sequence[Entry]:
+    """Return the entries whose relevance reaches a line, best first, without what held before another of them.
+
+    There are none where the first entry is not one of them: what is told is what comes first.
+    """
+    found = [one for one in recall.entries if recall.relevance.get(one.id, 0.0) >= line]
+    if found[:1] != list(recall.entries[:1]):
         return []
-    found = [one for one in recall.entries if recall.relevance.get(one.id, 0.0) >= tells]
     outdated = {former.id for entry in found for former in recall.formers.get(entry.id, ())}
     return [one for one in found if one.id not in outdated]
 
 
-def by_entry(entries: Sequence[Entry], asked: Question) -> Sequence[Sequence[Said]]:
-    """Return the sentences of each entry that has any, those first that have more words of the question."""
-    stems = Stems(asked.wording)
-    found = [read(entry, stems, asked.wording.code, entry.score) for entry in entries]
-    return [
-        sorted(each, key=lambda said: (said.asks, -len(said.words & asked.stems), said.place)) for each in found if each
-    ]
+async def _sentences(query: str, entries: Sequence[Entry]) -> _Sentences:
+    return await off_the_loop(entries, partial(_by_entry, query, entries))
 
 
-def to_rate(sentences: Sequence[Sequence[Said]]) -> Sequence[Said]:
+def _by_entry(query: str, entries: Sequence[Entry]) -> _Sentences:
+    """Return the sentences of each entry that has any, those first that have more words of the query."""
+    words = {word[:_STEM] for term in terms(query) for word in term.text.split()}
+    asked = [word if is_spaceless(word) else f" {word}" for word in words]
+
+    def order(said: Said) -> tuple[bool, int, int]:
+        text = f" {_NO_WORD.sub(' ', said.text.lower())}"
+        return said.asks, -sum(word in text for word in asked), said.place
+
+    found = {entry.id: sorted(read(entry), key=order) for entry in entries}
+    return {id_: each for id_, each in found.items() if each}
+
+
+def _to_rate(sentences: _Sentences) -> Sequence[Said]:
     """Return the sentences that are rated: the first ones of each memory that has several."""
-    long = [each for each in sentences if len(each) > 1][:MAX_RATED]
+    long = [each for each in sentences.values() if len(each) > 1][:MAX_RATED]
     most = MAX_RATED // max(len(long), 1)
     return [said for each in long for said in each[:most]]
 
 
-def told(sentences: Sequence[Sequence[Said]], ratings: Ratings, tells: float, most: int) -> Sequence[Said]:
-    """Return the sentences that are told: the best of each memory, in their order, and then others that answer.
+def _told(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Said]:
+    """Return the best sentence of each memory, and then others that reach a line, each text once.
 
     A memory that answers has a sentence that is told, though none of them may do so alone.
     """
-    ordered = [sorted(each, key=lambda said: -ratings.get(said, 0.0)) for each in sentences]
-    best = [each[0] for each in ordered]
-    others = [said for each in ordered for said in each[1:] if ratings.get(said, 0.0) >= tells]
-    return list({said.text: said for said in reversed([*best, *others])}.values())[::-1][:most]
+    ordered = [sorted(each, key=lambda said: -ratings.get(said, 0.0)) for each in sentences.values()]
+    others = [said for each in ordered for said in each[1:] if ratings.get(said, 0.0) >= line]
+    by_text: dict[str, Said] = {}
+    for said in (*(each[0] for each in ordered), *others):
+        by_text.setdefault(said.text, said)
+    return list(by_text.values())
+
+
+async def _happened(sentences: Sequence[Said], reader: TenantReader) -> Collection[Said]:
+    """Return the sentences of what happened on the days of their memories."""
+    undated = [said for said in sentences if may_have_its_day(said)]
+    kinds = await reader.kinds([said.text for said in undated]) if undated else []
+    return {said for said, kind in zip(undated, kinds, strict=True) if kind.name == "event"}

@@ -6,21 +6,14 @@ from datetime import date
 
 from app.domain.author import speaker_of
 from app.domain.moments import moment as moment_of
+from app.language.dates.beside import ordinal, with_days
 from app.language.dates.days import resolved
-from app.services.answer.asking import question
-from app.services.answer.composing import Former
-from app.services.answer.dating import with_days
-from app.services.answer.differences import Difference, difference, told_length
-from app.services.answer.event_days import ordinal
+from app.language.dates.lengths import length
 from app.services.answer.plain import day, name, plain
-from app.services.answer.reading import MAX_READ, Told, moment, sentences_of
-from app.services.answer.spoken_lengths import Unit
-from app.services.answer.spoken_lengths import asked as length_asked
-from app.services.answer.wording import wording_of
+from app.services.answer.reading import MAX_READ, Former, Told, moment
 
 MAX_CHARACTERS = 40_000
 """Characters of all memories together."""
-_ENGLISH = wording_of(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +82,12 @@ def evidence(
         label = (labels or {}).get(memory.id or "", "")
         statements = [_statement(memory.content[:most], moment(memory), speaker, reference_time, label)]
         for former in formers.get(memory.id or "", ()):
-            said = _statement(former.content[:most], former.happened_at, name(former.speaker), reference_time, "")
-            statements.append(replace(said, head=f"before {day(former.until)}: {said.head}"))
+            speaker = name(speaker_of(former.content, former.metadata))
+            said = _statement(former.content[:most], moment(former), speaker, reference_time, "")
+            until = moment(former) if former.until is None else former.until
+            statements.append(replace(said, head=f"before {day(until)}: {said.head}"))
         found.append(Evidence(number, memory.id or "", statements))
     return found
-
-
-def computed(query: str, memories: Sequence[Told], *, reference_time: int) -> Sequence[str]:
-    """Return what a query asks to be computed of days, as sentences; none where it asks for nothing of the kind.
-
-    It is computed of what the memories tell clearly.
-    """
-    asked = question(query)
-    if length_asked(asked.tokens, asked.wording) is None:
-        return []
-    sentences = sentences_of([(memory, 0.0) for memory in memories], asked.wording)
-    found = difference(asked, [said for said in sentences if not said.asks], reference_time)
-    return [] if found is None else [found.text, *_ago(found)]
-
-
-def _ago(found: Difference) -> Sequence[str]:
-    """Return the same as it is told where it ends today: "80 days ago"."""
-    if found.ago is None:
-        return []
-    first, today = found.ago
-    units: Sequence[Unit | None] = ("day", "week", "month", None)
-    return list(dict.fromkeys(f"{told_length(first, today, unit, _ENGLISH)} ago." for unit in units))
 
 
 def _statement(content: str, happened_at: int, speaker: str, reference_time: int, label: str) -> Statement:
@@ -131,9 +104,8 @@ def dated(happened_at: int) -> str:
 
 
 def ago(happened_at: int, reference_time: int) -> str:
-    """Return how long ago a moment was: ``today``, ``1 day ago``, ``70 days (2 months and 9 days) ago``."""
+    """Return how long ago a moment was: ``today``, ``1 day ago``, ``70 days, that is 2 months and 9 days ago``."""
     first, today = ordinal(happened_at), ordinal(reference_time)
     if first == today:
         return "today"
-    length = told_length(min(first, today), max(first, today), None, _ENGLISH)
-    return f"{length} ago" if first < today else f"in {length}"
+    return f"{length(first, today)} ago" if first < today else f"in {length(today, first)}"

@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
+from datetime import date
 
 from app.domain.author import is_system
-from app.domain.moments import format_day
-from app.retrieval.query.periods import EARLIEST, LATEST
+from app.language.dates.beside import ordinal
 
 _MAX_NAME = 40
 # Line breaks and other controls; marks that turn the order of writing; spaces of no width; tags, which nobody sees;
@@ -42,4 +42,4 @@ def name(speaker: str) -> str:
 
 def day(moment: int) -> str:
     """Return the day of a moment (ms since the epoch) in UTC, as in 2026-01-31; the calendar's ends stand for more."""
-    return format_day(min(max(moment, EARLIEST), LATEST))
+    return date.fromordinal(ordinal(moment)).isoformat()

@@ -1,14 +1,13 @@
 """Writes what is known of somebody as Markdown: the memories by their kind, each with its day."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from app.domain.claim import MemoryType
-from app.language.tokens import tokens
-from app.services.answer.dating import with_days
+from app.language.dates.beside import with_days
 from app.services.answer.plain import day, in_markdown, plain
 from app.services.answer.reading import MAX_READ, Said, Told, moment, read
-from app.services.answer.wording import Stems, wording_of
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000
@@ -34,6 +33,7 @@ _SECTIONS: Mapping[str, Section] = {
     "task": "tasks",
     "event": "recently",
 }
+_NO_WORD = re.compile(r"\W+")
 _MIN_WORDS = 2
 _MAX_SENTENCES = 8
 """Of one memory, one line each."""
@@ -58,10 +58,10 @@ def summary(memories: Sequence[Kept]) -> str:
     questions and what a machine said.
     """
     sections: dict[Section, list[Said]] = {section: [] for section in _TITLES}
-    known = set[tuple[Section, frozenset[str]]]()
+    known = set[tuple[Section, str]]()
     for section, said in _read(memories):
-        if (section, said.words) not in known:
-            known.add((section, said.words))
+        if (same := (section, _NO_WORD.sub(" ", said.text.casefold()))) not in known:
+            known.add(same)
             sections[section].append(said)
     return _written(sections, _line)
 
@@ -85,9 +85,8 @@ def _read(memories: Sequence[Kept]) -> Iterator[tuple[Section, Said]]:
             return
         if memory.superseded_at is not None:
             continue
-        wording = wording_of(tokens(memory.content[:500]))
-        for said in read(memory, Stems(wording), wording.code, most=_MAX_SENTENCES):
-            if not said.asks and not said.origin.by_machine and len(said.text.split()) >= _MIN_WORDS:
+        for said in read(memory, most=_MAX_SENTENCES):
+            if not said.asks and not said.by_machine and len(said.text.split()) >= _MIN_WORDS:
                 yield _section(memory), said
 
 
@@ -117,6 +116,6 @@ def _written(sections: Mapping[Section, Sequence[_T]], as_line: Callable[[_T], s
 
 
 def _line(said: Said) -> str:
-    speaker = in_markdown(said.origin.speaker)
-    head = f"{day(said.origin.happened_at)}, {speaker}" if speaker else day(said.origin.happened_at)
-    return f"- {head}: {with_days(in_markdown(plain(said.text)), said.origin.happened_at)}"
+    speaker = in_markdown(said.speaker)
+    head = f"{day(said.happened_at)}, {speaker}" if speaker else day(said.happened_at)
+    return f"- {head}: {with_days(in_markdown(said.text), said.happened_at)}"

@@ -7,11 +7,9 @@ from datetime import date
 
 from app.grounding import Checked, Checker, Source
 from app.language.sentences import MAX_SENTENCE, sentences
-from app.language.tokens import tokens
 from app.retrieval import selection
 from app.services.answer.evidence import Evidence
 from app.services.answer.plain import day, plain
-from app.services.answer.wording import wording_of
 from app.services.grounding import Claim, checked, decided
 from app.services.learning.synthesising import Sentence, Synthesised
 from app.services.reading import TenantReader
@@ -92,7 +90,7 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
 def _told(said: Sentence) -> Iterator[str]:
     """Give what a model calls a sentence, sentence by sentence, each in one line and without numbers of memories."""
     text = plain(_CITATION.sub("", said.text))
-    for one in sentences(text, wording_of(tokens(text)).code):
+    for one in sentences(text):
         yield one.text
 
 

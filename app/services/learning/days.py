@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
+from app.language.dates.beside import shown
 from app.language.dates.days import Resolved, resolved
-from app.services.answer.dating import shown
 
 _DAY_MS = 86_400_000
 _EPOCH = 719_163

@@ -1,21 +1,36 @@
-"""Makes entries and labelled cases as the tests of answers need them."""
+"""Makes entries as the tests of answers need them, and has a scripted reader choose among their sentences."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from app.domain.json_types import Json
 from app.domain.query import Entry
-from app.services.answer.asking import question
-from app.services.answer.choosing import answering, by_entry, to_rate, told
-from app.services.answer.composing import SENTENCES, Answer, Former, Length, compose
+from app.domain.reading import Kinds
+from app.services.answer.choosing import Choice, choice
+from app.services.answer.composing import Answer, Length, compose
+from app.services.reading import TenantReader
 from app.services.recall import Recall
+from app.services.shares import Shares
+from tests.services.scripted_reader import ScriptedReader
 
-ANSWERS = Path(__file__).parents[2] / "data" / "answers"
 NOW = "2026-05-20"
-TELLS = MIN_SCORE = 0.5
+MIN_SCORE = 0.5
+EVENT = Kinds(0.01, 0.97, 0.01, 0.01)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What held before a memory came in its place."""
+
+    content: str
+    created_at: int
+    until: int | None
+    id: str = "earlier"
+    occurred_at: int | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
 def noon(day: str) -> int:
@@ -27,58 +42,37 @@ def entry(content: str, day: str = "2026-05-01", *, speaker: str = "", score: fl
     return Entry(id_ or f"{day} {content[:40]}", content, metadata, score, noon(day), noon(day))
 
 
-def former(content: str, day: str, until: str) -> Former:
-    return Former(content, noon(day), noon(until))
+def former(content: str, day: str, until: str) -> Earlier:
+    return Earlier(content, noon(day), noon(until))
 
 
-def answer(
+def chosen(
+    query: str, entries: Sequence[Entry], at: int, relevance: Mapping[str, float] | None, reader: ScriptedReader
+) -> Choice:
+    """Choose as a profile does; ``relevance`` is a reader's of the entries by their ids, None: there is no reader."""
+    tenant = None if relevance is None else TenantReader("acme", reader, Shares(8), 0.5)
+    return asyncio.run(choice(query, Recall(entries, relevance=relevance or {}), tenant, min_score=MIN_SCORE, now=at))
+
+
+def answer(  # noqa: PLR0913 - what a test tells
     query: str,
     *entries: Entry,
     length: Length = "short",
-    formers: Mapping[str, list[Former]] | None = None,
+    formers: Mapping[str, Sequence[Earlier]] | None = None,
     at: int | str = NOW,
     relevance: Mapping[str, float] | None = None,
     ratings: Mapping[str, float] | None = None,
+    events: Sequence[str] = (),
+    reader: ScriptedReader | None = None,
 ) -> Answer:
-    """Answer as a profile does; ``relevance`` is a reader's of entries by their ids, ``ratings`` of their sentences."""
-    asked = question(query)
-    tells = None if relevance is None else TELLS
-    sentences = by_entry(answering(Recall(entries, relevance=relevance or {}), tells, MIN_SCORE), asked)
-    rated = {said: (ratings or {}).get(said.text, 0.0) for said in to_rate(sentences)}
-    chosen = told(sentences, rated, TELLS, SENTENCES[length])
+    """Answer as a profile does; ``ratings`` are a reader's of sentences, ``events`` those that it calls events."""
+    scripted = ScriptedReader(
+        answers={(query, text): value for text, value in (ratings or {}).items()}, of_kinds=dict.fromkeys(events, EVENT)
+    )
     now = noon(at) if isinstance(at, str) else at
-    return compose(asked, chosen, entries, formers or {}, reference_time=now, length=length)
+    made = chosen(query, entries, now, relevance, reader or scripted)
+    return compose(made.told, made.computed, formers or {}, length)
 
 
 def lines(query: str, *entries: Entry, **options: Any) -> list[str]:
     return answer(query, *entries, **options).text.splitlines()
-
-
-@dataclass(frozen=True)
-class Case:
-    """A labelled question, and how it is answered."""
-
-    labels: dict[str, Any]
-    answer: Answer
-
-    @property
-    def is_computed(self) -> bool:
-        begins = self.labels["begins"]
-        computed = self.answer.text.split(" (")[0].split(",")[0]
-        return computed == begins if begins else self.answer.text.startswith(self.answer.quotes[0].line)
-
-
-def cases(part: str) -> Iterator[Case]:
-    """Answer the questions of a part of the labelled ones in short."""
-    for line in (ANSWERS / f"{part}.jsonl").read_text("utf-8").splitlines():
-        labels = json.loads(line)
-        entries = [
-            entry(each["text"], each["at"], speaker=each.get("speaker", ""), score=each["score"], id_=each["id"])
-            for each in labels["entries"]
-        ]
-        formers = {
-            id_: [former(each["text"], each["at"], each["until"]) for each in found]
-            for id_, found in labels.get("formers", {}).items()
-        }
-        at = noon(labels["reference"])
-        yield Case(labels, answer(labels["question"], *entries, formers=formers, at=at))

@@ -1,12 +1,16 @@
 """Answers: sentences of the entries that answer, with who said them and when."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import pytest
 
+from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
-from app.services.answer.asking import question
-from app.services.answer.choosing import MAX_RATED, by_entry, to_rate
+from app.services.answer.choosing import MAX_RATED
 from app.services.answer.composing import Answer, Length
-from tests.services.answer.made import answer, entry, lines
+from tests.services.answer.made import answer, chosen, entry, lines
+from tests.services.scripted_reader import ScriptedReader
 
 NOTES = entry(
     "Cabin notes. Key is under the third pot. The wifi password is otter-lamp-93. Turn the water off.", "2026-01-12"
@@ -31,7 +35,7 @@ def test_of_a_memory_that_answers_the_best_sentence_is_told_though_none_does_so_
 
 def test_nothing_is_told_where_the_first_entry_does_not_answer() -> None:
     first, second = entry("The wifi is slow.", id_="1"), entry("The password is otter.", id_="2")
-    for relevance in ({"1": 0.49, "2": 0.4}, {"1": 0.49, "2": 0.9}, {"2": 0.9}, {}):
+    for relevance in ({"1": 0.49, "2": 0.4}, {"1": 0.49, "2": 0.9}, {"2": 0.9}):
         assert answer(WIFI, first, second, relevance=relevance, length="long") == Answer()
 
 
@@ -49,22 +53,54 @@ def test_several_sentences_of_a_memory_are_told_where_each_answers() -> None:
     assert found == ["2026-01-12: The wifi password is otter-lamp-93.", "2026-01-12: Key is under the third pot."]
 
 
+@dataclass
+class Recording(ScriptedReader):
+    """Remembers which texts it has rated."""
+
+    rated: list[str] = field(default_factory=list)
+
+    async def relevance(
+        self, question: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[float]:
+        self.rated += texts
+        return await super().relevance(question, texts, tenant_id=tenant_id, seconds=seconds)
+
+
+def rated(*contents: str) -> list[str]:
+    reader = Recording()
+    entries = [entry(content, id_=str(n)) for n, content in enumerate(contents)]
+    answer(WIFI, *entries, relevance=sure(*entries), reader=reader)
+    return reader.rated
+
+
 def test_no_more_sentences_are_rated_than_the_limit_and_of_each_memory_those_with_most_words_of_the_question() -> None:
-    asked = question(WIFI)
     long = "It rains here. " * 50
-    (sentences,) = by_entry([entry(f"{long}The wifi password is otter. {long}")], asked)
-    rated = to_rate([sentences])
-    assert len(rated) == MAX_RATED
-    assert rated[0].text == "The wifi password is otter."
-    assert rated[0].context == "The wifi password is otter."
-    assert {said.text: said.context for said in by_entry([entry("Here is the wifi password. Otter.")], asked)[0]} == {
-        "Here is the wifi password.": "Here is the wifi password.",
-        "Otter.": "Here is the wifi password. Otter.",
-    }
-    many = by_entry([entry(f"{long}The wifi password is {n}. {long}", id_=str(n)) for n in range(20)], asked)
-    assert len(to_rate(many)) == MAX_RATED
-    assert len(to_rate(many[:3])) <= MAX_RATED
-    assert to_rate(by_entry([entry("The wifi password is x.")], asked)) == []
+    found = rated(f"{long}The wifi password is otter. {long}")
+    assert (len(found), found[0]) == (MAX_RATED, "The wifi password is otter.")
+    contents = [f"{long}The wifi password is otter {n}. {long}" for n in range(20)]
+    assert rated(*contents) == [f"The wifi password is otter {n}." for n in range(MAX_RATED)]
+    assert len(rated(*contents[:3])) <= MAX_RATED
+    assert rated("The wifi password is x.") == []
+
+
+def test_a_short_sentence_is_rated_with_the_one_before_it() -> None:
+    assert rated("Here is the wifi password. Otter.") == [
+        "Here is the wifi password.",
+        "Here is the wifi password. Otter.",
+    ]
+
+
+@pytest.mark.parametrize("days", ["11. Mai", "3. mars"])
+def test_the_full_stop_of_a_day_ends_no_sentence(days: str) -> None:
+    content = f"Alles gut. Der Termin war am {days} in Bonn. Danke."
+    assert lines("Wann war der Termin?", entry(content)) == [f"2026-05-01: Der Termin war am {days} in Bonn."]
+
+
+def test_while_the_reader_is_away_words_choose_among_the_sentences_of_a_memory_that_answers() -> None:
+    reader = ScriptedReader(error=ReaderUnavailable("It is closed."))
+    (line,) = lines(WIFI, NOTES, relevance=sure(NOTES), reader=reader)
+    assert line == "2026-01-12: The wifi password is otter-lamp-93."
+    assert chosen(WIFI, [NOTES], 0, sure(NOTES), reader).degraded == ["reader_unavailable"]
 
 
 def test_without_a_reader_the_first_entry_is_quoted_where_it_scores_enough() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
-from app.services.answer.composing import Former
 from app.services.answer.summary import summary
 from bench.hostile import TEXTS
-from tests.services.answer.made import answer
+from tests.services.answer.made import Earlier, answer
 from tests.support.cost import best, within
 
 DAY = 86_400_000
@@ -49,7 +48,7 @@ def prose(size: int, seed: int) -> str:
 
 def cost(query: str, contents: list[str], former: str) -> float:
     entries = [Entry(str(n), text, {}, 0.9, NOW - n * DAY, NOW - n * DAY) for n, text in enumerate(contents)]
-    formers = {entry.id: [Former(former, NOW - 99 * DAY, NOW - 30 * DAY)] for entry in entries}
+    formers = {entry.id: [Earlier(former, NOW - 99 * DAY, NOW - 30 * DAY)] for entry in entries}
     relevance = {entry.id: 0.9 for entry in entries}
     return best(
         partial(answer, query, *entries, formers=formers, at=NOW, length="medium", relevance=relevance), tries=8

@@ -48,14 +48,3 @@ def test_a_former_statement_has_its_speaker_and_its_own_days() -> None:
     moved = entry("Ann: I moved to Oslo.", id_="oslo")
     (_, before) = lines("Where did Ann live before?", moved, formers=formers, length="medium")
     assert before == "Before 2026-05-01, Ann: I moved to Rome last week [2025-12-29 to 2026-01-04]."
-
-
-def test_the_frame_is_in_the_language_of_the_question() -> None:
-    swedish = {"1": [former("Jag bor i Lund.", "2026-01-08", "2026-05-01")]}
-    assert "Före 2026-05-01: Jag bor i Lund." in lines(
-        "Var bodde jag tidigare?", entry("Jag bor i Malmö.", id_="1"), formers=swedish, length="medium"
-    )
-    german = {"1": [former("Ich wohne in Bonn.", "2026-01-08", "2026-05-01")]}
-    assert "Vor dem 2026-05-01: Ich wohne in Bonn." in lines(
-        "Wo wohnte ich früher?", entry("Ich wohne in Köln.", id_="1"), formers=german, length="medium"
-    )

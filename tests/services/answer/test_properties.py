@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
-from app.services.answer.composing import Answer, Former, Length
+from app.services.answer.composing import Answer, Length
 from app.services.answer.plain import name, plain
 from app.services.answer.summary import MAX_CHARACTERS, MAX_LINES, summary
-from tests.services.answer.made import answer
+from tests.services.answer.made import Earlier, answer
 
 NOW = 1_780_000_000_000
 MOMENTS = st.integers(NOW - 10**11, NOW + 10**9) | st.integers(-(10**16), 10**16)
@@ -87,19 +87,19 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 
 FORMERS = st.dictionaries(
     st.sampled_from([f"m{place}" for place in range(6)]),
-    st.lists(st.builds(Former, TEXTS, MOMENTS, MOMENTS), max_size=3),
+    st.lists(st.builds(Earlier, TEXTS, MOMENTS, MOMENTS), max_size=3),
     max_size=3,
 )
 
 
-def composed(query: str, found: Sequence[Entry], formers: dict[str, list[Former]], length: Length) -> Answer:
+def composed(query: str, found: Sequence[Entry], formers: dict[str, list[Earlier]], length: Length) -> Answer:
     relevance = {each.id: each.score for each in found}
     return answer(query, *found, formers=formers, at=NOW, length=length, relevance=relevance)
 
 
 @given(QUERIES, entries(), FORMERS, LENGTHS)
 def test_every_sentence_stands_in_the_memory_that_it_cites_or_in_what_held_before_it(
-    query: str, found: list[Entry], formers: dict[str, list[Former]], length: Length
+    query: str, found: list[Entry], formers: dict[str, list[Earlier]], length: Length
 ) -> None:
     contents = {each.id: each.content for each in found}
     for quote in composed(query, found, formers, length).quotes:
@@ -110,7 +110,7 @@ def test_every_sentence_stands_in_the_memory_that_it_cites_or_in_what_held_befor
 
 @given(QUERIES, entries(), FORMERS, LENGTHS)
 def test_what_is_found_is_one_line_each(
-    query: str, found: list[Entry], formers: dict[str, list[Former]], length: Length
+    query: str, found: list[Entry], formers: dict[str, list[Earlier]], length: Length
 ) -> None:
     made = composed(query, found, formers, length)
     assert bool(made.text) == bool(made.cited)
@@ -121,7 +121,7 @@ def test_what_is_found_is_one_line_each(
 
 @given(QUERIES, entries(), FORMERS, LENGTHS)
 def test_the_same_input_has_the_same_answer_and_the_first_sentence_is_of_the_first_entry(
-    query: str, found: list[Entry], formers: dict[str, list[Former]], length: Length
+    query: str, found: list[Entry], formers: dict[str, list[Earlier]], length: Length
 ) -> None:
     made = composed(query, found, formers, length)
     assert composed(query, found, formers, length) == made

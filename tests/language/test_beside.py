@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.services.answer.dating import shown, with_days
-from app.services.answer.event_days import ordinal
+from app.language.dates.beside import ordinal, shown, with_days
 from tests.services.answer.made import noon
 
 SURE = {

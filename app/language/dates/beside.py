@@ -1,4 +1,4 @@
-"""Writes the day that "last week" means beside it, counted from the moment of which a memory speaks."""
+"""Writes the day that "last week" means beside it, counted from the moment at which it was said."""
 
 import re
 from collections.abc import Iterator
@@ -15,6 +15,11 @@ _ENDING = re.compile(r"['\u2019]s?(?!\w)")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 
 
+def ordinal(moment: int) -> int:
+    """Return the day of a moment (ms since the epoch), counted as ``date.toordinal`` does, within the calendar."""
+    return min(max(moment // _DAY + _EPOCH, 1), date.max.toordinal())
+
+
 def with_days(text: str, happened_at: int) -> str:
     """Return a sentence with the days in brackets behind each expression that is counted from ``happened_at`` (ms).
 
@@ -29,7 +34,7 @@ def with_days(text: str, happened_at: int) -> str:
 
 
 def _notes(text: str, happened_at: int) -> Iterator[tuple[int, Days]]:
-    today = happened_at // _DAY + _EPOCH
+    today = ordinal(happened_at)
     notes = 0
     for span in spans(text):
         days = sure_days(span, text, today)
