@@ -125,10 +125,11 @@ format: $(VENV)/dev ## bring the code into form
 bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/; PARTS="edge load" measures only these
 	$(BIN)/python -m bench $(PARTS)
 
-bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and of those in QUALITY_DATA
+bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and QUALITY_DATA, and what is understood, with FACTS
 	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
 	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl bench/quality/updates \
-	  --embedder local --embedder hashing --ablate --foreign 20 --bm25
+	  --embedder local --embedder hashing --reader none --reader local --ablate --foreign 20 --bm25 --parallel 2
+	$(BIN)/python -m bench.reading $(if $(FACTS),--facts "$(FACTS)")
 
 bench-model: $(VENV)/dev ## measure what a language model adds, LANGUAGE_MODEL's or the double's
 	$(BIN)/python -m bench.model

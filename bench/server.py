@@ -24,10 +24,14 @@ COMMAND = (str(Path(sys.executable).parent / "memory-gateway"),)
 _UNLIMITED_STORES = {"TENANT_STORES_PER_MINUTE": "1000000000", "AGENT_STORES_PER_MINUTE": "1000000000"}
 """A load is limited by the service, not by a quota; older checkouts know no word for that."""
 _POLL_SECONDS = 0.005
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
 _SETTLE_SECONDS = 0.4
 """What an operation leaves to the background is done by then, and counted with it."""
+WINDOWS = 4
+_WINDOW_SECONDS, _RESTING = 0.5, 0.1
+"""A server rests that uses less than this share of a processor in ``WINDOWS`` windows of so many seconds."""
+_LONGEST_WORK_SECONDS = 1800.0
 
 
 class ServerFailed(Exception):
@@ -49,6 +53,21 @@ class Server:
         await drive(self.port, requests)
         await asyncio.sleep(_SETTLE_SECONDS)
         return (self.cpu_seconds() - before) * 1000 / len(requests)
+
+    async def rest(self, windows: int = WINDOWS) -> None:
+        """Wait until the server has done in the background what there was to do.
+
+        Raises:
+            ServerFailed: it still works after half an hour.
+        """
+        deadline = time.monotonic() + _LONGEST_WORK_SECONDS
+        quiet = 0
+        while quiet < windows:
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"the server still works after {_LONGEST_WORK_SECONDS:.0f} seconds")
+            before = self.cpu_seconds()
+            await asyncio.sleep(_WINDOW_SECONDS)
+            quiet = quiet + 1 if self.cpu_seconds() - before < _RESTING * _WINDOW_SECONDS else 0
 
     def resident(self) -> float:
         """Return the process's resident memory in MB."""

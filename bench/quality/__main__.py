@@ -13,7 +13,7 @@ from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
 from bench.quality.document import markdown
-from bench.quality.measuring import Measurement, measure_bm25, measure_own, measure_service
+from bench.quality.measuring import READER, Measurement, measure_bm25, measure_own, measure_service
 from bench.quality.results import Results, inventory
 from bench.quality.scores import RESAMPLES
 from bench.quality.service import ServiceFailed
@@ -40,13 +40,22 @@ class Own:
     """Servers to start from this checkout."""
 
     embedders: tuple[str, ...]
+    readers: tuple[str, ...]
     variants: list[Variant]
     settings: dict[str, str]
+
+    @property
+    def first(self) -> dict[str, str]:
+        """The settings with the first reader, where one is named."""
+        return {**self.settings, READER: self.readers[0]} if self.readers else self.settings
 
 
 @click.command(help=__doc__)
 @click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--embedder", "embedders", multiple=True, help="EMBEDDER of an own server; several are compared. [local]")
+@click.option(
+    "--reader", "readers", multiple=True, help="READER of an own server; parts are left out of the first one."
+)
 @click.option("--env", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the own servers.")
 @click.option("--ablate", is_flag=True, help=f"Leave out each of {', '.join(PARTS)} in turn.")
 @click.option("--without", multiple=True, metavar="PARTS", help="Leave these out together, separated by commas.")
@@ -64,6 +73,7 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
     *,
     data: tuple[Path, ...],
     embedders: tuple[str, ...],
+    readers: tuple[str, ...],
     settings: tuple[str, ...],
     ablate: bool,
     without: tuple[str, ...],
@@ -80,8 +90,10 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
 ) -> None:
     """Read the data, measure, print the tables and write the results."""
     started = time.monotonic()
-    if base_url is not None and (embedders or settings or ablate or without):
-        raise click.UsageError("--embedder, --env, --ablate and --without are for own servers, not for --base-url")
+    if base_url is not None and (embedders or readers or settings or ablate or without):
+        raise click.UsageError(
+            "--embedder, --reader, --env, --ablate and --without are for own servers, not for --base-url"
+        )
     try:
         measured = chosen(read(data), [name for name in conversations.split(",") if name])
         plan = Plan(prefix=f"quality-{int(time.time())}", parallel=parallel, foreign=foreign)
@@ -89,7 +101,7 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
         if base_url is not None:
             runs = asyncio.run(_running(Target(service, base_url, token), measurement))
         else:
-            own = Own(embedders or ("local",), variants(ablate=ablate, without=without), _settings(settings))
+            own = Own(embedders or ("local",), readers, variants(ablate=ablate, without=without), _settings(settings))
             runs = asyncio.run(_own(own, measurement))
         if bm25:
             runs.append(asyncio.run(measure_bm25(measurement)))
@@ -108,7 +120,9 @@ async def _running(target: Target, measurement: Measurement) -> list[Run]:
 async def _own(own: Own, measurement: Measurement) -> list[Run]:
     runs = []
     for embedder in own.embedders:
-        runs += await measure_own(embedder, own.variants, own.settings, measurement)
+        runs += await measure_own(embedder, own.variants, own.first, measurement)
+        for reader in own.readers[1:]:
+            runs += await measure_own(embedder, own.variants[:1], {**own.settings, READER: reader}, measurement)
     return runs
 
 

@@ -18,6 +18,8 @@ from bench.quality.summary import Run, Served, summary
 from bench.quality.variants import Make, Variant, serving, serving_copy
 
 TOLD_WHEN = "with reference_time"
+READER = "READER"
+"""The setting of own servers that their name tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +51,25 @@ async def measure_own(
     """
     runs: list[Run] = []
     whole: list[Asked] = []
+    name = f"{embedder}, READER={settings[READER]}" if READER in settings else embedder
     with TemporaryDirectory(prefix="quality-") as directory:
         data_dir = Path(directory) / "data"
         data_dir.mkdir()
         turns = Turns()
         make: Make = (lambda client, token: Ingesting(client, token, turns)) if measurement.ingests else Gateway
         async with serving(data_dir, embedder, settings, make=make) as service:
-            await _told(embedder, service, measurement)
+            await _told(name, service, measurement)
         dated = _of_known_time(measurement)
         for variant in variants:
             async with serving_copy(data_dir, embedder, settings, variant, make) as service:
-                asked, seconds = await _asked(f"{embedder}, {variant.name}", service, measurement)
-            served = Served(embedder, variant.name, {"without": variant.without} if variant.without else {}, seconds)
+                asked, seconds = await _asked(f"{name}, {variant.name}", service, measurement)
+            served = Served(name, variant.name, {"without": variant.without} if variant.without else {}, seconds)
             runs.append(summary(served, asked, whole, resamples=measurement.resamples))
             whole = whole or asked
         if dated is not None:
             async with serving_copy(data_dir, embedder, settings, Variant(TOLD_WHEN), make) as service:
-                asked, seconds = await _asked(f"{embedder}, {TOLD_WHEN}", service, dated)
-            runs.append(summary(Served(embedder, TOLD_WHEN, {}, seconds), asked, resamples=measurement.resamples))
+                asked, seconds = await _asked(f"{name}, {TOLD_WHEN}", service, dated)
+            runs.append(summary(Served(name, TOLD_WHEN, {}, seconds), asked, resamples=measurement.resamples))
     return runs
 
 

@@ -68,6 +68,7 @@ async def serving(
         httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", timeout=_REQUEST_SECONDS) as client,
     ):
         yield make(client, token)
+        await server.rest()  # what was stored is read before the data are copied
 
 
 @asynccontextmanager

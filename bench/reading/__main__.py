@@ -1,65 +1,72 @@
-"""Measures what a service understands of pairs of statements and of scenes: ``python -m bench.reading --help``."""
+"""Measures what is understood of language with and without the reader, and writes it to ``bench/results/reading.*``.
 
-import asyncio
-import json
+Parts: ``pairs``, ``scenes`` (each told to an agent of its own), ``together`` (all of a language told to one), ``facts``
+and ``dialogues`` (of files that are named) ask a service over HTTP; ``claims`` grounds statements; ``sealed`` and
+``aside`` ask the reader alone about scenes that nothing was fitted to, and about those that its thresholds are set
+with. A part that is not run keeps its figures, and so does a column.
+"""
+
+import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from bench.client import get
-from bench.data import AUTH_SECRETS
-from bench.reading import pairs, scenes
-from bench.reading.asking import Asking
-from bench.report import RESULTS, aligned, circumstances
-from bench.server import service
+from app.adapters.local.reader.local_reader import PACKAGED
+from app.adapters.local.reader.weights import ReaderCard
+from bench.reading.parts import LOCAL, NONE, PARTS, WITHOUT, Given, lacks, measured
+from bench.reading.results import Results
+from bench.report import RESULTS, circumstances
+from training.reader.scenes import SEALED
 
-_HERE = Path(__file__).parents[2]
-_SEALED = _HERE / "training" / "reader" / "sealed"
-_UNLIMITED = {f"{of}_{what}_PER_MINUTE": "1000000" for of in ("TENANT", "AGENT") for what in ("STORES", "RECALLS")}
+_NOTES = """\
+A column is a value of READER, or a language of scenes where the reader is asked alone (`sealed`, `aside`); `vectors`
+orders by cosine alone, and `before` is an older checkout. `recalls without the reader or another part` has to be 0 %:
+if it is not, the machine was too busy. Of an AUC the best is 1. The scenes are the sealed ones of `training/reader/`,
+but those of the part `aside`. In `bench/reading/`, `data/ORIGIN.md`, `facts.py` and `dialogues.py` tell of the other
+data."""
 
 
 def main() -> None:
-    """Measure with each reader, and write the table."""
-    parser = ArgumentParser(prog="python -m bench.reading", description=__doc__)
-    parser.add_argument("--scenes", type=Path, default=_SEALED, help="a folder; the sealed ones are looked at once")
-    parser.add_argument("--reader", action="append", help="READER of a server; several are compared [none, local]")
-    parser.add_argument(
-        "--checkout", type=Path, default=_HERE, help="measure another checkout, with a .venv of its own"
+    """Measure the parts that are named, or all, and write their figures in place of those that they had."""
+    parts, given = _read()
+    reader = ReaderCard.read(PACKAGED).version if LOCAL in given.readers else ""
+    results = Results(RESULTS / "reading.json", "What is understood of language", _NOTES)
+    for part in parts:
+        if option := lacks(part, given):
+            print(f"{part}: not measured without {option}", file=sys.stderr)
+            continue
+        print(f"{time.strftime('%H:%M:%S')} {part} ...", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        for columns in measured(part, given):
+            told = circumstances(time.monotonic() - started)
+            for column, figures in columns.items():
+                results.replace(part, column, figures, told if column in WITHOUT else {**told, "reader": reader})
+            print(f"{time.strftime('%H:%M:%S')} {part}, {', '.join(columns)}", file=sys.stderr, flush=True)
+            started = time.monotonic()
+        print(f"{part}\n{results.table(part)}\n", flush=True)
+        if given.few is None:
+            results.write()
+
+
+def _read() -> tuple[Sequence[str], Given]:
+    parser = ArgumentParser(
+        prog="python -m bench.reading", description=__doc__, formatter_class=RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "reading.md")
-    given = parser.parse_args()
-    started = time.monotonic()
-    columns = {
-        name: asyncio.run(_measured(name, given.scenes, given.checkout)) for name in given.reader or ["none", "local"]
-    }
-    names = list(dict.fromkeys(name for column in columns.values() for name in column))
-    rows = [("figure", *columns), *((name, *(column.get(name, "") for column in columns.values())) for name in names)]
-    table = aligned(rows)
-    print(table)
-    facts = "\n".join(f"- {name}: {value}" for name, value in circumstances(time.monotonic() - started).items())
-    given.out.write_text(f"# What the reader understands, over HTTP\n\n{table}\n\n{facts}\n", "utf-8")
-    given.out.with_suffix(".json").write_text(json.dumps(columns, indent=1) + "\n", "utf-8")
-
-
-async def _measured(reader: str, folder: Path, checkout: Path) -> dict[str, str]:
-    with TemporaryDirectory(prefix="reading-") as directory:
-        settings = {
-            "DATA_DIR": directory,
-            "EMBEDDER": "local",
-            "AUTH_SECRETS": AUTH_SECRETS,
-            "READER": reader,
-            **_UNLIMITED,
-        }
-        async with service(Path(directory), settings, get("/healthz", {}), checkout=checkout) as server:
-            asking = Asking(server.port)
-            try:
-                found = {name: f"{100 * count / of:.1f} % of {of}" for name, count, of in await pairs.measure(asking)}
-                for language, rows in (await scenes.measure(asking, folder)).items():
-                    found |= {f"scenes, {language}: {name}": value for name, value in rows}
-            finally:
-                await asking.close()
-    return found
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without one")
+    parser.add_argument("--reader", action="append", choices=[NONE, LOCAL], help="only these; others keep theirs")
+    parser.add_argument("--scenes", type=Path, default=SEALED, help="a folder [the sealed ones]")
+    parser.add_argument("--facts", type=Path, metavar="FILE", help="FactConsolidation, in the form of facts.py")
+    parser.add_argument(
+        "--dialogues", type=Path, nargs="+", default=[], metavar="FILE", help="in the form of dialogues.py"
+    )
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="ask an older one too; it has a .venv")
+    parser.add_argument("--few", type=int, metavar="N", help="of each only so many, for a trial: nothing is written")
+    named = parser.parse_args()
+    if unknown := set(named.parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    readers = named.reader or [NONE, LOCAL]
+    return named.parts or PARTS, Given(readers, named.scenes, named.facts, named.dialogues, named.before, named.few)
 
 
 if __name__ == "__main__":

@@ -5,47 +5,69 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.reading.asking import Asked, Asking, Told
+from bench.reading.asking import Answer, Asked, Asking, Told
+from bench.reading.figure import Figure, share
 
-_DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "data"
 _EARLIER, _LATER = "2026-01-12", "2026-03-20"
+_Asked = Sequence[tuple[dict[str, Any], Answer]]
 
 
-async def measure(asking: Asking) -> list[tuple[str, int, int]]:
-    """Return rows of a figure, how many pairs it is true of, and of how many."""
-    updates, both = _read("updates"), _read("both_hold")
-    for kind, pairs in (("update", updates), ("both", both)):
-        await asking.tell([one for number, pair in enumerate(pairs) for one in _told(f"{kind}-{number}", pair)])
-    rows = []
+async def measure(asking: Asking, few: int | None) -> list[Figure]:
+    """Return the figures of updates, by their words, and of pairs that both hold, by why they do."""
+    updates, both = read("updates")[:few], read("both_hold")[:few]
+    await asking.tell(
+        [
+            one
+            for kind, pairs in (("update", updates), ("both", both))
+            for number, pair in enumerate(pairs)
+            for one in _told(f"{kind}-{number}", pair)
+        ]
+    )
     answers = await asking.ask([Asked(f"update-{number}", pair["question"]) for number, pair in enumerate(updates)])
+    figures = _updates(list(zip(updates, answers, strict=True)))
+    answers = await asking.ask([Asked(f"both-{number}", pair["question_older"]) for number, pair in enumerate(both)])
+    return [*figures, *_both_hold(list(zip(both, answers, strict=True))), asking.degraded()]
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    """Return the lines of a file of data; ``data/ORIGIN.md`` says what they have."""
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines() if line.strip()]
+
+
+def _updates(asked: _Asked) -> list[Figure]:
+    figures = []
     for words in ("same", "other"):
-        chosen = [(pair, answer) for pair, answer in zip(updates, answers, strict=True) if pair["words"] == words]
+        chosen = [(pair, answer) for pair, answer in asked if pair["words"] == words]
         first = sum(answer.place([pair["newer"]]) < answer.place([pair["older"]]) for pair, answer in chosen)
         hidden = sum(pair["older"] not in answer.texts for pair, answer in chosen)
-        rows += [
-            (f"updates in the {words} words: newer first", first, len(chosen)),
-            (f"updates in the {words} words: older not returned", hidden, len(chosen)),
+        figures += [
+            share(f"updates in the {words} words: newer first", first, len(chosen)),
+            share(f"updates in the {words} words: older not returned", hidden, len(chosen)),
         ]
-    answers = await asking.ask([Asked(f"both-{number}", pair["question_older"]) for number, pair in enumerate(both)])
-    found = list(zip(both, answers, strict=True))
-    rows += [
-        ("pairs that both hold: one hidden", sum(not _both(pair, answer.texts) for pair, answer in found), len(found)),
-        (
-            "pairs that both hold: what is asked for first",
-            sum(answer.place([pair["older"]]) == 0 for pair, answer in found),
-            len(found),
+    return figures
+
+
+def _both_hold(asked: _Asked) -> list[Figure]:
+    reasons = sorted({pair["why"] for pair, _ in asked})
+    first = sum(answer.place([pair["older"]]) == 0 for pair, answer in asked)
+    return [
+        share("pairs that both hold: one hidden", sum(_one_hidden(*one) for one in asked), len(asked)),
+        share("pairs that both hold: what is asked for first", first, len(asked)),
+        *(
+            share(
+                f"pairs that both hold, {why}: one hidden",
+                sum(_one_hidden(pair, answer) for pair, answer in asked if pair["why"] == why),
+                sum(pair["why"] == why for pair, _ in asked),
+            )
+            for why in reasons
         ),
     ]
-    return rows
 
 
-def _both(pair: dict[str, Any], texts: Sequence[str]) -> bool:
-    return pair["older"] in texts and pair["newer"] in texts
+def _one_hidden(pair: dict[str, Any], answer: Answer) -> bool:
+    return not {pair["older"], pair["newer"]} <= set(answer.texts)
 
 
 def _told(agent: str, pair: dict[str, Any]) -> list[Told]:
     return [Told(agent, pair["older"], _EARLIER), Told(agent, pair["newer"], _LATER)]
-
-
-def _read(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (_DATA / f"{name}.jsonl").read_text("utf-8").splitlines() if line.strip()]

@@ -1,14 +1,28 @@
-"""Questions over scenes, each scene an agent of its own: what comes first, and what is told where nothing answers."""
+"""Questions over scenes: what comes first, and what is told where nothing answers."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bench.reading.asking import Answer, Asked, Asking, Told
-from training.reader.scenes import Question, Scene, files, read_scenes
+from bench.reading.figure import Figure, share
+from training.reader.scenes import Question, Scene
 
+ALL = "all"
 _SURE = 0.5
+
+AgentOf = Callable[[int, Scene], str]
+"""Names the agent that is told a scene, of its number and itself."""
+
+
+def alone(number: int, _: Scene) -> str:
+    """Have each scene told to an agent of its own."""
+    return f"scene-{number}"
+
+
+def together(_: int, scene: Scene) -> str:
+    """Have all scenes of a language told to one agent."""
+    return f"all-{scene.language}"
 
 
 @dataclass(slots=True)
@@ -43,33 +57,41 @@ class Tally:
             self.changed += 1
             self.outdated += answer.place(stale) < answer.place(right)
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return the figures."""
+    def figures(self, name: str) -> list[Figure]:
+        """Return the figures under a name."""
         pairs = [(right > wrong) + (right == wrong) / 2 for right in self.answered for wrong in self.absent]
         sure = sum(score >= _SURE for score in self.absent)
         return [
-            ("right first", f"{100 * self.first / max(1, self.questions):.1f} % of {self.questions}"),
-            ("recalled among ten", f"{100 * self.recalled / max(1, self.questions):.1f} %"),
-            ("outdated before current", f"{100 * self.outdated / max(1, self.changed):.1f} % of {self.changed}"),
-            ("answerable against absent, AUC", f"{sum(pairs) / max(1, len(pairs)):.3f}"),
-            ("absent at .5 or more", f"{100 * sure / max(1, len(self.absent)):.1f} % of {len(self.absent)}"),
+            share(f"{name}: right first", self.first, self.questions),
+            share(f"{name}: recalled among ten", self.recalled, self.questions),
+            share(f"{name}: outdated before current", self.outdated, self.changed),
+            Figure(f"{name}: answerable against absent, AUC", sum(pairs) / max(1, len(pairs))),
+            share(f"{name}: absent at .5 or more", sure, len(self.absent)),
         ]
 
 
-async def measure(asking: Asking, folder: Path) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return the figures of each language, and of all."""
-    scenes = read_scenes(files(folder))
+def questions(scenes: Sequence[Scene]) -> list[tuple[int, Scene, Question]]:
+    """Return all questions with the scenes that they are asked of, and these scenes' numbers."""
+    return [(number, scene, question) for number, scene in enumerate(scenes) for question in scene.questions]
+
+
+def tallied(scenes: Sequence[Scene], answers: Iterable[Answer]) -> list[Figure]:
+    """Return the figures of all scenes and of each language, of the answers in the order of ``questions``."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for (_, scene, question), answer in zip(questions(scenes), answers, strict=True):
+        for name in (ALL, scene.language):
+            tallies[name].add(scene, question, answer)
+    return [figure for name, tally in sorted(tallies.items()) for figure in tally.figures(name)]
+
+
+async def measure(asking: Asking, scenes: Sequence[Scene], agent_of: AgentOf) -> list[Figure]:
+    """Tell a service scenes, ask their questions, and return the figures."""
     await asking.tell(
         [
-            Told(f"scene-{number}", memory.text, memory.date)
+            Told(agent_of(number, scene), memory.text, memory.date)
             for number, scene in enumerate(scenes)
             for memory in scene.memories.values()
         ]
     )
-    asked = [(number, scene, question) for number, scene in enumerate(scenes) for question in scene.questions]
-    answers = await asking.ask([Asked(f"scene-{number}", question.text) for number, _, question in asked])
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
-    for (_, scene, question), answer in zip(asked, answers, strict=True):
-        for name in ("all", scene.language):
-            tallies[name].add(scene, question, answer)
-    return {name: tally.rows() for name, tally in sorted(tallies.items())}
+    asked = [Asked(agent_of(number, scene), question.text) for number, scene, question in questions(scenes)]
+    return [*tallied(scenes, await asking.ask(asked)), asking.degraded()]

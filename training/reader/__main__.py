@@ -9,20 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-import numpy.typing as npt
-
 from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
 from app.adapters.local.reader.tokens import ReaderTokens
-from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.local.transformer import packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
 from training.reader.examples import Examples
 from training.reader.figures import Figures, figures
+from training.reader.measuring import DRAW, Embedded, by_language, divided
 from training.reader.scenes import TRAINING, UnreadableScene, files, read_scenes
-
-_KEPT_ASIDE = "03"
-"""The number of each writer's file that thresholds are set with; nothing is trained on it."""
-_DRAW = 7
 
 
 def main() -> None:
@@ -77,13 +71,13 @@ def _train(given: Namespace) -> None:
     from training.reader.train import Plan, Trainer, digest, digest_of, save  # noqa: PLC0415 - it needs PyTorch
 
     trunk = _trunk()
-    trained, aside = _divided(given.scenes)
+    trained, aside = divided(given.scenes)
     trained = trained[: max(1, round(len(trained) * given.fraction))]
     data = digest(path.read_bytes() for path in trained)
     print(f"{len(trained)} files to train with, {len(aside)} kept aside; data {data}")
-    vectors, tokens = _Embedded(trunk), ReaderTokens(WordPiece.from_directory(trunk))
+    vectors, tokens = Embedded(trunk), ReaderTokens(WordPiece.from_directory(trunk))
     trainer = Trainer(trunk, tokens, Plan(epochs=given.epochs, seed=given.seed, rate=given.rate))
-    kept = Examples(read_scenes(aside), vectors).epoch(_DRAW)
+    kept = Examples(read_scenes(aside), vectors).epoch(DRAW)
     begun = time.monotonic()
     for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors), kept):
         print(f"epoch {number}: loss {loss:.4f}, {(time.monotonic() - begun) / 60:.1f} minutes")
@@ -101,7 +95,7 @@ def _export(given: Namespace) -> None:
     trunk = _trunk()
     tensors, history = averaged(given.weights)
     write_files(given.out, given.version, trunk, tensors)
-    aside = Examples(read_scenes(_divided(given.scenes)[1]), _Embedded(trunk)).epoch(_DRAW)
+    aside = Examples(read_scenes(divided(given.scenes)[1]), Embedded(trunk)).epoch(DRAW)
     rows = ComputedReader(trunk, given.out).read(aside)
     write_files(given.out, given.version, trunk, tensors, *calibrated(aside, rows), {"trained": history})
     _print(figures(aside, ComputedReader(trunk, given.out).read(aside)))
@@ -111,13 +105,10 @@ def _measure(given: Namespace) -> None:
     from training.reader.computed import ComputedReader  # noqa: PLC0415
 
     trunk = _trunk()
-    reader, vectors = ComputedReader(trunk, given.weights), _Embedded(trunk)
     scenes = read_scenes(files(given.scenes))
-    for language in ("all", *sorted({scene.language for scene in scenes})):
-        chosen = [scene for scene in scenes if language in ("all", scene.language)]
-        examples = Examples(chosen, vectors).epoch(_DRAW)
-        print(f"{language}: {len(chosen)} scenes")
-        _print(figures(examples, reader.read(examples)))
+    for language, found in by_language(scenes, ComputedReader(trunk, given.weights), Embedded(trunk)).items():
+        print(f"{language}:")
+        _print(found)
 
 
 def _join(given: Namespace) -> None:
@@ -127,7 +118,7 @@ def _join(given: Namespace) -> None:
         reader = LocalReader(_trunk(), given.weights)
         try:
             with TemporaryDirectory() as folder:
-                return fitted(await gather(read_scenes(_divided(given.scenes)[1]), reader, Path(folder)))
+                return fitted(await gather(read_scenes(divided(given.scenes)[1]), reader, Path(folder)))
         finally:
             await reader.close()
 
@@ -142,32 +133,9 @@ def _trunk() -> Path:
     return directory
 
 
-def _divided(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files to train with, and those that thresholds are set with."""
-    paths = files(folder)
-    aside = [path for path in paths if path.stem.endswith(_KEPT_ASIDE)]
-    return [path for path in paths if path not in aside], aside
-
-
 def _print(found: Figures) -> None:
     for name, value in found.items():
         print(f"  {name}: {value:.4g}", flush=True)
-
-
-class _Embedded:
-    """Embeds texts with the embedding model; a text once."""
-
-    def __init__(self, directory: Path) -> None:
-        self._runner = asyncio.Runner()
-        self._embedder = TransformerEmbedder(directory)
-        self._vectors: dict[str, npt.NDArray[np.float32]] = {}
-
-    def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if missing:
-            found = self._runner.run(self._embedder.embed(missing, "document")).vectors
-            self._vectors |= dict(zip(missing, found, strict=True))
-        return np.array([self._vectors[text] for text in texts])
 
 
 if __name__ == "__main__":

@@ -43,8 +43,12 @@ class Examples:
 
     def epoch(self, seed: int) -> list[Example]:
         """Return the examples of an epoch."""
+        return [example for of_scene in self.by_scene(seed) for example in of_scene]
+
+    def by_scene(self, seed: int) -> list[list[Example]]:
+        """Return the examples of an epoch, those of each scene by themselves."""
         draw = random.Random(seed)  # noqa: S311 - no secret
-        return [example for scene in self._scenes for example in scene.examples(draw)]
+        return [list(scene.examples(draw)) for scene in self._scenes]
 
 
 class _Nearness:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.reader.tokens import Task
-from app.domain.reading import KIND_NAMES, RELATION_NAMES
+from app.domain.reading import KIND_NAMES, RELATION_NAMES, Thresholds
 from training.reader.examples import Example
 
 Probabilities: TypeAlias = npt.NDArray[np.float64]
@@ -33,6 +33,33 @@ def figures(examples: Sequence[Example], probabilities: Sequence[Probabilities])
         if chosen:
             found |= measure([one for one, _ in chosen], np.array([row for _, row in chosen]))
     return found
+
+
+def at_thresholds(
+    examples: Sequence[Example], probabilities: Sequence[Probabilities], thresholds: Thresholds
+) -> Figures:
+    """Return what a service with these thresholds believes that is so, and that is not."""
+    rows = list(zip(examples, probabilities, strict=True))
+    relations = [(one, float(updates(row))) for one, row in rows if one.task == Task.RELATION]
+    claims = [(one, float(row[1])) for one, row in rows if one.task == Task.FOLLOWS]
+    answers = [(one, float(row[1])) for one, row in rows if one.task == Task.RELEVANCE]
+    found: dict[str, float] = {}
+    for name, least in (("hide", thresholds.hide), ("newer first", thresholds.newer_first)):
+        found[f"updates above {name}"] = _above(relations, least, lambda one: one.answer in _UPDATES)
+        found[f"hard pairs that hold above {name}"] = _above(relations, least, lambda one: one.hard)
+        found[f"unmarked pairs above {name}"] = _above(
+            relations, least, lambda one: one.answer not in _UPDATES and not one.hard
+        )
+    for name, judged, least in (("claims", claims, thresholds.follows), ("answers", answers, thresholds.tells)):
+        found[f"true {name} taken"] = _above(judged, least, lambda one: one.answer == 1)
+        found[f"false {name} taken"] = _above(judged, least, lambda one: one.hard)
+    return found
+
+
+def _above(judged: Sequence[tuple[Example, float]], least: float, chosen: Callable[[Example], bool]) -> float:
+    """Return the share of the chosen examples whose probability is at least this."""
+    found = [likely >= least for one, likely in judged if chosen(one)]
+    return sum(found) / len(found) if found else float("nan")
 
 
 def threshold(scores: npt.NDArray[np.float64], share: float) -> float:
