@@ -28,7 +28,7 @@ class Remembering(Asking):
         for one in statements:
             self.told.setdefault(one.agent, []).append(one.text)
 
-    async def ask(self, questions: Sequence[Asked]) -> list[Answer]:
+    async def ask(self, questions: Sequence[Asked], *, tries: int = 1) -> list[Answer]:  # noqa: ARG002 - as above
         return [self._answer(one) for one in questions]
 
     def degraded(self) -> Figure:
