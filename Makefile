@@ -58,7 +58,7 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
 
 # What a text or a request costs at most: make attack runs these.
-COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answer tests/services/ingest tests/statements)
+COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answer tests/services/ingest)
 # The stand-in account, and what compares with the software of others: make conformance runs these.
 OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py
 

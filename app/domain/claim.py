@@ -9,10 +9,11 @@ MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
 PERHAPS: Final = "Perhaps "
 """What the key of a doubtful fact begins with (ADR 0035); no other key does, for all are in lower case."""
 CIRCUMSTANCES: Final = "; "
-"""What stands in a key before the circumstances under which its value holds: "review/duration; during sprint"."""
+"""What stands in a key of an older version before the circumstances under which its value holds."""
 AS_SAID: Final = "as said"
-"""The value of what may have several at a time, such as days of the week: they hold until one tells a change."""
-
+"""The value, in an older version, of what may have several at a time, such as days of the week."""
+TOPIC: Final = "topic:"
+"""What the key of a topic begins with, which a language model has named; it has no "/"."""
 
 RELATION: Final = "~"
 """What the key of a relation begins with, of two memories that a reader has compared; no other key does."""

@@ -80,6 +80,12 @@ class Statement:
         """Whether whoever stored it has put it into subject, predicate and object."""
         return fact_in(self.metadata) is not None
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it is a fact of which nobody is sure: it replaces nothing, and nothing replaces it."""
+        fact = fact_in(self.metadata)
+        return fact is not None and not fact.confident
+
     def is_before(self, other: "Statement") -> bool:
         """Tell whether it was said before another one; of one moment, as the claims of a key have it."""
         return (self.happened_at, self.id) < (other.happened_at, other.id)
@@ -115,14 +121,14 @@ def may_bear(older: Statement, newer: Statement) -> bool:
     """Tell whether two memories are compared at all.
 
     The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
-    what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys. What was learned of
-    a message does not bear on it.
+    what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys, and doubtful ones
+    nothing else. What was learned of a message does not bear on it.
     """
     if not newer.speaker_holds or older.speaker in MACHINES or newer.speaker in MACHINES:
         return False
     if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):
         return False
-    if older.is_fact and newer.is_fact:
+    if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful:
         return False
     return not (older.message_id in newer.message_ids or newer.message_id in older.message_ids)
 

@@ -41,6 +41,8 @@ class Fact:
     learned_from_run_id: str | None = None
     fact_id: str | None = None
     """The id that its teller knows it by."""
+    single: bool = False
+    """Whether of its subject and predicate one object holds at a time: the one that was told last."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields."""
@@ -74,7 +76,10 @@ class Fact:
     @property
     def metadata(self) -> dict[str, Json]:
         """What the metadata of its memory has."""
-        return {FACT_KEY: asdict(self)}
+        told = asdict(self)
+        if not self.single:
+            del told["single"]  # so that a fact which an older version has kept is the same one
+        return {FACT_KEY: told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,9 @@ def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
     subject, predicate, said = (str(told[each]) for each in _PARTS)
     agent_type, run_id, fact_id = (each if isinstance(each, str) else None for each in others)
     try:
-        return Fact(subject, predicate, said, float(sure), agent_type, run_id, fact_id)
+        return Fact(
+            subject, predicate, said, float(sure), agent_type, run_id, fact_id, single=told.get("single") is True
+        )
     except (InvalidRequest, OverflowError):
         return None
 

@@ -1,5 +1,6 @@
 """What a reader tells of texts: how two statements bear on each other, and what kind of statement one is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -64,3 +65,8 @@ class Thresholds:
     """Of a claim: it follows from its sources."""
     task: float
     """Of a kind: a text is called a task, which may expire."""
+
+
+def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
+    """Tell whether a reader calls each sentence a task, surely enough that it may expire."""
+    return bool(kinds) and all(each.task >= thresholds.task for each in kinds)

@@ -60,6 +60,11 @@ def normalised(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFKC") 
     return text if text.isascii() else unicodedata.normalize(form, _PERHAPS_MARKS.sub(_joined, text))
 
 
+def folded(text: str) -> str:
+    """Return a text as it is compared: without difference of case, of apostrophes and of compatible characters."""
+    return normalised(text).casefold().replace("\u2019", "'")
+
+
 def _joined(run: re.Match[str]) -> str:
     """Put a joiner between each 30 combining marks."""
     marks, joined = 0, []

@@ -1,10 +1,10 @@
-"""Folds text and splits it into tokens: the rules read lists of words, so that no expression can run away on a text."""
+"""Folds text and splits it into tokens: lists of words are read, so that no expression can run away on a text."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.words import normalised
+from app.domain.words import folded
 
 Tokens = tuple[str, ...]
 
@@ -21,11 +21,6 @@ _IS_AFTER = frozenset(("it", "that", "there", "he", "she", "here", "what", "wher
 _ENDINGS = (("n't", "not"), ("'m", "am"), ("'re", "are"), ("'ve", "have"), ("'ll", "will"), ("'d", "would"))
 _SHORTENED = {"let's": "let us"}
 _STEMS = {"ca": "can", "wo": "will"}
-
-
-def folded(text: str) -> str:
-    """Return a text as it is compared: without difference of case, of apostrophes and of compatible characters."""
-    return normalised(text).casefold().replace("\u2019", "'")
 
 
 def tokens(text: str) -> Tokens:
@@ -120,14 +115,3 @@ class Phrases:
         while words and (length := self.at(words, 0)):
             words = words[length:]
         return words
-
-
-def clauses(words: Tokens, joints: frozenset[str]) -> list[Tokens]:
-    """Split the words of a sentence at its marks and at the words that join clauses."""
-    found: list[list[str]] = [[]]
-    for word in words:
-        if word in BREAKS or word in QUOTES or word in joints:
-            found.append([])
-        else:
-            found[-1].append(word)
-    return [tuple(clause) for clause in found if clause]

@@ -333,7 +333,7 @@ class Runtime:
         while True:
             try:
                 if self._may_work():
-                    if self.backends.reader is None and (read := await backfill_claims(self.backends.database)):
+                    if read := await backfill_claims(self.backends.database):
                         structlog.get_logger().info("statements_read", memories=read)
                     if freed := await free_tasks(self.backends.database, self.backends.reader):
                         structlog.get_logger().info("tasks_freed", memories=freed)

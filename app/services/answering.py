@@ -93,7 +93,7 @@ class Answering:
 
 def is_nothing(recall: Recall) -> bool:
     """Tell whether nothing on the query's subject is known, as far as everything could be searched."""
-    known = recall.keyed or recall.topical or recall.relevance or recall.degraded
+    known = recall.topical or recall.relevance or recall.degraded
     return recall.confidence < MIN_CONFIDENCE and not known
 
 

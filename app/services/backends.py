@@ -225,11 +225,6 @@ class TenantBackends:
     """Learns of messages, analyses queries and writes answers; None where no language model is set."""
 
     @property
-    def compares(self) -> bool:
-        """Whether a reader compares memories."""
-        return self.reader is not None
-
-    @property
     def configs(self) -> EmbeddingConfigs:
         """The embedding configs that were last seen in use; every run of the database checks them."""
         return self.seen_configs()

@@ -4,32 +4,20 @@ from dataclasses import replace
 
 from app.domain.author import Author
 from app.domain.claim import Stated
+from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Memory
-from app.statements.explicit import read_explicit
-from app.statements.learned import read_learned
-from app.statements.stated import read
 
 
-def permitted(memory: Memory, author: Author, *, compared: bool) -> Stated:
-    """Return what a memory states; of an author who is bound to speakers, the claims of these about themselves.
+def permitted(memory: Memory, author: Author) -> Stated:
+    """Return what a memory states explicitly; of an author who is bound to speakers, facts of these alone.
 
     What a program keeps for itself states nothing. A memory that a model made states what it says of its topic, if its
-    author may speak for anybody: nobody knows about whom a topic is. Where memories are ``compared`` by a reader, only
-    what is stated explicitly counts: a fact or a topic; the rest waits for the reader.
+    author may speak for anybody: nobody knows about whom a topic is. All else waits for a reader.
     """
     if STORE_KEY in memory.metadata:
         return Stated()
-    if compared:
-        stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
-    elif memory.learned is not None:
-        stated = read_learned(memory.content, memory.learned, memory.type)
-    else:
-        stated = read(memory.content, memory.metadata)
-    if not may_state(memory, author):
-        return replace(stated, claims=())
-    if memory.learned is not None or author.speakers is None:
-        return stated
-    return replace(stated, claims=[claim for claim in stated.claims if claim.subject in author.speakers])
+    stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
+    return said_by(stated, author.speakers) if may_state(memory, author) else replace(stated, claims=())
 
 
 def may_state(memory: Memory, author: Author) -> bool:

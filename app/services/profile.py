@@ -20,6 +20,8 @@ from app.domain.profile_answers import (
     ThinkingLevel,
     Version,
 )
+from app.domain.reading import are_tasks
+from app.language.dates.once import dated_once, last_day
 from app.ports.database import Row
 from app.services.agent_database import AgentDatabase
 from app.services.answer.summary import summary
@@ -30,7 +32,6 @@ from app.services.forgetting import Forgetting
 from app.services.gateway import LongTermMemoryGateway
 from app.services.model_answering import ModelAnswering
 from app.services.sessions import SessionDeletion, Sessions
-from app.statements.tasks import are_tasks, dated_once, last_day
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
 from app.storage.learned_of import sources

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import structlog
 
 from app.domain.audit import RecallNote
+from app.domain.claim import TOPIC
 from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.domain.memory import Scope
 from app.domain.query import Entry, Query
@@ -29,11 +30,10 @@ from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.deciding import decided
 from app.services.reranking import rated
 from app.services.vector_search import Away, VectorSearch
-from app.statements.rules import keys_asked
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
-from app.storage.topics import TOPIC, topics
+from app.storage.topics import topics
 
 Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
 """Returns what a language model makes of a query, which may be under way; it raises nothing."""
@@ -60,8 +60,6 @@ class Recall:
     """How likely it is that something of it answers the query, 0 to 1."""
     formers: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
     """By the id of an entry, the memories that were found and stated otherwise what it states now."""
-    keyed: Collection[str] = ()
-    """The ids of the entries that state the value of a key which the query asks for."""
     topical: Collection[str] = ()
     """The ids of those that were learned, and have a topic which a language model has picked for the query."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -101,8 +99,7 @@ class Recaller:
         search = await self.search(scope, query, analysing=analysing, note=note)
         ranked = list(islice(search.ranked(query), query.top_k))
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
-        keyed = [candidate.id for candidate in ranked if candidate.keyed and not candidate.sources]
-        topical = [candidate.id for candidate in ranked if candidate.keyed and candidate.sources]
+        topical = [candidate.id for candidate in ranked if candidate.keyed]
         found = search.fusion
         if note is not None:
             note.entries = ids = [candidate.id for candidate in ranked]
@@ -113,7 +110,6 @@ class Recaller:
             search.degraded,
             search.confidence,
             search.formers,
-            keyed,
             topical,
             search.sources,
             {} if search.tells is None else search.relevance,
@@ -228,7 +224,7 @@ class Recaller:
         reference = self._backends.clock() if told is None else told
         recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
         text = clipped(query.text)
-        own, keys = terms(text), [*keys_asked(text), *(TOPIC + topic for topic in analysis.topics)]
+        own, keys = terms(text), [TOPIC + topic for topic in analysis.topics]
         other_words = synonym_terms(analysis.synonyms, own)
         return ParsedQuery(text, own, periods(text, reference), keys, recency, synonyms=other_words)
 

@@ -8,6 +8,7 @@ import structlog
 from app.domain import limits
 from app.domain.claim import Stated
 from app.domain.errors import FieldError, InvalidRequest, NotFound
+from app.domain.explicit import read_explicit
 from app.domain.json_types import Json
 from app.domain.memory import STORE_KEY, Scope, Tenant
 from app.domain.undoing import Forecast, Going, Holding, Selected, Undone
@@ -15,8 +16,6 @@ from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.sessions import Sessions
 from app.services.undo import MAX_CHUNKS, Undo
-from app.statements.explicit import read_explicit
-from app.statements.stated import read
 from app.storage import request_state
 from app.storage.taught import state_again, undo_run_chunk
 from app.storage.undo_forecast import MAX_COUNTED, forecast
@@ -89,7 +88,7 @@ class UndoTaught:
             if not known["known"] and not memories + changed:
                 raise _no_run()
             memories, changed = memories + len(deleted), changed + len(restored)
-            stated = {str(row["id"]): self._stated(row) for row in restored}
+            stated = {str(row["id"]): _stated(row) for row in restored}
             if stated:
                 await self._backends.database.run(state_again(self._tenant, stated))
             if not progress["more"]:
@@ -97,20 +96,16 @@ class UndoTaught:
         structlog.get_logger().info("run_undone", run_id=run_id, memories=memories, changed=changed)
         return Undone(memories, changed, 0, 0, bool(progress["more"]), int(progress["now"] or 0))
 
-    def _stated(self, row: Row) -> Stated:
-        """Return what a memory states that was a fact until now, by its words."""
-        metadata: dict[str, Json] = json.loads(str(row["metadata"]))
-        if STORE_KEY in metadata:
-            return Stated()
-        if self._backends.compares:
-            return read_explicit(metadata, None, str(row["content"]), None)
-        stated = read(str(row["content"]), metadata)
-        return stated if row["speaker_holds"] else Stated(type=stated.type)
-
     def _check(self, selected: Selected) -> None:
         own = self._backends.author.credential_id
         if own is not None and selected.credential_id == own:
             raise InvalidRequest("A credential cannot undo its own work: it would be revoked before the end.")
+
+
+def _stated(row: Row) -> Stated:
+    """Return what a memory states explicitly that was a fact until now: a reader has still to read its words."""
+    metadata: dict[str, Json] = json.loads(str(row["metadata"]))
+    return Stated() if STORE_KEY in metadata else read_explicit(metadata, None, str(row["content"]), None)
 
 
 def _forecast(going: Sequence[Row], holding: Sequence[Row], *, cut: bool) -> Forecast:

@@ -104,9 +104,7 @@ class Writer:
             shadow = await shadow_vectors(self._backends, [new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
-            stated = Line(
-                new, vectors, detail, stated=permitted(new, self._backends.author, compared=self._backends.compares)
-            )
+            stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.refusals.note(scope, now)
@@ -141,8 +139,7 @@ class Writer:
             except HeldOtherwise as found:
                 line, kept = wanted, []
                 if found.held is not None:
-                    compared = self._backends.compares
-                    line, kept = _merged(wanted, found.held, batch.author, compared=compared)
+                    line, kept = _merged(wanted, found.held, batch.author)
                 continue
             expires_at = wanted.memory.expires_at
             if outcome.written and expires_at is not None and outcome.expires_at != expires_at:
@@ -282,14 +279,14 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: Line, held: HeldMemory, author: Author, *, compared: bool) -> tuple[Line, list[str]]:
+def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[str]]:
     """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
     result = stored_again(held, wanted.memory.metadata, author)
     memory = replace(wanted.memory, metadata=result.metadata)
     line = replace(
         wanted,
         memory=memory,
-        stated=permitted(memory, author, compared=compared),
+        stated=permitted(memory, author),
         detail={**wanted.detail, **result.changes},
         merged_from=held.metadata_json,
         was_expired=held.expired,

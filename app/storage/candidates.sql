@@ -345,14 +345,14 @@ judged(row, whole, added, holding, step) AS (
   SELECT own.row, step OR judged.whole, NOT step AND judged.added, CASE WHEN (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
   ) THEN (
-    SELECT json_array(holder, superseded_at, key >= '~') FROM (
+    SELECT json_array(holder, superseded_at, key GLOB '~*') FROM (
       SELECT key, superseded_at, (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ) AS holder
       FROM claim AS stated INDEXED BY claim_of_memory
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
         AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-    ) ORDER BY holder IS NULL, key >= '~', iif(key < '~', key, NULL), holder DESC LIMIT 1
+    ) ORDER BY holder IS NULL, key GLOB '~*', iif(key GLOB '~*', NULL, key), holder DESC LIMIT 1
   ) END, TRUE
   FROM judged CROSS JOIN own
     ON own.row = iif(step, (SELECT passing.row FROM passing WHERE passing.id = judged.holding ->> 0), judged.row)

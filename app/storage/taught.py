@@ -81,7 +81,7 @@ FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 """
 _DELETE_PROPOSALS = delete_proposals(_DELETED)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
-# What was a fact stated this alone. Its words are read again: by ``state_again``, or when the service starts.
+# What was a fact stated this alone. Its words wait for a reader: by ``state_again``, or when the service starts.
 _WAS_FACT = " AND ".join(
     f"json_type({{table}}metadata, '$.fact.{part}') IS 'text'" for part in ("subject", "predicate", "object")
 )
@@ -92,7 +92,7 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
     CROSS JOIN claim AS old INDEXED BY claim_of_memory
   WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {_WAS_FACT.format(table="memory.")}
     AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
-    AND old.key < '~'
+    AND old.key NOT GLOB '~*'
 )
 """
 _RESTORE = f"""

@@ -1,10 +1,9 @@
 """Reads the topics of learned memories, by which a language model may say what a query asks for."""
 
+from app.domain.claim import TOPIC
 from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement
 
-TOPIC = "topic:"
-"""What the key of a topic begins with; no key of a rule does."""
 MAX_TOPICS = 200
 """Topics that are read, the newest."""
 _MAX_SEEN = 1_000

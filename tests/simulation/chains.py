@@ -8,12 +8,12 @@ from itertools import groupby, takewhile
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from tests.simulation.operations import ViolationError
-from tests.simulation.statements import STATED, Said
+from tests.simulation.statements import TOLD, Said
 from tests.simulation.world import World
 
 _MEMORIES = """
 SELECT tenant_id, agent_id, id, content, session_id, occurred_at, happened_at, forgotten_at IS NOT NULL,
-  superseded_at, content_hash, identity, statements_read IS NOT NULL AND metadata -> '$.speaker' IS NULL
+  superseded_at, content_hash, identity, metadata -> '$.fact' IS NOT NULL
 FROM long_term_memory
 """
 _CLAIMS = """
@@ -40,11 +40,11 @@ class Stated:
     content_hash: str
     identity: str | None
     states: bool
-    """Whether it was read for statements, and is not what a machine said: that states nothing."""
+    """Whether it was told as a fact: what is said in words alone states nothing."""
 
     @property
     def said(self) -> Said:
-        return STATED[self.content]
+        return TOLD[self.content]
 
 
 def chains(world: World) -> list[Chain]:
@@ -52,7 +52,7 @@ def chains(world: World) -> list[Chain]:
     rows = [Stated(*row) for row in world.file.rows(_MEMORIES)]  # type: ignore[arg-type]
     found: dict[tuple[str, str, str], list[Stated]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row.happened_at, row.id)):
-        if row.content in STATED and row.states:
+        if row.content in TOLD and row.states:
             found[row.tenant_id, row.agent_id, row.said.key].append(row)
     return list(found.values())
 

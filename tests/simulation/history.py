@@ -140,14 +140,6 @@ class History(Known):
             if certain and self.shown(began, id_, {"shade": shade}):
                 raise ViolationError(f"recall did not return {id_} {self.text_of(id_)} of shade {shade}")
 
-    def check_answered(self, began: int, key: str, found: Collection[str]) -> None:
-        """Check that who asks for a key is told what was said last of it, where that is certain."""
-        last = holding.last(self._claims(key, began))
-        if last is None or last.id is None or last.id in found:
-            return
-        if self._is(last.id, began, forgotten=False):
-            raise ViolationError(f"recall did not return {last.id} {last.text}, which says what holds of {key}")
-
     def _check_entry(self, began: int, entry: Entry, where: Where) -> None:
         number = entry.metadata.get("number")
         store = self._numbers.get(number) if isinstance(number, int) else None

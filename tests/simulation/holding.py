@@ -72,12 +72,3 @@ def ruled_out(claim: Claim, claims: Sequence[Claim]) -> list[Claim]:
     if not claim.said.whole:
         return []
     return [one for one in in_force(claims) if one.after(claim) and one.contradicts(claim)]
-
-
-def last(claims: Sequence[Claim]) -> Claim | None:
-    """Return the claim that was said last of those that hold, if that is certain."""
-    held = in_force(claims)
-    certain = max((one for one in held if one.certain), key=lambda one: one.first, default=None)
-    if certain is None or any(one.may_be_after(certain) for one in held):
-        return None
-    return certain

@@ -12,7 +12,7 @@ from app.domain.json_types import Json
 from tests.simulation import holding
 from tests.simulation.holding import Claim
 from tests.simulation.operations import Delete, Erasure, Mark, Memory, Store, Text, ViolationError, certainly
-from tests.simulation.statements import STATED
+from tests.simulation.statements import TOLD
 
 Where = Mapping[str, Json]
 """The session or the shade that a recall asks for; it asks for one of them at most."""
@@ -95,7 +95,7 @@ class Known:
     def _claim(self, id_: str, began: int) -> Claim | None:
         """What a memory states, if it states anything."""
         text = self._memories[id_].text
-        said = STATED.get(text.content)
+        said = TOLD.get(text.content)
         if said is None:
             return None
         place = (_made_at(id_) if text.occurred_at is None else text.occurred_at, id_)
@@ -103,7 +103,7 @@ class Known:
 
     def _claims(self, key: str, began: int) -> list[Claim]:
         """All that may be there at some moment since then."""
-        stated = [text for content, said in STATED.items() if said.key == key for text in self.texts_of(content)]
+        stated = [text for content, said in TOLD.items() if said.key == key for text in self.texts_of(content)]
         found = [
             self._claim(id_, began)
             for text in stated
@@ -182,7 +182,7 @@ def _may_be(store: Store, began: int) -> bool:
 
 def unknown(store: Store) -> Claim | None:
     """Return what a memory states that a store may have made, if that states anything."""
-    text, said = store.text, STATED.get(store.text.content)
+    text, said = store.text, TOLD.get(store.text.content)
     if said is None:
         return None
     first, last = (store.earliest, store.latest) if text.occurred_at is None else (text.occurred_at,) * 2

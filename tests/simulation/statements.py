@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.domain.facts import Fact
+from app.domain.json_types import Json
 from tests.simulation.clock import EPOCH_MS
 
 _DAY_MS = 86_400_000
@@ -37,7 +39,13 @@ STATED: Mapping[str, Said] = {
     "We switched to yarn": Said("we/package_manager", "yarn"),
     "We use npm": Said("we/package_manager", "npm"),
 }
-QUESTIONS: Mapping[str, str] = {
-    "user/lives_in": "Where do I live?",
-    "we/package_manager": "Which package manager do we use?",
-}
+TOLD: Mapping[str, Said] = {content: said for content, said in STATED.items() if said.whole}
+"""What agents tell as facts, of which one value holds at a time, beside what they say."""
+
+
+def told(content: str) -> dict[str, Json]:
+    """Return the metadata with which an agent stores a content: the fact that it tells, if it tells one."""
+    if content not in TOLD:
+        return {}
+    subject, _, predicate = TOLD[content].key.partition("/")
+    return Fact(subject, predicate, TOLD[content].value, single=True).metadata

@@ -25,7 +25,7 @@ from tests.simulation.moves import (
 from tests.simulation.operations import Text
 from tests.simulation.resting import KEEPER, check_kept, fill, resting
 from tests.simulation.sharded import EAST, ShardedReplica, ShardedWorld, home_of, indexer_of, sharded_world
-from tests.simulation.statements import STATED
+from tests.simulation.statements import TOLD
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind
 from tests.support import generation
@@ -86,7 +86,7 @@ async def _simulate(kind: Kind, movers: Sequence[Interrupted]) -> None:
         made.replicas.extend([await made.process(), await made.process()])
         agents = [Agent(made, tenant, "bot") for tenant in (TENANT, "globex")]
         for agent in agents:
-            for content in (*(f"note {number}" for number in range(5)), *list(STATED)[:3]):
+            for content in (*(f"note {number}" for number in range(5)), *list(TOLD)[:3]):
                 await agent.store(Text(content))
         keeper = Agent(made, TENANT, KEEPER)
         await fill(made, keeper)

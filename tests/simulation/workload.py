@@ -15,7 +15,7 @@ from tests.simulation.history import History
 from tests.simulation.killer import KilledError
 from tests.simulation.operations import Text, ViolationError
 from tests.simulation.settled import memories_of, shown
-from tests.simulation.statements import MOMENTS, QUESTIONS, STATED
+from tests.simulation.statements import MOMENTS, TOLD, told
 from tests.simulation.world import MAX_SKEW_MS, Replica, World
 
 TOP_K = 10
@@ -55,7 +55,7 @@ class Agent:
         store = self.history.begin_store(number, text)
         store.earliest = clock.now_ms() - MAX_SKEW_MS
         self._note("store", replica, number, text)
-        metadata = {"number": number, "session": text.session, "shade": store.shade}
+        metadata = {"number": number, "session": text.session, "shade": store.shade, **told(text.content)}
         try:
             id_ = await gateway.store(
                 self.agent_id, NewMemory(text.content, metadata, text.session, occurred_at=text.occurred_at)
@@ -115,7 +115,7 @@ class Agent:
     async def recall(self, content: str, where: Filter | None = None) -> str:
         """Ask for a content and check the answer; return ``failed``, ``whole`` or in what way it was degraded."""
         gateway, replica = self._gateway()
-        top_k = _TOP_K_OF_STATED if content in STATED else TOP_K
+        top_k = _TOP_K_OF_STATED if content in TOLD else TOP_K
         asked = Asked(content, top_k, where or Filter(), self.history.tick())
         pending = self._pending()
         self._note("recall", replica, content, asked.where)
@@ -136,8 +136,6 @@ class Agent:
         for content in self.history.contents:
             if await self.recall(content) != "whole":
                 raise ViolationError(f"{content} was not answered, or not in full, without any fault")
-        for question in QUESTIONS.values():
-            await self.recall(question)
         await check_past(self.world, Scope(self.tenant_id, self.agent_id))
 
     async def erase(self) -> None:
@@ -178,7 +176,7 @@ class Agent:
     async def _mark_any(self) -> None:
         """Forget something, most often a statement; or remember again what may have been forgotten."""
         dice, ids = self.world.random, self.history.ids()
-        stated = [id_ for id_ in ids if self.history.text_of(id_).content in STATED]
+        stated = [id_ for id_ in ids if self.history.text_of(id_).content in TOLD]
         forgotten = [id_ for id_ in ids if self.history.may_be_forgotten(id_)]
         if forgotten and dice.random() < 0.4:
             await self.mark(dice.choice(forgotten), forgotten=False)
@@ -187,21 +185,19 @@ class Agent:
 
     async def _recall_any(self) -> None:
         dice, contents = self.world.random, self.history.contents
-        if dice.random() < 0.1:
-            await self.recall(dice.choice(list(QUESTIONS.values())))
-        elif contents:
+        if contents:
             stated = dice.random() < 0.2
             recent = contents[-_RECENT:] if dice.random() < 0.5 else contents
             wanted = {"session": dice.choice(_SESSIONS)}, {"shade": dice.randint(0, 1)}
             (where,) = dice.choices(({}, *wanted), (5, 2, 2) if stated else (8, 1, 1))
-            await self.recall(dice.choice(list(STATED) if stated else recent), Filter(metadata=where))
+            await self.recall(dice.choice(list(TOLD) if stated else recent), Filter(metadata=where))
 
     def _text(self) -> Text:
         """A statement, something new, or what has been stored, or tried, before, for this session or another."""
         dice, contents = self.world.random, self.history.contents
         if dice.random() < 0.3:
             at = dice.choice(MOMENTS) if dice.random() < 0.4 else None
-            return Text(dice.choice(list(STATED)), dice.choice(_SESSIONS[:2]), at)
+            return Text(dice.choice(list(TOLD)), dice.choice(_SESSIONS[:2]), at)
         if not contents or dice.random() < 0.4:
             return Text(f"note {len(contents)}", dice.choice(_SESSIONS))
         content = dice.choice(contents[-_RECENT:] if dice.random() < 0.7 else contents)

@@ -13,6 +13,7 @@ from app.services.gateway import LongTermMemoryGateway
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.told import told
 
 CLAIMS = "SELECT memory_id, opens, superseded_by, superseded_at FROM claim ORDER BY happened_at, memory_id"
 MEMORIES = "SELECT id, superseded_at FROM long_term_memory WHERE tenant_id = 'acme' ORDER BY id"
@@ -48,7 +49,9 @@ async def test_versions_follow_from_the_claims_alone(bench: Bench, seed: int) ->
             day, place = chosen.randint(1, 8), chosen.choice("ABC")
             content = f"I live in {place}ville"
             at = day * 86_400_000
-            id_ = await bench.gateway.store("bot", NewMemory(content, session_id=str(len(claimed)), occurred_at=at))
+            id_ = await bench.gateway.store(
+                "bot", NewMemory(content, told(content), session_id=str(len(claimed)), occurred_at=at)
+            )
             if id_ not in {claim[1] for claim in claimed}:
                 claimed.append((at, id_, place))
         wanted = versions(claimed)
@@ -62,7 +65,7 @@ async def say(bench: Bench, place: str, at: int | None = None, *, clock: int | N
     """Store where somebody lives, said at a moment, or when the service's clock shows another one than it does."""
     backends = bench.backends if clock is None else replace(bench.backends, clock=lambda: clock)
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
-    return await gateway.store("bot", NewMemory(f"I live in {place}", occurred_at=at))
+    return await gateway.store("bot", NewMemory(f"I live in {place}", told(f"I live in {place}"), occurred_at=at))
 
 
 async def test_of_a_key_no_more_than_its_newest_claims_are_kept_and_what_came_before_stays_superseded(

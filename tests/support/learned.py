@@ -62,7 +62,7 @@ async def write(backends: Any, memory: Memory, *, author: Author = ADMINISTRATOR
     own = backends.of_tenant(_SCOPE.tenant_id, author)
     used = own.configs
     (vector,) = (await own.embedder_of(used.active).embed([memory.embedded_text], "document")).vectors
-    line = Line(memory, {used.active.index_name: vector}, {}, stated=permitted(memory, author, compared=own.compares))
+    line = Line(memory, {used.active.index_name: vector}, {}, stated=permitted(memory, author))
     batch = Batch(
         Tenant(_SCOPE.tenant_id),
         [line],

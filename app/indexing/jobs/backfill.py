@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.domain.claim import Stated
+from app.domain.explicit import read_explicit, read_fact, said_by
+from app.domain.facts import fact_in
 from app.domain.memory import STORE_KEY
+from app.domain.reading import are_tasks
 from app.domain.words import segments
+from app.language.dates.once import dated_once
 from app.ports.database import Database
 from app.ports.reader import Reader
-from app.statements.learned import read_learned
-from app.statements.stated import read as read_statements
-from app.statements.tasks import are_tasks, dated_once
 from app.storage.rows import read_rows
 from app.storage.system import unread
 from app.storage.system.segments import READ_BATCH, Unsegmented, write
@@ -36,16 +38,17 @@ async def backfill_segments(database: Database) -> None:
 
 
 async def backfill_claims(database: Database) -> int:
-    """Add the claims of memories that were not read for what they state, and return how many were read.
+    """Add the claims of facts and topics that have none of this version, and return how many memories were read.
 
-    It makes room for requests between memories and between batches. Each batch is one transaction, and may be made
-    twice: a backfill that stops is continued by the next one, and two at once do the same.
+    All of them wait for a reader then, which may come later. It makes room for requests between memories and between
+    batches. Each batch is one transaction, and may be made twice: a backfill that stops is continued by the next one,
+    and two at once do the same.
 
     Raises:
         Unavailable: the database does not answer.
     """
     read = 0
-    *_, rows = await database.run([*unread.RELEASE, unread.READ_BATCH])
+    (rows,) = await database.run([unread.READ_BATCH])
     while rows:
         made = {}
         for memory in read_rows(Unread, rows):
@@ -90,10 +93,12 @@ async def _passing(tasks: Sequence[ExpiringTask], reader: Reader) -> set[str]:
 
 
 def _stated(memory: Unread) -> Stated:
+    """Return what a memory states explicitly, as far as its author may say so."""
     if STORE_KEY in memory.metadata:
         return Stated()
-    if memory.learned is not None:
-        stated = read_learned(memory.content, memory.learned, memory.type)
-    else:
-        stated = read_statements(memory.content, memory.metadata)
-    return stated if memory.speaker_holds else Stated(type=stated.type)
+    stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
+    fact = None if memory.learned is not None else fact_in(memory.metadata)
+    if fact is not None and any(key.count("/") == 1 for key in memory.keys):
+        # Rules found that of its predicate one object holds at a time: what that has replaced is not to hold again.
+        stated = replace(read_fact(replace(fact, single=True)), waits=True)
+    return said_by(stated, memory.speakers) if memory.speaker_holds else replace(stated, claims=())

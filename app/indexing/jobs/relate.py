@@ -10,13 +10,13 @@ import numpy as np
 from app.domain.claim import MemoryType, Stated
 from app.domain.comparing import MAX_PAIRS, effect_of, may_bear, ordered, strongest, to_read
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Scope
 from app.domain.query import Filter
 from app.domain.reading import Kinds, Relation, Thresholds
 from app.indexing.embedding_registry import OpenIndex
 from app.ports.database import Database
 from app.ports.reader import Reader
-from app.statements.explicit import read_explicit
 from app.storage.outbox import decode, lengths, score
 from app.storage.system import relating
 from app.storage.system.relating import Compared, Found, Named
@@ -162,7 +162,8 @@ class Relating:
             for memory, kind in zip(plain, kinds, strict=True)
         }
         if read:
-            await self._database.run(relating.write(read, list(found.values()), self._reader.version))
+            facts = {memory.named for memory in plain if memory.statement.is_fact}
+            await self._database.run(relating.write(read, facts, list(found.values()), self._reader.version))
 
     async def _compare(
         self, tenant_id: str, memory: Compared, near: Iterable[Compared], compared: set[tuple[str, str]]
@@ -195,12 +196,9 @@ class Relating:
 def _stated(memory: Compared, kinds: Kinds, thresholds: Thresholds) -> Stated:
     """Return what a memory states explicitly, as far as its author may say so, and what it is."""
     stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
-    claims = stated.claims if memory.speaker_holds else ()
-    if memory.speakers is not None:
-        claims = [claim for claim in claims if claim.subject in memory.speakers]
-    if memory.learned is not None or stated.claims:
-        return replace(stated, claims=claims)
-    return Stated(claims, kind_of(kinds, thresholds))
+    if memory.learned is None and not stated.claims:
+        return Stated(type=kind_of(kinds, thresholds))
+    return said_by(stated, memory.speakers) if memory.speaker_holds else replace(stated, claims=())
 
 
 def kind_of(kinds: Kinds, thresholds: Thresholds) -> MemoryType:

@@ -52,11 +52,10 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
     """Choose of the entries of a recall what answers a query, which is asked ``now`` (ms since the epoch).
 
     Where a reader has read them it is what reaches ``tells``. Else nothing tells whether a memory answers: it is the
-    first one's sentence with most words of the query, where that memory scores ``min_score``, or states what the query
-    asks for by its key.
+    first one's sentence with most words of the query, where that memory scores ``min_score``.
     """
     if reader is None or not recall.relevance:
-        quotable = [one for one in recall.entries[:1] if one.score >= min_score or one.id in recall.keyed]
+        quotable = [one for one in recall.entries[:1] if one.score >= min_score]
         return Choice(_told(await _sentences(query, quotable), {}, 1.0))
     wanted, tells = length_asked(query), reader.thresholds.tells
     line = tells * _OF_TWO if wanted and wanted.ends == "between" else tells

@@ -150,4 +150,4 @@ def _memory_id(ingestion_id: str, proposal_id: str) -> str:
 
 
 def _line(work: Work, memory: Memory) -> Line:
-    return Line(memory, {}, {}, stated=permitted(memory, work.backends.author, compared=work.backends.compares))
+    return Line(memory, {}, {}, stated=permitted(memory, work.backends.author))

@@ -152,7 +152,7 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
         memory = each.message.memory(work.scope, str(ULID.from_int(first + number)), now + number)
         if each.held is not None and not each.held.held_expired:
             memory = replace(memory, metadata=loads(each.held.held_metadata))
-        line = Line(memory, {}, {}, stated=permitted(memory, author, compared=work.backends.compares))
+        line = Line(memory, {}, {}, stated=permitted(memory, author))
         if each.held is not None:
             line = replace(line, merged_from=each.held.held_metadata, was_expired=each.held.held_expired)
         size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + vectors

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
-from app.language.tokens import folded
+from app.domain.words import folded
 from app.services.learning.request import Request, asked, clipped_schema, fenced
 from app.services.learning.sifting import one_line, whats_wrong
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from app.language.tokens import folded
+from app.domain.words import folded
 from app.services.learning.transcript import Line
 
 ROOM = 16_000

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
+from app.domain.explicit import about
 from app.domain.facts import About, Fact, Held, fact_in
 from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
@@ -16,7 +17,6 @@ from app.retrieval.query.persons import of_the_user
 from app.services.agent_database import AgentDatabase
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
-from app.statements.facts import about
 from app.storage.listing import Place
 from app.storage.rows import read_rows
 from app.storage.tiers.facts import Facts, place_of

@@ -23,7 +23,7 @@ async def to_store(
     characters = 0
     for entry in entries:
         line = _line(entry, backends.tenant_id, config)
-        line = replace(line, stated=permitted(line.memory, backends.author, compared=backends.compares))
+        line = replace(line, stated=permitted(line.memory, backends.author))
         characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
         yield line
         if characters > _READ_AT_ONCE:

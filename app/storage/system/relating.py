@@ -1,6 +1,6 @@
 """Statements about memories that a reader has still to compare, and what it finds. They cross tenants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.claim import RELATION, MemoryType, Stated
@@ -25,7 +25,7 @@ _NEXT = """
 SELECT id, tenant_id, agent_id FROM long_term_memory INDEXED BY long_term_memory_uncompared
 WHERE statements_read = 0 ORDER BY id LIMIT ?1 ->> 'most'
 """
-# What no reader and no rule has read: of an older version, or of a run that stopped.
+# What nobody has read: of an older version, or of a run that stopped.
 _ADOPT = f"""
 UPDATE long_term_memory SET statements_read = 0 WHERE id IN (
   SELECT id FROM long_term_memory WHERE statements_read IS NULL ORDER BY id LIMIT {SWEPT}
@@ -98,23 +98,28 @@ WHERE newer.id = found.value ->> 'newer_id' AND +newer.tenant_id = found.value -
   AND older.id = found.value ->> 'older_id' AND +older.tenant_id = newer.tenant_id AND +older.agent_id = newer.agent_id
 ON CONFLICT DO NOTHING
 """
-# What rules had read in them before there was a reader.
+# What the rules of older versions had read in them. A fact keeps its key: nobody's reading changes that.
 _UNCLAIM = f"""
 DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
   SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
   FROM json_each(?1, '$.read') AS read CROSS JOIN claim AS old INDEXED BY claim_of_memory
   WHERE old.tenant_id = read.value ->> 'tenant_id' AND old.agent_id = read.value ->> 'agent_id'
-    AND old.memory_id = read.value ->> 'id' AND old.key < '{RELATION}'
+    AND old.memory_id = read.value ->> 'id' AND NOT read.value ->> 'is_fact' AND old.key NOT GLOB '{RELATION}*'
     AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(read.value, '$.claims') AS stated)
 )
 """
-_CLAIM = """
+_CLAIM = f"""
 INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
 SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
   stated.value ->> 'value', stated.value ->> 'whole'
 FROM json_each(?1, '$.read') AS read JOIN json_each(read.value, '$.claims') AS stated
   CROSS JOIN long_term_memory AS memory
 WHERE memory.id = read.value ->> 'id' AND +memory.tenant_id = read.value ->> 'tenant_id'
+  AND NOT (read.value ->> 'is_fact' AND EXISTS (
+    SELECT 1 FROM claim AS own INDEXED BY claim_of_memory
+    WHERE own.tenant_id = memory.tenant_id AND own.agent_id = memory.agent_id AND own.memory_id = memory.id
+      AND own.key NOT GLOB '{RELATION}*'
+  ))
 ON CONFLICT DO NOTHING
 """
 _OWN_END = """
@@ -256,15 +261,18 @@ def read_near(memories: Sequence[Named]) -> database.Statement:
     return database.Statement.read(_NEAR, wanted=[memory.argument for memory in memories])
 
 
-def write(read: Mapping[Named, Stated], found: Sequence[Found], version: str) -> list[database.Statement]:
+def write(
+    read: Mapping[Named, Stated], facts: Collection[Named], found: Sequence[Found], version: str
+) -> list[database.Statement]:
     """Write what was found of memories, and that they were read. Should the run stop before its end, they still wait.
 
-    ``read`` has what each states explicitly, and what it is.
+    ``read`` has what each states explicitly, and what it is; those among ``facts`` keep the keys that they have.
     """
     marks: list[Json] = [
         memory.argument
         | {
             "type": stated.type,
+            "is_fact": int(memory in facts),
             "claims": [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in stated.claims],
         }
         for memory, stated in read.items()

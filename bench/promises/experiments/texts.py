@@ -1,4 +1,4 @@
-"""What texts that are made to cost much take of the processor, and how many statements the rules hide."""
+"""What texts that are made to cost much take of the processor."""
 
 import asyncio
 import tempfile
@@ -53,26 +53,13 @@ def work():
     asyncio.run(read())
 """
 
-_HIDDEN = """
-import json, sys
-from app.statements.rules import statements
-def told(text):
-    return {each.key: each.value for each in statements(text) if each.key}
-def replaced(pair):
-    before, after = told(pair["earlier"]), told(pair["later"])
-    return any(after.get(key, value) != value for key, value in before.items())
-print(sum(map(replaced, map(json.loads, open(sys.argv[1], encoding="utf-8")))))
-"""
-_PAIRS = Path(__file__).parents[3] / "tests" / "data" / "corrections" / "both.jsonl"
-
 
 async def measure(checkout: Checkout) -> list[Measurement]:
-    """Measure what each costs, in CPU milliseconds, and what the rules hide."""
+    """Measure what each costs, in CPU milliseconds."""
     return [
         Measurement(_RECALL, "CPU ms", await _recall(checkout), "at most 50"),
         Measurement(f"answer of a model: {_FENCED}", "CPU ms", await _cost(checkout, _ANSWER), "below 1"),
         Measurement(_TABLE, "CPU ms", await _cost(checkout, _GROUNDING), "at most 1,500"),
-        Measurement("statements replaced, of 70 pairs that both hold", "pairs", await _printed(checkout, _HIDDEN), "0"),
     ]
 
 
@@ -92,13 +79,8 @@ async def _recall(checkout: Checkout) -> float:
 
 async def _cost(checkout: Checkout, code: str) -> float:
     """Return the CPU milliseconds of ``work`` that code of a checkout defines."""
-    return await _printed(checkout, code + _MS)
-
-
-async def _printed(checkout: Checkout, code: str) -> float:
-    """Return the number that code of a checkout prints; its argument is the file of pairs."""
     process = await asyncio.create_subprocess_exec(
-        checkout.python, "-c", code, str(_PAIRS), cwd=checkout.root, stdout=asyncio.subprocess.PIPE
+        checkout.python, "-c", code + _MS, cwd=checkout.root, stdout=asyncio.subprocess.PIPE
     )
     printed, _ = await process.communicate()
     return float(printed)

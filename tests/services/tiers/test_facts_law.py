@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.claim import PERHAPS
+from app.domain.explicit import about, read_fact
 from app.domain.facts import Fact
-from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.services.tiers.facts import SemanticMemory
-from app.statements.facts import about, read_fact
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
@@ -25,8 +24,8 @@ from tests.support.generation import examples
 DAY = 86_400_000
 KEYS = (("user", "lives in"), ("api", "port"), ("invoice service", "retries after"))
 VALUES = (("Rome", "Oslo"), ("8080", "9090"), ("5 s", "a while"))
-TEXTS = ("I live in {}", "The api port is {}", None)
-"""What a text says of each key; None: the rules know no text of it."""
+SINGLE = (True, True, False)
+"""Whether of each key one object holds at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,34 +34,32 @@ class Said:
 
     key: int
     value: int
-    sureness: float | None
-    """None: a text."""
+    sureness: float
     day: int
     is_forgotten: bool
 
     @property
     def fact(self) -> Fact:
-        sure = 1.0 if self.sureness is None else self.sureness
-        return Fact(*KEYS[self.key], VALUES[self.key][self.value], sure)
+        return Fact(*KEYS[self.key], VALUES[self.key][self.value], self.sureness, single=SINGLE[self.key])
 
     @property
     def chain(self) -> tuple[int, int]:
-        """What one value holds of at a time: a relation that the rules know, else each object of its own."""
-        return self.key, 0 if TEXTS[self.key] is not None else self.value
+        """What one value holds of at a time: what is told as single, else each object of its own."""
+        return self.key, 0 if SINGLE[self.key] else self.value
 
     @property
     def is_sure(self) -> bool:
-        return self.sureness is None or self.sureness >= 0.5
+        return self.sureness >= 0.5
 
 
 said = st.builds(
     Said,
     st.integers(0, len(KEYS) - 1),
     st.integers(0, 1),
-    st.sampled_from([None, 0.0, 0.3, 0.49, 0.5, 0.8, 1.0]),
+    st.sampled_from([0.0, 0.3, 0.49, 0.5, 0.8, 1.0]),
     st.integers(1, 12),
     st.sampled_from([False, False, False, True]),
-).filter(lambda each: each.sureness is not None or TEXTS[each.key] is not None)
+)
 
 
 def standing(told: Sequence[Said]) -> list[Said]:
@@ -91,10 +88,6 @@ def expected(told: Sequence[Said]) -> tuple[list[Said], set[Said], set[Said]]:
 
 async def tell(bench: Bench, each: Said) -> str:
     semantic = SemanticMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
-    text = TEXTS[each.key]
-    if each.sureness is None and text is not None:
-        memory = NewMemory(text.format(VALUES[each.key][each.value]), occurred_at=each.day * DAY)
-        return await bench.gateway.store("bot", memory)
     learned = await semantic.learn("bot", each.fact, occurred_at=each.day * DAY)
     assert learned.fact == each.fact
     return learned.memory_id
@@ -120,19 +113,14 @@ async def check(bench: Bench, told: Sequence[Said], order: Random) -> None:
     assert {said_by[each.memory_id] for each in page} == history
     assert {said_by[each.memory_id] for each in page if each.holds} == holds
     assert [each.since for each in page] == sorted((each.day * DAY for each in history), reverse=True)
-    assert all(each.fact == said_by[each.memory_id].fact for each in page if said_by[each.memory_id].sureness)
+    assert all(each.fact == said_by[each.memory_id].fact for each in page)
     for number, key in enumerate(KEYS):
         of_key = [each.memory_id for each in (await semantic.facts("bot", subject=key[0], predicate=key[1])).facts]
         assert [said_by[each] for each in of_key] == [each for each in listed if each.key == number]
     found = (await semantic.recall("bot", Query("Where is the user, the api port, the invoice service?", 50))).entries
     assert {said_by[each.entry.id] for each in found} == holds
     for recalled in found:
-        one = said_by[recalled.entry.id]
-        if one.sureness is not None:
-            assert recalled.fact == one.fact
-        else:
-            assert recalled.fact is not None
-            assert recalled.fact.object == VALUES[one.key][one.value].lower()
+        assert recalled.fact == said_by[recalled.entry.id].fact
 
 
 TOLD = st.lists(said, min_size=1, max_size=8, unique_by=lambda each: each.day)

@@ -5,11 +5,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from app.domain.explicit import about
 from app.domain.facts import About
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
-from app.statements.facts import about
 from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.listing import Place
 from app.storage.tiers.facts import Facts

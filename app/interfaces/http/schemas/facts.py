@@ -15,6 +15,10 @@ from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
 from app.services.tiers.facts import Learned, Recalled
 
 _OWNER = "Whose facts. Absent: those of the agent whose id is `agent_type`."
+_SINGLE = (
+    "Whether one object holds at a time: a later fact of this subject and predicate, as both are written, replaces it. "
+    "Else all objects hold."
+)
 _SHARED = "Without an `agent_id`: the facts that all agents of this type share."
 
 
@@ -74,6 +78,7 @@ class LearnFactRequest(Request):
     ] = 1.0
     learned_from_run_id: _Run = _absent("The run that it was learned from.")
     fact_id: _FactId = _absent("Your own id of it, which is kept with it.")
+    single: Annotated[bool, Field(strict=True, description=_SINGLE)] = False
     occurred_at: _Moment = _absent("Since when it holds, where that is not now.")
 
     def to_fact(self) -> Fact:
@@ -86,6 +91,7 @@ class LearnFactRequest(Request):
             self.agent_type,
             self.learned_from_run_id,
             self.fact_id,
+            single=self.single,
         )
 
     @property

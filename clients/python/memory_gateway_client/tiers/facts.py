@@ -22,9 +22,10 @@ def learn(
     shared: bool = False,
     learned_from_run_id: str | None = None,
     fact_id: str | None = None,
+    single: bool = False,
     occurred_at: datetime | None = None,
 ) -> Call[types.LearnedFact]:
-    """Keep a fact. A later one of the same subject and predicate holds in its place. The same again changes nothing.
+    """Keep a fact. The same again changes nothing.
 
     Args:
         subject: Of what it tells, such as "user", at most 256 bytes.
@@ -36,6 +37,8 @@ def learn(
         shared: Share it with all agents of ``agent_type``, as does a client without an agent.
         learned_from_run_id: The run that it was learned from.
         fact_id: Your own id of it, which is kept with it.
+        single: One object holds at a time: a later fact of this subject and predicate, as both are written, holds in
+            its place. Else all of them hold.
         occurred_at: Since when it holds; None: since now.
 
     Raises:
@@ -54,6 +57,7 @@ def learn(
         confidence=confidence,
         learned_from_run_id=learned_from_run_id,
         fact_id=fact_id,
+        single=single or None,
         occurred_at=occurred_at,
     )
     return Call("POST", "/facts", types.LearnedFact, body=body, status=201)

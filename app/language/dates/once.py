@@ -1,11 +1,10 @@
-"""Tells which contents name days once, so that they need not be kept for good where a reader calls them tasks."""
+"""Tells which contents name days once, such as what is to be done by one of them, and the last of these days."""
 
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
-from app.domain.reading import Kinds, Thresholds
 from app.language.dates import counted
 from app.language.dates.days import lowered, resolved
 from app.language.dates.time_spans import Span, spans
@@ -28,11 +27,6 @@ def dated_once(content: str) -> Sequence[str]:
         return []
     parts = [each.text for each in sentences(content, "en")]
     return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
-
-
-def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
-    """Tell whether a reader calls each sentence a task, surely enough that it may expire."""
-    return bool(kinds) and all(each.task >= thresholds.task for each in kinds)
 
 
 def last_day(content: str, reference: datetime) -> date | None:

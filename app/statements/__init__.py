@@ -1,1 +1,0 @@
-"""What a text states: the kind of each sentence, and which single-valued fact it sets."""
