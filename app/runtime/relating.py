@@ -25,7 +25,8 @@ async def keep_related(
     """Compare memories as they are stored, and look so often for what was left over, until cancelled.
 
     Those that are stored are gathered for ``gather_seconds``, so that they share calls where calls cost.
-    An outage delays it, longer each time; what was taken from the queue is then left over.
+    An outage delays it, longer each time; what was taken from the queue is then left over. What cannot be read while
+    others can is tried again with each look.
     """
     job = relating(backends, reader)
     swept, failures = False, 0
@@ -51,15 +52,15 @@ async def keep_related(
                 left_over = not await backends.reading_queue.wait(seconds if mine else min(seconds, _LEASE_SECONDS))
                 await asyncio.sleep(0 if left_over else gather_seconds)
             failures = 0
-        except MemoryGatewayError as error:
+        except Exception as error:  # an outage or a defect must not stop the work for good
             left_over, failures = True, failures + 1
             pause = min(2.0**failures / 2, _LONGEST_SECONDS)
-            structlog.get_logger().warning("relations_wait", code=error.code, reason=error.detail, seconds=pause)
+            log = structlog.get_logger()
+            if isinstance(error, MemoryGatewayError):
+                log.warning("relations_wait", code=error.code, reason=error.detail, seconds=pause)
+            else:
+                log.exception("background_failed", seconds=pause)
             await asyncio.sleep(pause)
-        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
-            left_over = True
-            structlog.get_logger().exception("background_failed")
-            await asyncio.sleep(_LONGEST_SECONDS)
 
 
 async def read_left_over(job: Relating) -> bool | None:

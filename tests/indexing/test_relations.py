@@ -1,5 +1,6 @@
 """A reader compares memories in the background: what follows of it, and that nothing of it is lost."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
 from app.indexing.jobs.backfill import backfill_claims
-from app.indexing.jobs.relate import Relating
+from app.indexing.jobs.relate import BATCH, Relating
 from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
@@ -159,6 +160,28 @@ async def test_what_an_outage_interrupts_still_waits(scene: Scene, failing: str)
     assert await scene.bench.rows(WAITING) == [{"n": 2}]
     await scene.compare()
     assert await scene.hidden() == [ROME]
+
+
+@pytest.mark.parametrize("error", [ReaderUnavailable("It cannot be computed."), ValueError("A defect.")])
+async def test_memories_that_cannot_be_read_keep_no_others_waiting_and_are_read_once_they_can_be(
+    scene: Scene, error: Exception
+) -> None:
+    await scene.store(ROME)
+    unreadable = [f"Unreadable {number}" for number in range(BATCH + 1)]
+    for content in unreadable:
+        await scene.store(content, agent="other")
+    await scene.store(OSLO)
+    scene.reader.unreadable = dict.fromkeys(unreadable, error)
+    job = scene.job
+    await job.begin()
+    for _ in range(8):  # all of them twice: other weights let all wait
+        with contextlib.suppress(type(error)):
+            await read_left_over(job)
+    assert await scene.hidden() == [ROME]
+    assert await scene.bench.rows(WAITING) == [{"n": len(unreadable)}]
+    scene.reader.unreadable = {}
+    await scene.compare()
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]
 
 
 async def test_reading_again_changes_nothing(scene: Scene) -> None:

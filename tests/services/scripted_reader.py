@@ -36,6 +36,8 @@ class ScriptedReader:
     update: bool = False
     """Whether it takes every pair for an update."""
     error: Exception | None = None
+    unreadable: Mapping[str, Exception] = field(default_factory=dict)
+    """Texts of which the kind cannot be read."""
     waits: bool = False
     compared: list[tuple[str, str]] = field(default_factory=list)
     """The pairs that it was asked about, in order."""
@@ -61,6 +63,9 @@ class ScriptedReader:
         self, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
     ) -> Sequence[Kinds]:
         await self._begin(tenant_id, seconds)
+        for text in texts:
+            if text in self.unreadable:
+                raise self.unreadable[text]
         return [self.of_kinds.get(text, FACT) for text in texts]
 
     async def follows(

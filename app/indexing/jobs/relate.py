@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import structlog
 
 from app.domain.claim import MemoryType, Stated
 from app.domain.comparing import MAX_PAIRS, effect_of, may_bear, ordered, strongest, to_read
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import MemoryGatewayError
 from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Scope
 from app.domain.query import Filter
@@ -32,7 +34,7 @@ _AT_ONCE = 4
 class Relating:
     """Compares memories that wait with the nearest of their scope, and writes what follows.
 
-    A round that stops anywhere is made again: its memories still wait. Two rounds at once write the same.
+    What a round that stops anywhere has not written still waits. Two rounds at once write the same.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Relating:
         self._reader = reader
         self._index_of = index_of
         self._config = config
+        self._after = ""
+        """The last memory that was taken of what is left over: what cannot be read does not keep the others waiting."""
 
     async def begin(self) -> None:
         """Let all memories be read anew where they were read with other weights; raises ``Unavailable``."""
@@ -68,20 +72,52 @@ class Relating:
     async def left_over(self) -> list[Named] | None:
         """Return the next memories that wait; None where another process has the lease of reading them.
 
+        They come in turn, each once, whether it could be read or not. Behind the last one there are none; then it
+        begins again.
+
         Raises:
             Unavailable: the database does not answer.
         """
-        held, rows = await self._database.run([relating.LEASE.hold(self._holder), relating.read_next(BATCH)])
+        held, rows = await self._database.run(
+            [relating.LEASE.hold(self._holder), relating.read_next(BATCH, self._after)]
+        )
         if not held:
             return None
+        self._after = str(rows[-1]["id"]) if rows else ""
         return [Named(str(row["tenant_id"]), str(row["agent_id"]), str(row["id"])) for row in rows]
 
     async def read(self, memories: Sequence[Named]) -> int:
         """Read memories of any scopes, as many as a round has, and return how many of them were still waiting.
 
+        Where they cannot be read together each is read by itself. What cannot be read while others can still waits,
+        and the log says why.
+
         Raises:
-            Unavailable: the database, the index or the reader does not answer; they still wait.
+            Exception: none of them can be read, for the reason that is raised; they still wait.
         """
+        try:
+            return await self._round(memories)
+        except Exception as error:
+            if len(memories) == 1:
+                _log_unread(memories[0], error)
+                raise
+        return await self._one_by_one(memories)
+
+    async def _one_by_one(self, memories: Sequence[Named]) -> int:
+        failed: list[tuple[Named, Exception]] = []
+        read = 0
+        for memory in memories:
+            try:
+                read += await self._round([memory])
+            except Exception as error:  # noqa: BLE001 - raised below, or logged where it is this memory's alone
+                failed.append((memory, error))
+        if len(failed) == len(memories):
+            raise failed[-1][1]
+        for memory, reason in failed:
+            _log_unread(memory, reason)
+        return read
+
+    async def _round(self, memories: Sequence[Named]) -> int:
         config = self._config()
         scopes = sorted({(memory.tenant_id, memory.agent_id) for memory in memories})
         pending_of = [relating.read_pending(Scope(*scope), config.index_name) for scope in scopes]
@@ -191,6 +227,11 @@ class Relating:
                     Found(tenant_id, older.id, newer.id, relation.name, min(1.0, round(relation.update, 4)), effect)
                 )
         return found
+
+
+def _log_unread(memory: Named, error: Exception) -> None:
+    reason = error.detail if isinstance(error, MemoryGatewayError) else repr(error)
+    structlog.get_logger().warning("memory_unread", tenant=memory.tenant_id, memory=memory.id, reason=reason)
 
 
 def _stated(memory: Compared, kinds: Kinds, thresholds: Thresholds) -> Stated:

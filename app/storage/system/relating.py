@@ -23,7 +23,7 @@ SWEPT = 500
 
 _NEXT = """
 SELECT id, tenant_id, agent_id FROM long_term_memory INDEXED BY long_term_memory_uncompared
-WHERE statements_read = 0 ORDER BY id LIMIT ?1 ->> 'most'
+WHERE statements_read = 0 AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
 """
 # What nobody has read: of an older version, or of a run that stopped.
 _ADOPT = f"""
@@ -223,9 +223,9 @@ class Found:
         }
 
 
-def read_next(most: int) -> database.Statement:
-    """Read the next memories that wait, as rows of ``Named``."""
-    return database.Statement.read(_NEXT, most=most)
+def read_next(most: int, after: str) -> database.Statement:
+    """Read the next memories that wait, by their ids those behind ``after``, as rows of ``Named``."""
+    return database.Statement.read(_NEXT, most=most, after=after)
 
 
 def adopt() -> database.Statement:
