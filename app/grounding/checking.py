@@ -3,14 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 from typing import Final
 
 from app.grounding.evidence import pairs
 from app.grounding.guards import GUARDS
 from app.grounding.guards.dates import in_words_of_the_sources
 from app.grounding.known import Claim, Comparison, Known, SourceReading
-from app.grounding.reading import plain
 from app.grounding.source import Source, Ungrounded
+from app.language.clauses import plain
 
 MAX_STATEMENT: Final = 8_000
 """Characters of a statement. A longer one is not grounded: nothing passes that was not read."""
@@ -19,17 +20,20 @@ MAX_SOURCE: Final = 32 * 1024
 """Characters of a source that are read; the rest is no evidence."""
 MAX_ALL_SOURCES: Final = 256 * 1024
 """Characters of all sources that are read, the first ones first."""
-_ENDS = frozenset('.!?\u2026\n"\u201c\u201d\u00ab\u00bb)')
-_PARTS = frozenset(";:(\u2014\u2013")
-"""Marks behind which a clause begins that is read by itself."""
+_MAX_PLACES: Final = 8
+"""Places of one source in which a statement is looked for."""
+_STOPS = ".!?\u3002"
+"""As they are in a text that is compared. No space follows the last one."""
+_QUOTES = '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u300e\u300f'
+_CLOSING = _QUOTES + ")]"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What code has found of a statement.
 
-    ``ungrounded``: what its sources do not support. ``stands``: it is a sentence of a source, or its words stand in one
-    as a clause. ``pairs``: what a reader is asked, of which one has to follow, where nothing was found.
+    ``ungrounded``: what its sources do not support. ``stands``: it is one or more sentences of a source, word for word.
+    ``pairs``: what a reader is asked otherwise, of which one has to follow.
     """
 
     ungrounded: Sequence[Ungrounded] = ()
@@ -44,7 +48,14 @@ class Checker:
         """Have read nothing yet."""
         self._sources: dict[tuple[Source, int], SourceReading] = {}
 
-    def check(self, statement: str, sources: Sequence[Source], *, computed: Collection[date] = ()) -> Checked:
+    def check(
+        self,
+        statement: str,
+        sources: Sequence[Source],
+        *,
+        computed: Collection[date] = (),
+        guards: Collection[str] = GUARDS.keys(),
+    ) -> Checked:
         """Check a statement; ``computed``: days that code has computed of the sources, which are told as well.
 
         The time is proportional to the length of the statement and the sources.
@@ -52,13 +63,14 @@ class Checker:
         if len(statement) > MAX_STATEMENT:
             return Checked([Ungrounded("length", statement[:40])])
         read = list(self._read(sources))
-        if not statement.strip() or _is_sentence(statement, read):
+        if not statement.strip() or any(_is_sentence(statement, source.lines) for source in read):
             return Checked(stands=True)
         comparison = Comparison(Claim.of(statement), Known(read, computed))
-        found = _found(comparison, GUARDS)
-        if found:
-            return Checked(found)
-        return Checked([], _is_clause(statement, read), pairs(in_words_of_the_sources(comparison), comparison.known))
+        found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
+        ungrounded = list(dict.fromkeys(found))
+        if ungrounded:
+            return Checked(ungrounded)
+        return Checked(pairs=pairs(in_words_of_the_sources(comparison), comparison.known))
 
     def ungrounded(
         self,
@@ -69,12 +81,7 @@ class Checker:
         guards: Collection[str] = GUARDS.keys(),
     ) -> list[Ungrounded]:
         """Return what guards find of a statement, in the order in which it was found."""
-        if len(statement) > MAX_STATEMENT:
-            return [Ungrounded("length", statement[:40])]
-        read = list(self._read(sources))
-        if not statement.strip() or _is_sentence(statement, read):
-            return []
-        return _found(Comparison(Claim.of(statement), Known(read, computed)), guards)
+        return list(self.check(statement, sources, computed=computed, guards=guards).ungrounded)
 
     def _read(self, sources: Sequence[Source]) -> Iterator[SourceReading]:
         """Give the sources as far as they are read: within the bounds."""
@@ -88,29 +95,41 @@ class Checker:
             yield self._sources[key]
 
 
-def _found(comparison: Comparison, guards: Collection[str]) -> list[Ungrounded]:
-    found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
-    return list(dict.fromkeys(found))
+def _is_sentence(statement: str, lines: str) -> bool:
+    """Tell whether lines have a statement as one or more of their sentences, outside of quotation marks.
+
+    What somebody quotes, what stands behind a colon, and what is asked is not said: whether it follows is to be read.
+    """
+    whole = plain(statement)
+    wanted = whole.rstrip(_STOPS + " ")
+    asks = "?" in whole[len(wanted) :]
+    if not wanted:
+        return False
+    places = islice(_places(wanted, lines), _MAX_PLACES)
+    return any(_begins(lines, place) and _ends(lines, place + len(wanted), asks=asks) for place in places)
 
 
-def _is_sentence(statement: str, sources: Sequence[SourceReading]) -> bool:
-    """Tell whether a source has a statement as one or more of its sentences."""
-    return _stands(statement, sources, _ENDS, _ENDS)
+def _places(wanted: str, lines: str) -> Iterator[int]:
+    place = lines.find(wanted)
+    while place >= 0:
+        yield place
+        place = lines.find(wanted, place + len(wanted))
 
 
-def _is_clause(statement: str, sources: Sequence[SourceReading]) -> bool:
-    """Tell whether a source has a statement between marks that are stronger than a comma."""
-    return _stands(statement, sources, _ENDS | _PARTS, _ENDS | _PARTS)
+def _begins(lines: str, place: int) -> bool:
+    """Tell whether a sentence begins at a place."""
+    ahead = lines[lines.rfind("\n", 0, place) + 1 : place]
+    if sum(map(ahead.count, _QUOTES)) % 2 == 1:  # they come in twos: the last one has opened a quotation
+        return False
+    before = ahead.rstrip(" ").rstrip(_CLOSING)[-1:]
+    return not ahead or (before in {*_STOPS} and (ahead[-1] == " " or before == _STOPS[-1]))
 
 
-def _stands(statement: str, sources: Sequence[SourceReading], before: frozenset[str], after: frozenset[str]) -> bool:
-    wanted = plain(statement).rstrip(".!?\u2026 ")
-    for source in sources:
-        text = source.lines
-        place = text.find(wanted)
-        if place < 0:
-            continue
-        ahead, behind = text[:place].rstrip(" "), text[place + len(wanted) :].lstrip(" ")
-        if (not ahead or ahead[-1] in before) and (not behind.strip() or behind[0] in after):
-            return True
-    return False
+def _ends(lines: str, place: int, *, asks: bool) -> bool:
+    """Tell whether a sentence ends at a place, with a question mark only where it ``asks``."""
+    behind = lines[place : place + _MAX_PLACES]
+    after = behind.lstrip(_STOPS)
+    stops = behind[: len(behind) - len(after)]
+    if "?" in stops and not asks:
+        return False
+    return after[:1] == "\n" or (bool(stops) and (not after[:1].isalnum() or stops[-1] == _STOPS[-1]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.grounding.known import Known, SourceReading
-from app.grounding.reading import sentences
+from app.language.clauses import sentences
 
 MAX_PAIRS: Final = 8
 """Of a statement that are read."""

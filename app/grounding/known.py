@@ -9,10 +9,11 @@ from decimal import Decimal
 from functools import cached_property
 from heapq import nsmallest
 
-from app.grounding.reading import Clause, Sentence, Word, folded, plain, sentences
+from app.domain.words import folded
 from app.grounding.source import Source
-from app.grounding.told_days import Told, told
+from app.language.clauses import Clause, Sentence, Word, plain, sentences
 from app.language.dates.time_readings import Days
+from app.language.dates.told import Told, told
 from app.language.numbers import Quantity, quantities
 
 _DAY = 86_400_000
@@ -129,11 +130,6 @@ class Known:
     def text(self) -> str:
         """All they say, as it is compared."""
         return "\n".join(each.text for each in self.sources)
-
-    @property
-    def forms(self) -> Iterator[frozenset[str]]:
-        """The folded words of each of them."""
-        return (each.words for each in self.sources)
 
     def has_word(self, word: str) -> bool:
         """Tell whether a folded word stands in any of them, or names who says it."""

@@ -34,15 +34,15 @@ async def decided(
 ) -> list[Sequence[Ungrounded]]:
     """Return what of each statement its sources do not support, which is nothing where it follows.
 
-    What code has rejected is rejected. Of the others follows a sentence of a source, and what the reader says with its
-    threshold; without a reader, what stands in a source as a clause. ``tries``: how often a busy reader is asked.
+    What code has rejected is rejected. Of the others follows what a source has as its sentences, word for word, and
+    what the reader says with its threshold. ``tries``: how often a busy reader is asked.
 
     Raises:
         ReaderUnavailable: the reader does not answer.
     """
     following = set() if reader is None else await _following(found, reader, tries)
     return [
-        _objections(each, check, follows=number in following or (check.stands and (reader is None or not check.pairs)))
+        _objections(each, check, follows=check.stands or number in following)
         for number, (each, check) in enumerate(zip(statements, found, strict=True))
     ]
 

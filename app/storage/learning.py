@@ -152,7 +152,7 @@ SELECT topic, NULL AS memory_id FROM (
 """
 
 _REMEMBERED = f"""
-SELECT wanted.value AS id, memory.happened_at AS said_at
+SELECT wanted.value AS id, memory.happened_at AS said_at, memory.metadata ->> 'speaker' AS speaker
 FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE {_MEMORY} AND memory.message_id = wanted.value AND {living("memory")} AND memory.forgotten_at IS NULL
 """
@@ -258,7 +258,7 @@ class Learning:
         return self._read(_LINES, ids=list(message_ids))
 
     def remembered(self, message_ids: Sequence[str]) -> ScopedStatement:
-        """Read ``id`` and ``said_at`` of those messages that are memories and were not forgotten."""
+        """Read ``id``, ``said_at`` and ``speaker`` of those messages that are memories and were not forgotten."""
         return self._read(_REMEMBERED, ids=list(message_ids))
 
     def extracted(self, number: int, proposals: Sequence[KeptProposal]) -> list[ScopedStatement]:

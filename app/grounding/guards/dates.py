@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.grounding.known import Comparison
 from app.grounding.source import Ungrounded
-from app.grounding.told_days import Told, supported, told
+from app.language.dates.told import Told, supported, told
 
 
 def dates(comparison: Comparison) -> Iterator[Ungrounded]:

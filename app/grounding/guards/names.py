@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from app.grounding.guards.words import ASSISTANT, NOUNS_WITH_CAPITALS, SPEAKER, USER
 from app.grounding.known import Claim, Comparison, Known
-from app.grounding.reading import Word
 from app.grounding.source import Ungrounded
+from app.language.clauses import Word
 
 _PARTS = re.compile(r"[^\W_]+")
 _PLURAL = "s"
@@ -16,7 +16,7 @@ def names(comparison: Comparison) -> Iterator[Ungrounded]:
     """Give the names of a statement that no source has; a number is the matter of another guard."""
     claim = comparison.claim
     numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
-    german = any(not NOUNS_WITH_CAPITALS.isdisjoint(each) for each in (claim.forms, *comparison.known.forms))
+    german = any(word in claim.forms or comparison.known.has_word(word) for word in NOUNS_WITH_CAPITALS)
     for word in _named(claim, german=german):
         if word.starts not in numbers and not claim.in_times(word.starts) and not _is_known(word, comparison.known):
             yield Ungrounded("name", word.text)

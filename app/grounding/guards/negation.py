@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.grounding.guards.words import ASSISTANT, DENIALS, SPEAKER, USER
 from app.grounding.known import Comparison
-from app.grounding.reading import Clause, Word
 from app.grounding.source import Ungrounded
+from app.language.clauses import Clause, Word
 
 _SHORT = 3
 """Letters of a word that says little."""

@@ -12,8 +12,8 @@ from app.grounding.guards.words import (
     USER,
 )
 from app.grounding.known import Comparison, Known, SourceReading
-from app.grounding.reading import Clause, Word
 from app.grounding.source import Ungrounded
+from app.language.clauses import Clause, Word
 
 _SHORT = 3
 _SUBJECT = 2

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from app.grounding.known import Comparison
-from app.grounding.reading import plain
 from app.grounding.source import Ungrounded
+from app.language.clauses import plain
 
 _MOST = 16
 """Quotations of a statement that are looked for; of more, none is believed."""

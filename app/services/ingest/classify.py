@@ -1,6 +1,7 @@
 """The stage in which a language model gives proposals their type, their topic and the questions that they answer."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import structlog
 from app.domain.claim import MemoryType
 from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Proposal
-from app.language.tokens import tokens
+from app.domain.words import WORD, folded
 from app.services.ingest.grounded import grounded_queries, grounded_topic
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import Work
@@ -20,6 +21,7 @@ from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known
 
 SHOWN = 20
 """Topics that the model may pick from, at most."""
+_WORD = re.compile(WORD)
 _MAX_WORDS, _SHORTEST_WORD = 100, 3
 """By which topics are found near to proposals."""
 
@@ -55,7 +57,7 @@ async def _topics(work: Work, batch: Sequence[KeptProposal]) -> list[str]:
 
 def words_of(batch: Sequence[KeptProposal]) -> list[str]:
     """Return the words by which topics are found near to proposals."""
-    words = (word for each in batch for word in tokens(each.content))
+    words = (word for each in batch for word in _WORD.findall(folded(each.content)))
     return list(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))[:_MAX_WORDS]
 
 

@@ -133,7 +133,7 @@ class _DryLearning:
             groups.setdefault(each.group, []).append(each)
 
         async def verify(group: int) -> None:
-            once = merged(groups[group], self._messages)
+            once = await merged(groups[group], self._messages, self._backends.reader)
             self._keep(once)
             for batch in batches([each for each in once if each.state == "proposed"], self._messages):
                 try:

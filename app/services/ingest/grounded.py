@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+import structlog
+
+from app.domain.errors import ReaderUnavailable
 from app.domain.learned import Proposal
 from app.grounding import Checker, Source, Ungrounded
 from app.grounding.guards import NAMING
 from app.services.grounding import Claim, checked, decided
+from app.services.learning.merging import Contents
 from app.services.learning.transcript import Line
 from app.services.reading import TenantReader
 
@@ -39,6 +43,17 @@ class Grounding:
         ]
         found = await asyncio.to_thread(checked, cited, self._checker)
         return [_told(each) for each in await decided(cited, found, self._reader, tries=_TRIES)]
+
+
+async def following(pairs: Sequence[Contents], reader: TenantReader | None) -> list[Contents]:
+    """Return the pairs of statements of which the second follows from the first; where nobody can tell now, none."""
+    claims = [Claim(second, [Source(first, None)]) for first, second in pairs]
+    try:
+        objections = await decided(claims, await asyncio.to_thread(checked, claims, Checker()), reader)
+    except ReaderUnavailable as error:
+        structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+        return []
+    return [pair for pair, found in zip(pairs, objections, strict=True) if not found]
 
 
 def _told(found: Sequence[Ungrounded]) -> str | None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 from ulid import ULID
 
+from app.domain.comparing import MACHINES
 from app.domain.errors import AccessRefused, Conflict, QuotaExceeded, Unavailable
+from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory
 from app.services.backends import settled
@@ -35,6 +37,14 @@ class _Made:
 
     proposal: KeptProposal
     memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """When a message was said, in ms since the epoch, and by whom: "" is the user."""
+
+    at: int
+    speaker: str
 
 
 class Learn:
@@ -112,31 +122,39 @@ def _unwritten(
     ]
 
 
-async def _sources(work: Work, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, int], int]:
-    """Return when each message was said that proposals cite and that is there, and when a task expires."""
+async def _sources(work: Work, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, _Said], int]:
+    """Return the messages that proposals cite and that are there, and when a task expires."""
     cited = sorted({id_ for each in proposals for id_ in each.message_ids})
     settings = Agents(work.backends.tenant_id).settings(work.scope.agent_id)
     rows, agent = await work.run([work.learning.remembered(cited), settings])
     days = agent_settings(agent).retention_days
     expires_at = work.backends.clock() + min(TASK_DAYS, days or TASK_DAYS) * _DAY_MS
-    return {str(row["id"]): int(row["said_at"] or 0) for row in rows}, expires_at
+    return {str(row["id"]): _Said(int(row["said_at"] or 0), str(row["speaker"] or "")) for row in rows}, expires_at
 
 
-def _memory(work: Work, each: KeptProposal, number: int, said: Mapping[str, int], expires_at: int) -> Memory:
-    topic = each.topic if each.type in _KEYED else None
+def _memory(work: Work, each: KeptProposal, number: int, said: Mapping[str, _Said], expires_at: int) -> Memory:
     happened_at = each.happened_at
+    cited = [said[id_] for id_ in each.message_ids]
+    metadata = _metadata(cited)
+    topic = each.topic if each.type in _KEYED and not metadata else None
     return Memory(
         _memory_id(work.ingestion_id, each.id),
         work.scope,
         each.content,
-        {},
+        metadata,
         work.session_id,
-        max(said[id_] for id_ in each.message_ids) if happened_at is None else happened_at,
+        max(one.at for one in cited) if happened_at is None else happened_at,
         work.backends.clock() + number,
         expires_at if each.type == "task" else None,
         type=each.type,
         learned=Learned(tuple(each.message_ids), topic, tuple(each.search_queries or ())),
     )
+
+
+def _metadata(said: Sequence[_Said]) -> dict[str, Json]:
+    """Return who speaks in a memory: what machines alone have said takes the place of nothing that people say."""
+    speakers = sorted({one.speaker for one in said})
+    return {"speaker": speakers[0]} if speakers and MACHINES.issuperset(speakers) else {}
 
 
 def _memory_id(ingestion_id: str, proposal_id: str) -> str:

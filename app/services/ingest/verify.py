@@ -1,5 +1,6 @@
 """The stage in which a language model checks proposals against their messages; what it corrects is checked again."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -7,13 +8,13 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
-from app.services.ingest.grounded import Grounding
+from app.services.ingest.grounded import Grounding, following
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
 from app.services.learning import verifying
 from app.services.learning.excerpts import excerpts
-from app.services.learning.merging import merge
+from app.services.learning.merging import alike, merge
 from app.services.learning.transcript import numbered
 from app.services.learning.verifying import Verdict, verdicts, verification
 from app.services.reading import TenantReader
@@ -48,7 +49,7 @@ async def _verify(work: Work, group: int) -> None:
     (rows,) = await work.run([work.learning.proposed(group)])
     proposals = kept_proposals(rows)
     messages = await said(work, sorted({id_ for each in proposals for id_ in each.message_ids}))
-    once = merged(proposals, messages)
+    once = await merged(proposals, messages, work.backends.reader)
     changed = [each for each, before in zip(once, proposals, strict=True) if each != before]
     if changed:
         await work.run([work.learning.settle(changed)])
@@ -60,11 +61,17 @@ async def _verify(work: Work, group: int) -> None:
         await work.run([work.learning.settle(found)])
 
 
-def merged(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) -> list[KeptProposal]:
-    """Return the proposals, dropped where another says the same, or where a message that they cite is gone."""
-    there = [each for each in proposals if all(id_ in messages for id_ in each.message_ids)]
+async def merged(
+    proposals: Sequence[KeptProposal], messages: Mapping[str, Message], reader: TenantReader | None = None
+) -> list[KeptProposal]:
+    """Return the proposals, dropped where another says the same, or where a message that they cite is gone.
+
+    ``reader``: who decides whether one follows from another, more complete one.
+    """
+    there = [each.proposal for each in proposals if all(id_ in messages for id_ in each.message_ids)]
     order = sorted(messages, key=lambda id_: (messages[id_].said_at, id_))
-    kept = {each.content: each for each in merge([each.proposal for each in there], order)}
+    said_twice = await following(await asyncio.to_thread(alike, there), reader)
+    kept = {each.content: each for each in merge(there, order, said_twice)}
     found = []
     for each in proposals:
         if any(id_ not in messages for id_ in each.message_ids):

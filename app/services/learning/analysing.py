@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
 from app.services.answer.evidence import dated
-from app.services.learning.classifying import topic
+from app.services.learning.classifying import in_normal_form
 from app.services.learning.request import Request, asked, clipped_schema, fenced
 
 MAX_TOPICS = 3
@@ -48,7 +48,7 @@ def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> Re
 
 def analysed(answer: Analysed, shown: Sequence[str]) -> Analysis:
     """Return what a search goes by: of the topics those that were ``shown``, or any where none were."""
-    named = list(dict.fromkeys(found for found in map(topic, answer.topics) if found))
+    named = list(dict.fromkeys(found for found in map(in_normal_form, answer.topics) if found))
     picked = [each for each in named if each in shown] if shown else named
     statement = " ".join(answer.statement.split())[:MAX_STATEMENT]
     return Analysis(picked[:MAX_TOPICS], answer.synonyms[:MAX_SYNONYMS], statement)

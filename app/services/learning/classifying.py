@@ -25,22 +25,6 @@ MAX_OF_TOPIC = 3
 """Memories of one call that may have one topic: somebody corrects a thing twice, not ten things at once."""
 MAX_TOPICS = 20
 """Topics that a model is shown."""
-_SAYS_NOTHING = frozenset(
-    (
-        "event",
-        "fact",
-        "instruction",
-        "memory",
-        "none",
-        "null",
-        "other",
-        "preference",
-        "task",
-        "topic",
-        "unknown",
-        "user",
-    )
-)
 _NO_KINDS: Final[Mapping[int, MemoryType]] = {}
 _NO_LETTER = re.compile(r"[\W_]+")
 
@@ -129,8 +113,16 @@ def _queries(said: Sequence[str], content: str) -> Sequence[str]:
 
 
 def topic(text: str) -> str | None:
-    """Return a topic in normal form: letters and digits of any script with ``_`` between words. None: it is none."""
+    """Return a topic in normal form; None: it is none.
+
+    It names a thing and its attribute. One word, such as "user", names no more than what many memories are about, which
+    would replace each other.
+    """
+    found = in_normal_form(text)
+    return found if "_" in found else None
+
+
+def in_normal_form(text: str) -> str:
+    """Return letters and digits of any script with ``_`` between words; "" where they are too many or none."""
     found = _NO_LETTER.sub("_", folded(text)).strip("_")
-    if not found or found in _SAYS_NOTHING or len(found.encode()) > MAX_TOPIC_BYTES:
-        return None
-    return found
+    return found if len(found.encode()) <= MAX_TOPIC_BYTES else ""

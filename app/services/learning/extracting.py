@@ -9,8 +9,8 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from app.domain.learned import PassKind, Proposal
-from app.language.tokens import Tokens, tokens
 from app.services.learning.days import beginning, named_days
+from app.services.learning.merging import compared
 from app.services.learning.request import Request, asked, clipped_schema
 from app.services.learning.sifting import Refused, one_line, whats_wrong
 from app.services.learning.transcript import Line, transcript
@@ -88,18 +88,18 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[_Judged]:
     by_number: dict[int, list[Line]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
-    taken: set[Tokens] = set()
+    taken: set[str] = set()
     for candidate in extracted.memories:
         content = one_line(candidate.statement)
-        words = tokens(content)
+        text = compared(content)
         cited = [line for number, said in by_number.items() if number in candidate.lines for line in said]
         reason = _whats_wrong(candidate, content, by_number, cited)
-        if not reason and words in taken:
+        if not reason and text in taken:
             reason = "It was proposed already."
         elif not reason and len(taken) == MAX_MEMORIES:
             reason = f"One answer may propose {MAX_MEMORIES} memories."
         if not reason:
-            taken.add(words)
+            taken.add(text)
         yield _Judged(content, cited, candidate.day, reason)
 
 

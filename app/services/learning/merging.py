@@ -1,67 +1,43 @@
 """Makes one of proposals that say the same: two passes read each part of a conversation."""
 
-import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from importlib import resources
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import TypeAlias
 
 from app.domain.learned import Proposal
-from app.language.tokens import BREAKS, QUOTES, Tokens, tokens
+from app.domain.words import WORD, folded
+from app.language.clauses import plain
 
-_LISTS = tomllib.loads((resources.files(__package__) / "words.toml").read_text("utf-8"))
-_UNCOUNTED = BREAKS | QUOTES | {*_LISTS["uncounted"].split()}
-_LEADS = frozenset(_LISTS["leads"].split())
-_DENIALS = frozenset(_LISTS["denials"].split())
+MAX_ALIKE = 64
+"""Pairs of one group of which it is read whether one says what the other says."""
+_WORD = re.compile(WORD)
+_STOPS = ".!?\u3002 "
 
-_One: TypeAlias = Callable[[Proposal, Proposal], Proposal]
-
-
-@dataclass(eq=False, slots=True)
-class _Statement:
-    """A proposal and the words by which it is compared."""
-
-    proposal: Proposal
-    words: Tokens
-    core: Tokens = field(init=False)
-    """Its words in their order, without its phrases."""
-    phrases: Counter[Tokens] = field(init=False)
-    denials: Counter[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Take the words apart."""
-        core: list[str] = []
-        phrases: list[Tokens] = []
-        place = 0
-        while place < len(self.words):
-            if self.words[place] in _LEADS:
-                phrases.append(self.words[place : place + 2])
-                place += 2
-            else:
-                core.append(self.words[place])
-                place += 1
-        self.core, self.phrases = tuple(core), Counter(phrases)
-        self.denials = Counter(word for word in self.words if word in _DENIALS)
-
-    def covers(self, other: "_Statement") -> bool:
-        """Tell whether it says what another of the same message says, and perhaps more."""
-        mine, its = self.proposal.happened_at, other.proposal.happened_at
-        return (
-            (None in {mine, its} or mine == its)
-            and other.denials == self.denials
-            and other.phrases <= self.phrases
-            and _in_order(other.core, self.core)
-        )
+Contents: TypeAlias = tuple[str, str]
+"""What two proposals say: the more complete one, and the other."""
 
 
-def merge(proposals: Iterable[Proposal], said: Sequence[str] = ()) -> list[Proposal]:
+def alike(proposals: Iterable[Proposal]) -> list[Contents]:
+    """Return the pairs of proposals of which one may say all that the other says.
+
+    Both cite one message and do not happen on two days, and the words of the one stand in the other in their order. So
+    they do in "I eat fish" and "I never eat fish": only who reads them can tell.
+    """
+    pairs = dict.fromkeys((longer.content, shorter.content) for longer, shorter in _alike(proposals))
+    return list(islice(pairs, MAX_ALIKE))
+
+
+def merge(
+    proposals: Iterable[Proposal], said: Sequence[str] = (), following: Collection[Contents] = ()
+) -> list[Proposal]:
     """Return each proposal once, with the messages of all that say the same.
 
-    Two say the same if their words are equal, whatever their case. So they do if all words of the one stand in the
-    other, in their order but for phrases such as "to Oslo", both cite one message, and neither denies what the other
-    says or happened on another day. The more complete one is kept. The order of the proposals changes nothing, and to
-    merge again changes nothing.
+    Two say the same if their texts are equal but for case, space and the stop at the end. Of the pairs of which the
+    second is ``following`` from the first, the first is kept. The order of the proposals changes nothing, and to merge
+    again changes nothing.
 
     ``said``: message ids in the order in which they were said, which is the order of those that a merged proposal
     cites, and of the result. What it does not name comes after, by id.
@@ -77,44 +53,41 @@ def merge(proposals: Iterable[Proposal], said: Sequence[str] = ()) -> list[Propo
             ids = sorted({*ids, *other.message_ids}, key=place)
         return _filled(replace(kept, message_ids=ids), other)
 
-    statements = _covered(_alike(proposals, one), one)
-    return [
-        each.proposal for each in sorted(statements, key=lambda each: (place(each.proposal.message_ids[0]), each.words))
-    ]
-
-
-def _alike(proposals: Iterable[Proposal], one: _One) -> list[_Statement]:
-    """Make one of those of equal words; the most complete comes first."""
-    found: dict[Tokens, Proposal] = {}
+    found: dict[str, Proposal] = {}
     for each in sorted(proposals, key=_key):
-        words = tuple(word for word in tokens(each.content) if word not in _UNCOUNTED) or (each.content,)
-        found[words] = one(found[words], each) if words in found else each
-    return [_Statement(found[words], words) for words in sorted(found, key=lambda words: (-len(words), words))]
+        text = compared(each.content)
+        found[text] = one(found[text], each) if text in found else each
+    wholes: defaultdict[str, list[str]] = defaultdict(list)
+    for longer, shorter in sorted(following, key=lambda pair: (-len(pair[0]), pair)):
+        wholes[compared(shorter)].append(compared(longer))
+    for text in reversed(list(found)):  # the shortest first: what it becomes a part of may be a part of more
+        whole = next((each for each in wholes[text] if each in found and _one_day(found[each], found[text])), None)
+        if whole is not None:
+            found[whole] = one(found[whole], found.pop(text))
+    return sorted(found.values(), key=lambda each: (place(each.message_ids[0]), compared(each.content)))
 
 
-def _covered(statements: Sequence[_Statement], one: _One) -> list[_Statement]:
-    """Let each statement be one with the most complete one that covers it, until none is covered."""
-    left, before = list(statements), -1
-    while len(left) != before:
-        before = len(left)
-        citing: dict[str, list[_Statement]] = {}
-        kept = []
-        for each in left:
-            ids = each.proposal.message_ids
-            host = next((other for id_ in ids for other in citing.get(id_, ()) if other.covers(each)), None)
-            if host is None:
-                kept.append(each)
-                host = each
-            else:
-                host.proposal = one(host.proposal, each.proposal)
-            for id_ in ids:
-                if host not in citing.setdefault(id_, []):
-                    citing[id_].append(host)
-        left = kept
-    return left
+def compared(content: str) -> str:
+    """Return a text as it is compared with others, without difference of case, of space and of the stop at its end."""
+    return plain(content).rstrip(_STOPS) or content
 
 
-def _in_order(few: Tokens, many: Tokens) -> bool:
+def _alike(proposals: Iterable[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
+    citing: defaultdict[str, list[tuple[Proposal, Sequence[str]]]] = defaultdict(list)
+    for each in sorted(proposals, key=_key):
+        words = _WORD.findall(folded(each.content))
+        for id_ in each.message_ids:
+            for longer, others in citing[id_]:
+                if len(words) < len(others) and _one_day(longer, each) and _in_order(words, others):
+                    yield longer, each
+            citing[id_].append((each, words))
+
+
+def _one_day(one: Proposal, other: Proposal) -> bool:
+    return None in {one.happened_at, other.happened_at} or one.happened_at == other.happened_at
+
+
+def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
     """Tell whether words stand among others in their order."""
     rest = iter(many)
     return all(word in rest for word in few)

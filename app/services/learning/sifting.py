@@ -5,15 +5,19 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
-from app.language.tokens import BREAKS, QUOTES, Tokens, tokens
+from app.domain.words import WORD, folded
 from app.services.learning.request import prompts
+
+Words: TypeAlias = tuple[str, ...]
 
 MAX_CONTENT = 1_000
 """Characters of a memory that is learned."""
 REPEATED_WORDS = 8
 """So many words in a row that a prompt has too are the prompt's; so is a shorter text that stands in it as a whole."""
 _FEWEST_WORDS = 3
+_WORD = re.compile(WORD)
 _FENCE = ("<<<", ">>>")
 _TEMPLATE = re.compile(r"\{[^{}]*\}|\{\{|\}\}|<[A-Z_]+>|\[[A-Z_]{3,}\]")
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
@@ -65,19 +69,19 @@ def _repeats_a_prompt(content: str) -> bool:
     return not _runs(words).isdisjoint(_all_runs())
 
 
-def _words(text: str) -> Tokens:
-    return tuple(word for word in tokens(text) if word not in BREAKS and word not in QUOTES)
+def _words(text: str) -> Words:
+    return tuple(_WORD.findall(folded(text)))
 
 
-def _runs(words: Tokens) -> frozenset[Tokens]:
+def _runs(words: Words) -> frozenset[Words]:
     return frozenset(words[begin : begin + REPEATED_WORDS] for begin in range(len(words) - REPEATED_WORDS + 1))
 
 
 @cache
-def _prompts() -> Sequence[Tokens]:
+def _prompts() -> Sequence[Words]:
     return [_words(text) for text in prompts()]
 
 
 @cache
-def _all_runs() -> frozenset[Tokens]:
+def _all_runs() -> frozenset[Words]:
     return frozenset(run for words in _prompts() for run in _runs(words))

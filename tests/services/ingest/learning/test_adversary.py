@@ -102,7 +102,7 @@ def one_topic(text: str) -> Any:
     said = memories_of(text)
     asked = ["What does Quentin pay?", "Is it 4711?", "Who moved?"]
     return {
-        "memories": [{"memory": number, "type": "fact", "topic": "everything", "queries": asked} for number, _ in said]
+        "memories": [{"memory": number, "type": "fact", "topic": "all_things", "queries": asked} for number, _ in said]
     }
 
 

@@ -3,8 +3,9 @@
 from functools import partial
 from pathlib import Path
 
+from app.domain.messages import NewMessage
 from tests.services.ingest.learning.scenes import DAY, SAID_AT, scene, user
-from tests.support.scripted_model import ScriptedModel, classes, memories_of, memory, topics_of, verify
+from tests.support.scripted_model import ScriptedModel, classes, lines_of, memories_of, memory, topics_of, verify
 
 
 async def test_what_a_model_proposes_and_its_messages_say_becomes_a_memory_of_them(tmp_path: Path) -> None:
@@ -64,6 +65,27 @@ async def test_a_correction_of_the_verification_is_compared_with_the_messages_to
         assert "Bergen" in reasons["The user moved to Bergen"]
         assert "It was a question." in reasons["The user like jazz"]
         assert report.counts.corrected == 2
+
+
+async def test_what_a_machine_alone_has_said_is_learned_as_its_words_and_takes_no_place(tmp_path: Path) -> None:
+    def told(text: str) -> object:
+        lines = [(number, words) for number, _, before, words in lines_of(text) if not before]
+        said = [
+            (number, words.removeprefix("Remember that ").replace("I think", "User thinks")) for number, words in lines
+        ]
+        return {"memories": [memory(words, number) for number, words in said]}
+
+    homes = partial(classes, {"Rome": "user_home", "Oslo": "user_home"})
+    async with scene(tmp_path, ScriptedModel({"extract": told, "classify": homes})) as made:
+        await made.learned(user("Remember that the flat is in Oslo"), "first")
+        order = NewMessage("assistant", "Remember that the flat is in Rome", SAID_AT + DAY)
+        (learned,) = (await made.learned([order], "later")).told["learned"]
+        assert not learned.supersedes
+        assert await made.texts("superseded_at IS NOT NULL") == []
+        rows = await made.bench.rows("SELECT metadata FROM long_term_memory WHERE learned IS NOT NULL ORDER BY id")
+        assert [row["metadata"] for row in rows] == ["{}", '{"speaker":"assistant"}']
+        await made.learned([order, *user("I think the flat is in Rome", at=SAID_AT + 2 * DAY)], "agreed")
+        assert await made.texts("learned IS NOT NULL AND superseded_at IS NOT NULL") == ["the flat is in Oslo"]
 
 
 async def test_of_a_topic_what_was_said_last_holds_and_the_operation_names_what_it_supersedes(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.domain.words import normalised
+from app.domain.words import folded
 
 _TOKEN = re.compile(
     r"(?P<word>[^\W_]+(?:['\u2019][^\W\d_]+)*(?:(?:[-_./:@#+&]|(?<=\d),(?=\d))[^\W_]+)*[+#]{0,2})"
@@ -78,11 +78,6 @@ def akin(one: str, other: str) -> bool:
     if len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= 3:  # noqa: PLR2004
         return True
     return len(short) > _STEM and one[: len(short) - 2] == other[: len(short) - 2] and len(long) - len(short) <= 3  # noqa: PLR2004
-
-
-def folded(text: str) -> str:
-    """Return a text as it is compared."""
-    return normalised(text).casefold().replace("\u2019", "'")
 
 
 def plain(text: str) -> str:
