@@ -14,6 +14,9 @@ MAX_SENTENCES = 200
 MAX_SENTENCE = 400
 """A longer sentence is looked at up to here, in characters."""
 
+_SPLITTER = "en"
+"""Whose abbreviations end no sentence: a content does not say its language."""
+
 _UNREADABLE = re.compile('[\ud800-\udfff"\u00ab\u00bb\u201c-\u201f\u300c-\u300f]')
 """What the splitter cannot take, and quotation marks: with them it looks at case, and takes long for many of them."""
 
@@ -30,11 +33,11 @@ class Sentence:
     end: int
 
 
-def sentences(content: str, language: str = "en", start: int = 0) -> list[Sentence]:
+def sentences(content: str, start: int = 0) -> list[Sentence]:
     """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops."""
     found: list[Sentence] = []
     readable = _UNREADABLE.sub("_", content[start : start + MAX_SENTENCES * MAX_SENTENCE])
-    for length in _lengths(sentencex.segment(language, _lowered(readable))):
+    for length in _lengths(sentencex.segment(_SPLITTER, _lowered(readable))):
         found.extend(_trimmed(content[start : start + length], start))
         if len(found) >= MAX_SENTENCES:
             return found[:MAX_SENTENCES]

@@ -1,8 +1,7 @@
 """Folds text and splits it into tokens: lists of words are read, so that no expression can run away on a text."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from app.domain.words import folded
 
@@ -61,57 +60,3 @@ def _written_out(word: str) -> Iterator[str]:
         return
     yield stem
     yield "is" if stem in _IS_AFTER else "'s"
-
-
-@dataclass(frozen=True, slots=True)
-class Phrases:
-    """A set of phrases, found by their first word."""
-
-    by_first: Mapping[str, tuple[Tokens, ...]]
-
-    @classmethod
-    def of(cls, phrases: Iterable[Tokens]) -> "Phrases":
-        """Make a set of phrases; the longest of those that begin alike is tried first."""
-        by_first: dict[str, list[Tokens]] = {}
-        for phrase in sorted(phrases, key=len, reverse=True):
-            if phrase:
-                by_first.setdefault(phrase[0], []).append(phrase)
-        return cls({first: tuple(rest) for first, rest in by_first.items()})
-
-    def at(self, words: Sequence[str], place: int) -> int:
-        """Return how many words the longest phrase has that begins at a place; 0 where none does."""
-        for phrase in self.by_first.get(words[place], ()):
-            if len(phrase) == 1 or tuple(words[place : place + len(phrase)]) == phrase:
-                return len(phrase)
-        return 0
-
-    def within(self, words: Sequence[str]) -> bool:
-        """Tell whether any phrase stands among the words."""
-        if self.by_first.keys().isdisjoint(words):
-            return False
-        return any(word in self.by_first and self.at(words, place) for place, word in enumerate(words))
-
-    def without(self, words: Sequence[str]) -> Tokens:
-        """Return the words less every phrase."""
-        if self.by_first.keys().isdisjoint(words):
-            return tuple(words)
-        kept, place = [], 0
-        while place < len(words):
-            length = self.at(words, place) if words[place] in self.by_first else 0
-            if not length:
-                kept.append(words[place])
-            place += length or 1
-        return tuple(kept)
-
-    def until(self, words: Sequence[str]) -> Tokens:
-        """Return the words before the first phrase."""
-        for place, word in enumerate(words):
-            if word in self.by_first and self.at(words, place):
-                return tuple(words[:place])
-        return tuple(words)
-
-    def trimmed(self, words: Tokens) -> Tokens:
-        """Return the words without the phrases they begin with."""
-        while words and (length := self.at(words, 0)):
-            words = words[length:]
-        return words

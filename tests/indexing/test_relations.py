@@ -92,7 +92,7 @@ async def test_what_a_reader_calls_replaced_is_hidden_and_found_as_of_its_time(s
     assert await scene.bench.rows(WAITING) == [{"n": 0}]
 
 
-async def test_no_rule_makes_claims_where_a_reader_is_on(scene: Scene) -> None:
+async def test_texts_of_which_the_reader_finds_that_both_hold_claim_nothing(scene: Scene) -> None:
     await scene.store("I live in Rome")
     await scene.store("I live in Oslo")
     await scene.compare()
@@ -206,9 +206,12 @@ async def test_other_weights_read_everything_anew(scene: Scene) -> None:
 
 
 async def test_what_rules_had_read_is_read_anew_by_a_reader(scene: Scene) -> None:
-    await scene.bench.gateway.store("bot", NewMemory("I live in Rome", occurred_at=1_000))
-    await scene.bench.gateway.store("bot", NewMemory("I live in Oslo", occurred_at=2_000))
-    await scene.bench.delivered()
+    for at, place in ((1_000, "Rome"), (2_000, "Oslo")):
+        id_ = await scene.store(f"I live in {place}", at=at)
+        await scene.bench.change(
+            "INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) "
+            f"VALUES ('acme', 'bot', 'user/lives_in', {at}, '{id_}', '{place}', 1)"
+        )
     assert await scene.hidden() == ["I live in Rome"]
     scene.reader.pairs = {}
     await scene.compare()
@@ -217,14 +220,16 @@ async def test_what_rules_had_read_is_read_anew_by_a_reader(scene: Scene) -> Non
 
 
 async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) -> None:
-    contents = []
-    for city in ("Rome", "Oslo"):
-        contents.append(f"Ann lives in {city}")
-        fact = {"subject": "Ann", "predicate": "lives in", "object": city}
-        await scene.store(contents[-1], metadata={"fact": fact})
+    scene.reader.update = True
+    for single, predicate in ((True, "lives in"), (False, "has been to")):
+        for city in ("Rome", "Oslo"):
+            fact = {"subject": "Ann", "predicate": predicate, "object": city, "single": single}
+            await scene.store(f"Ann {predicate} {city}", metadata={"fact": fact})
+    before = await scene.bench.rows(CLAIMS)
     await scene.compare()
     assert scene.reader.compared == []
     assert await scene.hidden() == ["Ann lives in Rome"]
+    assert await scene.bench.rows(CLAIMS) == before
 
 
 async def test_a_memory_of_several_sentences_is_not_hidden_with_one_of_them(scene: Scene) -> None:
@@ -361,7 +366,7 @@ async def test_program_text_and_other_scripts_are_compared_like_any_text(scene: 
     assert sorted(map(str, await scene.hidden())) == sorted(older for older, _ in pairs)
 
 
-async def test_a_reader_that_comes_back_reads_what_rules_have_read_meanwhile(scene: Scene) -> None:
+async def test_a_reader_that_comes_back_reads_what_was_stored_meanwhile(scene: Scene) -> None:
     await scene.compare()
     await backfill_claims(scene.bench.database)
     await scene.bench.gateway.store("bot", NewMemory(ROME, occurred_at=1_000))

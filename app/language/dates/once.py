@@ -25,7 +25,7 @@ def dated_once(content: str) -> Sequence[str]:
     """
     if len(content) > _MAX_READ:
         return []
-    parts = [each.text for each in sentences(content, "en")]
+    parts = [each.text for each in sentences(content)]
     return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
 
 
