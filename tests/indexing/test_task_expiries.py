@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from app.domain.claim import MemoryType
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.jobs.backfill import free_tasks
@@ -30,9 +31,10 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
         yield made
 
 
-async def stored(bench: Bench, content: str, after: int, agent: str = "bot") -> int:
+async def stored(bench: Bench, content: str, after: int, type_: MemoryType = "task") -> int:
     """Store a memory as an older version did, and return when it expires, so long after the store."""
-    id_ = await bench.gateway.store(agent, NewMemory(content, expires_at=bench.backends.clock() + after))
+    id_ = await bench.gateway.store("bot", NewMemory(content, expires_at=bench.backends.clock() + after))
+    await bench.change(f"UPDATE long_term_memory SET type = '{type_}' WHERE id = '{id_}'")
     (row,) = await bench.rows(f"SELECT expires_at FROM long_term_memory WHERE id = '{id_}'")
     return cast("int", row["expires_at"])
 
@@ -56,7 +58,7 @@ async def test_what_a_caller_asked_for_or_is_due_once_still_expires(bench: Bench
         await stored(bench, "Deliveries must be signed for", whole),
         await stored(bench, "I need to wear glasses", 3 * DAY + 500),
         await stored(bench, "I must pay by Friday", week(bench)),
-        await stored(bench, "I live in Rome", week(bench)),
+        await stored(bench, "I live in Rome", week(bench), "fact"),
     ]
     assert await free_tasks(bench.database, READER) == 0
     assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == kept

@@ -41,6 +41,20 @@ STATED: Mapping[str, Said] = {
 }
 TOLD: Mapping[str, Said] = {content: said for content, said in STATED.items() if said.whole}
 """What agents tell as facts, of which one value holds at a time, beside what they say."""
+FACTS: Mapping[str, Fact] = {
+    fact.sentence: fact
+    for fact in (
+        Fact("user", "lives in", "Rome", single=True),
+        Fact("user", "lives in", "Oslo", single=True),
+        Fact("we", "package manager", "npm", single=True),
+    )
+}
+"""What agents tell as facts alone, where all that they say in ``STATED`` is left to a reader."""
+MEANT: Mapping[str, Said] = STATED | {
+    sentence: Said(f"{fact.subject}/{fact.predicate.replace(' ', '_')}", fact.object.lower())
+    for sentence, fact in FACTS.items()
+}
+"""What a reader knows of all of these."""
 
 
 def told(content: str) -> dict[str, Json]:

@@ -17,7 +17,7 @@ _ENDING = 3
 """Letters by which the forms of a noun may differ in length: "server", "servers"."""
 
 _NUMBER = r"\d\w*(?:[.:-]\w+)*"
-_LISTED = re.compile(rf"[ \t]*+[,/&+][ \t]*+({_NUMBER})")
+_LISTED = re.compile(rf"(?<![ \t])[ \t]*+[,/&+][ \t]*+({_NUMBER})")
 _BEHIND = re.compile(rf"(?<!\w)([^\W\d_]{{2,}}+)(?:[ \t][^\W\d_]{{1,3}}\.)?[ \t#(-]{{1,4}}({_NUMBER})")
 """A number behind a noun: "server 2", "room no. 4", "model-1", "ticket #12"."""
 _ORDINAL = re.compile(r"(?<![\w.,])(\d{1,9})(?:[^\W\d_]{1,2}|[.:][^\W\d_]{0,2})[ \t]([^\W\d_]{2,})")
