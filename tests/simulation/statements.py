@@ -50,9 +50,12 @@ FACTS: Mapping[str, Fact] = {
     )
 }
 """What agents tell as facts alone, where all that they say in ``STATED`` is left to a reader."""
-MEANT: Mapping[str, Said] = STATED | {
-    sentence: Said(f"{fact.subject}/{fact.predicate.replace(' ', '_')}", fact.object.lower())
-    for sentence, fact in FACTS.items()
+MEANT: Mapping[str, Said] = {
+    **STATED,
+    **{
+        sentence: Said(f"{fact.subject}/{fact.predicate.replace(' ', '_')}", fact.object.lower())
+        for sentence, fact in FACTS.items()
+    },
 }
 """What a reader knows of all of these."""
 
