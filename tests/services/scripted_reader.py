@@ -14,6 +14,7 @@ DOUBTFUL = Relation(0.2, 0.7, 0.05, 0.05)
 """Between the two thresholds: the newer statement comes first, and nothing is hidden."""
 RESTATES = Relation(0.01, 0.01, 0.01, 0.97)
 FACT = Kinds(0.97, 0.01, 0.01, 0.01)
+EVENT = Kinds(0.01, 0.97, 0.01, 0.01)
 INSTRUCTION = Kinds(0.01, 0.01, 0.97, 0.01)
 TASK = Kinds(0.01, 0.01, 0.01, 0.97)
 

@@ -2,16 +2,18 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.domain.author import Author
 from app.domain.errors import Forbidden, Superseded, UpstreamTimeout
-from app.domain.memory import NewMemory
+from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
 from app.services.profile import ProfileService
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.told import told
 
 DAY = 86_400_000
 
@@ -29,6 +31,12 @@ def profiles(bench: Bench) -> ProfileService:
 
 def by(bench: Bench, author: Author = ADMINISTRATOR) -> ProfileService:
     return ProfileService(bench.backends.of_tenant("acme", author))
+
+
+async def tell(bench: Bench, content: str, **fields: Any) -> Memory:
+    """Store a text; one that tells where somebody lives has that as a fact beside it."""
+    memory_id = await bench.gateway.store("bot", NewMemory(content, told(content), **fields))
+    return (await by(bench).get("bot", memory_id)).memory
 
 
 async def listed(profiles: ProfileService) -> list[str]:
@@ -69,11 +77,11 @@ async def test_each_forgetting_and_remembering_again_leaves_one_row_in_the_audit
 
 
 async def test_what_is_superseded_cannot_be_forgotten_and_the_refusal_names_what_holds(
-    profiles: ProfileService,
+    bench: Bench, profiles: ProfileService
 ) -> None:
-    old = await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    await profiles.remember("bot", "I live in Lima", occurred_at=2 * DAY)
-    new = await profiles.remember("bot", "I live in Oslo", occurred_at=3 * DAY)
+    old = await tell(bench, "I live in Rome", occurred_at=DAY)
+    await tell(bench, "I live in Lima", occurred_at=2 * DAY)
+    new = await tell(bench, "I live in Oslo", occurred_at=3 * DAY)
     with pytest.raises(Superseded, match=new.id):
         await profiles.forget("bot", old.id)
     assert (await profiles.get("bot", old.id)).memory.forgotten_at is None
@@ -81,8 +89,8 @@ async def test_what_is_superseded_cannot_be_forgotten_and_the_refusal_names_what
 
 
 async def test_what_a_forgotten_memory_had_replaced_does_not_come_back(bench: Bench, profiles: ProfileService) -> None:
-    await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    new = await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
+    await tell(bench, "I live in Rome", occurred_at=DAY)
+    new = await tell(bench, "I live in Oslo", occurred_at=2 * DAY)
     await profiles.forget("bot", new.id)
     assert await listed(profiles) == await recalled(bench, "Where do I live?") == []
     assert await recalled(bench, "Where do I live?", as_of=DAY) == ["I live in Rome"]
@@ -93,7 +101,7 @@ async def test_what_a_forgotten_memory_had_replaced_does_not_come_back(bench: Be
 QUERIES = {
     "words": "beagle balcony",
     "vector": "My dogg Rexx is a beagel, sleeping on the balconys",
-    "key": "What is my dog called?",
+    "question": "What is my dog called?",
     "date": "What happened on 1970-01-04?",
     "neighbours": "We had breakfast at seven",
 }
@@ -181,9 +189,9 @@ async def test_a_store_that_is_sent_again_with_its_key_was_made_before_the_forge
 async def test_what_is_forgotten_and_then_superseded_stays_forgotten_and_can_be_remembered_again(
     bench: Bench, profiles: ProfileService
 ) -> None:
-    old = await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
+    old = await tell(bench, "I live in Rome", occurred_at=DAY)
     await profiles.forget("bot", old.id)
-    await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
+    await tell(bench, "I live in Oslo", occurred_at=2 * DAY)
     assert await recalled(bench, "Where do I live?") == ["I live in Oslo"]
     assert (await profiles.forget("bot", old.id)).forgotten_at is not None
     assert await recalled(bench, "Where do I live?", as_of=DAY) == []
@@ -192,10 +200,10 @@ async def test_what_is_forgotten_and_then_superseded_stays_forgotten_and_can_be_
     assert await recalled(bench, "Where do I live?", as_of=DAY) == ["I live in Rome"]
 
 
-async def test_the_versions_of_a_memory_leave_out_what_was_forgotten(profiles: ProfileService) -> None:
-    first = await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
+async def test_the_versions_of_a_memory_leave_out_what_was_forgotten(bench: Bench, profiles: ProfileService) -> None:
+    first = await tell(bench, "I live in Rome", occurred_at=DAY)
     await profiles.forget("bot", first.id)
-    second = await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
+    second = await tell(bench, "I live in Oslo", occurred_at=2 * DAY)
     assert [version.memory_id for version in (await profiles.get("bot", second.id)).versions] == [second.id]
     assert [version.memory_id for version in (await profiles.get("bot", first.id)).versions] == [first.id, second.id]
 
@@ -203,8 +211,8 @@ async def test_the_versions_of_a_memory_leave_out_what_was_forgotten(profiles: P
 async def test_where_what_holds_has_expired_the_one_that_it_had_replaced_holds_and_can_be_forgotten(
     bench: Bench, profiles: ProfileService
 ) -> None:
-    old = await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    new = await profiles.remember("bot", "I live in Oslo", expires_at=bench.backends.clock() + 60_000)
+    old = await tell(bench, "I live in Rome", occurred_at=DAY)
+    new = await tell(bench, "I live in Oslo", expires_at=bench.backends.clock() + 60_000)
     with pytest.raises(Superseded):
         await profiles.forget("bot", old.id)
     await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{new.id}'")

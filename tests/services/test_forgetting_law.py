@@ -8,15 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import Superseded
-from app.domain.memory import Memory
-from app.services.profile import ProfileService
-from tests.services.test_forgetting import DAY, by, listed, recalled
+from tests.services.test_forgetting import DAY, by, listed, recalled, tell
 from tests.support.gateways import bench_on
 from tests.support.generation import examples
 
 said = st.tuples(
     st.sampled_from(["I live in Rome", "I live in Oslo", "I moved to Rome", "The cat is black"]),
-    st.none() | st.integers(1, 3),
+    st.none() | st.sampled_from([DAY, 2 * DAY, 3 * DAY]),
 )
 QUESTIONS = ("Where do I live?", "Rome", "black cat")
 
@@ -32,7 +30,7 @@ def test_to_forget_and_remember_again_is_as_if_nothing_had_happened(
     async def end(*, forgetting: bool) -> list[object]:
         async with bench_on(tmp_path_factory.mktemp("end")) as made:
             profiles = by(made)
-            ids = [(await remember(profiles, *each)).id for each in before]
+            ids = [(await tell(made, each[0], occurred_at=each[1])).id for each in before]
             forgotten = ids[which % len(ids)]
             if forgetting:
                 try:
@@ -40,7 +38,7 @@ def test_to_forget_and_remember_again_is_as_if_nothing_had_happened(
                 except Superseded:
                     forgetting = False
             for each in after:
-                await remember(profiles, *each)
+                await tell(made, each[0], occurred_at=each[1])
             if forgetting:
                 await profiles.unforget("bot", forgotten)
             recalls = [
@@ -57,7 +55,3 @@ SELECT memory.content, memory.occurred_at, memory.forgotten_at, memory.forgotten
   memory.expires_at, memory.identity IS NULL, claim.key, claim.value, claim.opens, claim.superseded_at IS NULL
 FROM long_term_memory AS memory LEFT JOIN claim ON claim.memory_id = memory.id ORDER BY memory.rowid, claim.key
 """
-
-
-async def remember(profiles: ProfileService, content: str, day: int | None) -> Memory:
-    return await profiles.remember("bot", content, occurred_at=None if day is None else day * DAY)

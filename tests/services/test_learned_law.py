@@ -13,6 +13,7 @@ from app.services.profile import ProfileService
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.learned import Said, learn, say
+from tests.support.told import told
 
 DAY = 86_400_000
 FIRST = 1_700_000_000_000
@@ -67,7 +68,7 @@ async def do(bench: Bench, profiles: ProfileService, world: World, event: Event)
         lives = ("I live in", "I moved to")[three % 2]
         content = f"{lives} {PLACES[two % 3]}" if three % 3 else f"It rained on day {one}"
         if content not in world.contents.values():  # else it is the same message
-            made = await say(bench.backends, content, at)
+            made = await say(bench.backends, content, at, metadata=told(content))
             world.said[made.memory_id], world.contents[made.memory_id] = made, content
     elif what == "learn" and world.said:
         of = sorted({list(world.said)[number % len(world.said)] for number in (one, two, three)})[: 1 + three % 3]

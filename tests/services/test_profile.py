@@ -23,8 +23,10 @@ from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService, ProfileSummary, ResponseLength
 from app.services.recall_rates import RecallRates
 from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
+from tests.services.test_forgetting import tell
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.learned import compare
 
 DAY = 86_400_000
 LENGTHS: Sequence[ResponseLength] = ("short", "medium", "long")
@@ -160,9 +162,9 @@ async def test_the_package_manager_of_four_messages_is_answered(bench: Bench, pr
     assert recall.count == len(recall.candidates)
 
 
-async def test_an_answer_says_what_held_before(profiles: ProfileService) -> None:
+async def test_an_answer_says_what_held_before(bench: Bench, profiles: ProfileService) -> None:
     for day, place in ((1, "Rome"), (40, "Oslo")):
-        await profiles.remember("bot", f"I live in {place}", occurred_at=day * DAY)
+        await tell(bench, f"I live in {place}", occurred_at=day * DAY)
     recall = await profiles.recall("bot", "Where do I live?")
     assert recall.answer == "1970-02-10: I live in Oslo\nBefore 1970-02-10: I live in Rome"
     assert [candidate.summary for candidate in recall.candidates] == ["I live in Oslo"]
@@ -283,8 +285,8 @@ async def test_a_longer_answer_rests_on_more_candidates(profiles: ProfileService
 async def test_a_recall_of_a_profile_asks_the_index_and_the_database_once(
     bench: Bench, profiles: ProfileService
 ) -> None:
-    await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
+    await tell(bench, "I live in Rome", occurred_at=DAY)
+    await tell(bench, "I live in Oslo", occurred_at=2 * DAY)
     bench.database.journal.clear()
     await profiles.recall("bot", "Where did I live before?")
     assert bench.database.journal == ["index.query", "database.run"]
@@ -296,9 +298,9 @@ async def test_too_long_a_query_is_refused_by_its_name(profiles: ProfileService)
     assert caught.value.errors[0].field == "query"
 
 
-async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(profiles: ProfileService) -> None:
-    await profiles.remember("bot", "I live in Rome", session_id="s1", occurred_at=DAY)
-    await profiles.remember("bot", "I live in Oslo", session_id="s1", occurred_at=2 * DAY)
+async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(bench: Bench, profiles: ProfileService) -> None:
+    await tell(bench, "I live in Rome", session_id="s1", occurred_at=DAY)
+    await tell(bench, "I live in Oslo", session_id="s1", occurred_at=2 * DAY)
     gone = await profiles.remember("bot", "My cat is called Tom", session_id="s1", occurred_at=2 * DAY)
     await profiles.remember("bot", "Always run the tests first", session_id="s2", occurred_at=3 * DAY)
     await profiles.forget("bot", gone.id)
@@ -327,9 +329,9 @@ async def test_a_memory_that_is_a_message_names_it_as_its_source(bench: Bench, p
     assert (source.role, source.session_id, source.said_at) == ("assistant", "chat", DAY)
 
 
-async def test_the_versions_of_what_a_memory_states_come_oldest_first(profiles: ProfileService) -> None:
+async def test_the_versions_of_what_a_memory_states_come_oldest_first(bench: Bench, profiles: ProfileService) -> None:
     said: Sequence[Memory] = [
-        await profiles.remember("bot", f"I live in {place}", occurred_at=day * DAY)
+        await tell(bench, f"I live in {place}", occurred_at=day * DAY)
         for day, place in ((1, "Rome"), (2, "Oslo"), (3, "Rome"))
     ]
     for memory in said:
@@ -398,6 +400,7 @@ async def test_a_page_of_large_memories_is_shorter_and_goes_on(profiles: Profile
 async def test_a_list_is_of_one_session_and_of_one_type_where_asked(bench: Bench, profiles: ProfileService) -> None:
     await profiles.remember("bot", "I live in Rome", session_id="s1")
     await profiles.remember("bot", "Always run the tests first", session_id="s2")
+    await compare(bench, ScriptedReader(of_kinds={"Always run the tests first": INSTRUCTION}))
     await bench.gateway.store("bot", NewMemory("a row of a program", {"store.key": "k"}, "s1"))
     assert await listed(profiles, session_id="s1") == await listed(profiles, type="fact") == ["I live in Rome"]
     assert await listed(profiles, session_id="s2", type="instruction") == ["Always run the tests first"]

@@ -12,6 +12,7 @@ from app.services.sessions import SessionDeletion
 from app.storage.sessions import MAX_CHUNK
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.told import told
 
 STAGED = """
 WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {count})
@@ -67,8 +68,8 @@ async def test_each_memory_of_a_deleted_session_has_its_row_in_the_audit(
 
 
 async def test_deleting_a_session_takes_back_what_it_had_corrected(bench: Bench, profiles: ProfileService) -> None:
-    await profiles.remember("bot", "I live in Rome", session_id="s1")
-    await profiles.remember("bot", "I live in Oslo", session_id="s2")
+    for session, content in (("s1", "I live in Rome"), ("s2", "I live in Oslo")):
+        await bench.gateway.store("bot", NewMemory(content, told(content), session))
     assert await bench.contents("Where do I live?") == ["I live in Oslo"]
     await profiles.delete_session("bot", "s2")
     assert await bench.contents("Where do I live?") == ["I live in Rome"]

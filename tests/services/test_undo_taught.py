@@ -15,9 +15,11 @@ from app.domain.undoing import Selected
 from app.services.gateway import LongTermMemoryGateway
 from app.services.undo_taught import UndoTaught
 from app.storage import sessions, taught, undo_forecast
+from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.learned import SESSION, learn, say
+from tests.support.learned import SESSION, compare, learn, say
+from tests.support.told import told
 
 RUN, OTHER_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 DAY = 86_400_000
@@ -41,14 +43,17 @@ def undo(bench: Bench, tenant_id: str = "acme") -> UndoTaught:
     return UndoTaught(bench.backends.of_tenant(tenant_id, ADMINISTRATOR))
 
 
-def fact(run_id: str = RUN) -> dict[str, Json]:
-    return {"fact": {"learned_from_run_id": run_id, "subject": "user", "confidence": 1}}
+def fact(run_id: str = RUN, content: str = "") -> dict[str, Json]:
+    """Return the metadata of what a run has taught: what a text tells, or something that is no whole fact."""
+    said = told(content).get("fact", {"subject": "user", "confidence": 1})
+    assert isinstance(said, dict)
+    return {"fact": {**said, "learned_from_run_id": run_id}}
 
 
 async def teach(
     bench: Bench, content: str, *, run_id: str = RUN, agent: str = "bot", tenant: str = "acme", at: int | None = None
 ) -> str:
-    memory = NewMemory(content, fact(run_id), occurred_at=at)
+    memory = NewMemory(content, fact(run_id, content), occurred_at=at)
     return str(await bench.tenant(tenant).store(agent, memory))
 
 
@@ -75,7 +80,7 @@ async def as_said(bench: Bench, selected: Selected) -> None:
 
 
 async def test_what_a_run_taught_goes_and_what_it_had_corrected_holds_again(bench: Bench) -> None:
-    rome = await bench.gateway.store("bot", NewMemory("I live in Rome"))
+    rome = await bench.gateway.store("bot", NewMemory("I live in Rome", told("I live in Rome")))
     await teach(bench, "I moved to Oslo")
     await teach(bench, "The cat sleeps", agent="other")
     await teach(bench, "I work as a baker", run_id=OTHER_RUN)
@@ -120,7 +125,10 @@ async def test_what_was_learned_of_messages_goes_with_them_and_comes_back_with_t
     first = await say(bench.backends, "I live in Rome", THEN)
     await learn(bench.backends, "The user is at home in Rome.", [first], THEN + 1)
     await teach(bench, "I moved to Oslo", at=THEN + DAY)
+    await compare(bench, ScriptedReader({("I live in Rome", "I moved to Oslo"): REPLACES}))
+    assert len(await ids(bench, SUPERSEDED)) == 2
     await as_said(bench, Selected(run_id=RUN))
+    assert len(await ids(bench, HOLDING)) == 2
     selected = Selected(agent_id="bot", session_id=SESSION)
     said = await undo(bench).dry_run(selected)
     assert said.forecast is not None
@@ -131,9 +139,9 @@ async def test_what_was_learned_of_messages_goes_with_them_and_comes_back_with_t
 
 async def test_of_a_credential_the_dry_run_says_what_its_undo_does(bench: Bench) -> None:
     stolen = LongTermMemoryGateway(bench.backends.of_tenant("acme", Author("stolen", "http")))
-    await bench.gateway.store("bot", NewMemory("I live in Rome"))
+    await bench.gateway.store("bot", NewMemory("I live in Rome", told("I live in Rome")))
     await bench.gateway.store("bot", NewMemory("The cat sleeps"))
-    await stolen.store("bot", NewMemory("I moved to Oslo"))
+    await stolen.store("bot", NewMemory("I moved to Oslo", told("I moved to Oslo")))
     await stolen.store("bot", NewMemory("The cat sleeps", {"bad": 1}))
     await as_said(bench, Selected(credential_id="stolen"))
     assert await bench.contents("Where do I live?", top_k=1) == ["I live in Rome"]
@@ -204,7 +212,7 @@ async def test_a_dry_run_counts_so_many_and_says_that_there_are_more(
 
 
 async def test_keys_that_were_not_all_read_are_left_out_and_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    await bench.gateway.store("bot", NewMemory("I live in Rome"))
+    await bench.gateway.store("bot", NewMemory("I live in Rome", told("I live in Rome")))
     await teach(bench, "I moved to Oslo")
     monkeypatch.setattr(undo_forecast, "_MAX_CLAIMS", 2)
     said = await undo(bench).dry_run(Selected(run_id=RUN))
@@ -222,7 +230,8 @@ async def test_an_undo_that_is_cut_between_its_runs_goes_on_where_it_was(
             monkeypatch.setattr(module, name, text.replace("LIMIT 500", "LIMIT 1"), raising=False)
     for number in range(4):
         await bench.gateway.store("bot", NewMemory(f"note {number}", fact(), session_id="s1"))
-    before, rome = await ids(bench), await bench.gateway.store("bot", NewMemory("I live in Rome"))
+    before = await ids(bench)
+    rome = await bench.gateway.store("bot", NewMemory("I live in Rome", told("I live in Rome")))
     service, kills = undo(bench), 0
     run = bench.database.run
 

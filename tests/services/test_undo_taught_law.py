@@ -8,6 +8,7 @@ from typing import TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.facts import Fact
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
@@ -15,6 +16,7 @@ from app.domain.undoing import Selected
 from tests.services.test_undo_taught import AGENT_RUN, DAY, OTHER_RUN, RUN, THEN, as_said, fact
 from tests.support.gateways import Bench, bench_on
 from tests.support.generation import examples
+from tests.support.told import told
 
 SAID = tuple(
     f"{words} {value}"
@@ -45,9 +47,19 @@ writes = st.lists(
 selections = st.sampled_from(["run", "session"])
 
 
+def says(content: str) -> dict[str, Json]:
+    """Return the metadata with which a text tells a fact that later ones may replace; none for the cat."""
+    hour = content.removeprefix("The deploy time is ")
+    return told(content) if hour == content else Fact("deploy", "time", hour, single=True).metadata
+
+
 async def store(bench: Bench, number: int, write: Write) -> None:
     content, day, agent, run_id, session = write
-    metadata: dict[str, Json] = {} if run_id is None else fact(run_id)
+    metadata = says(content)
+    if run_id is not None:
+        whole = metadata.get("fact", fact(run_id)["fact"])
+        assert isinstance(whole, dict)
+        metadata = {"fact": {**whole, "learned_from_run_id": run_id}}
     at = THEN + day * DAY + number
     await bench.gateway.store(agent, NewMemory(content, metadata, session_id=session, occurred_at=at))
 

@@ -1,22 +1,25 @@
 """Messages that are memories, and memories that a model has learned of them, written as an ingestion writes them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ulid import ULID
 
 from app.domain.author import Author
 from app.domain.claim import MemoryType
+from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory, Scope, Tenant
 from app.domain.messages import Message, Role, message_id
 from app.domain.moments import moment
+from app.runtime.relating import read_left_over, relating
 from app.services.claims import permitted
 from app.services.write import Writer
 from app.storage.ingestions import Ingestions
 from app.storage.memories import Batch, Line
-from tests.support.gateways import ADMINISTRATOR
+from tests.services.scripted_reader import ScriptedReader
+from tests.support.gateways import ADMINISTRATOR, Bench
 
 SESSION = "s"
 
@@ -29,10 +32,19 @@ class Said:
     memory_id: str
 
 
-async def say(backends: Any, content: str, at: int, *, role: Role = "user", author: Author = ADMINISTRATOR) -> Said:
-    """Make a memory of a message of the session."""
+async def say(
+    backends: Any,
+    content: str,
+    at: int,
+    *,
+    role: Role = "user",
+    author: Author = ADMINISTRATOR,
+    metadata: Mapping[str, Json] | None = None,
+) -> Said:
+    """Make a memory of a message of the session, with more metadata than a message has where a test gives it."""
     message = Message(message_id(SESSION, role, content), SESSION, role, content, at)
     memory = message.memory(_SCOPE, _id(at), at)
+    memory = replace(memory, metadata={**memory.metadata, **(metadata or {})})
     written = await write(backends, memory, author=author)
     assert written is not None
     return Said(message.id, written)
@@ -75,6 +87,15 @@ async def write(backends: Any, memory: Memory, *, author: Author = ADMINISTRATOR
     )
     (outcome,) = await Writer(own).write(batch)
     return outcome.holder
+
+
+async def compare(bench: Bench, reader: ScriptedReader) -> None:
+    """Let a reader compare all that waits, and say what it is."""
+    await bench.delivered()
+    job = relating(replace(bench.backends, reader=reader), reader)
+    await job.begin()
+    while await read_left_over(job):
+        pass
 
 
 _SCOPE = Scope("acme", "bot")

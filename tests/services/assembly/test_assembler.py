@@ -47,9 +47,10 @@ async def furnish(bench: Bench) -> str:
     await own.workflows.put(workflow("look-up", spec={"steps": ["look up"]}))
     said = [NewMessage("user", "Where is my invoice?"), NewMessage("assistant", "I look.")]
     await own.windows.append("bot", "i", said, ttl_seconds=3600)
-    await bench.gateway.store("bot", NewMemory("The customer lives in Oslo"))
-    await own.semantic.learn("bot", Fact("customer", "employer", "Initech"))
-    await own.semantic.learn("bot", Fact("customer", "employer", "Acme"))
+    home = Fact("customer", "lives in", "Oslo")
+    await bench.gateway.store("bot", NewMemory("The customer lives in Oslo", home.metadata))
+    for employer in ("Initech", "Acme"):
+        await own.semantic.learn("bot", Fact("customer", "employer", employer, single=True))
     await own.semantic.learn("bot", Fact("customer", "shoe size", "43", confidence=0.3))
     return run.id
 
@@ -101,8 +102,13 @@ async def test_a_fact_has_its_memory_as_its_source_and_the_newest_is_read_last(b
     assert [piece.source for piece in pieces] == [f"facts/{each.memory_id}" for each in learned[-20:]]
 
 
-async def test_a_text_that_states_several_things_is_one_piece(bench: Bench) -> None:
-    await bench.gateway.store("bot", NewMemory("I live in Oslo. My name is Ann."))
+async def test_a_text_in_which_an_older_version_has_read_several_things_is_one_piece(bench: Bench) -> None:
+    id_ = await bench.gateway.store("bot", NewMemory("I live in Oslo. My name is Ann."))
+    for key, value in (("user/lives_in", "oslo"), ("user/name", "ann")):
+        row = ("acme", "bot", key, 1, id_, value, 0)
+        await bench.change(
+            f"INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) VALUES {row}"
+        )
     assert told(await assemble(bench)) == [("facts", "I live in Oslo. My name is Ann.")]
 
 

@@ -15,12 +15,16 @@ from tests.services.tiers.test_facts_undone import DAY, OTHER_AGENT_RUN, objects
 from tests.support.gateways import bench_on
 from tests.support.generation import examples
 
-Told: TypeAlias = tuple[int, int, float, str | None]
-"""Key, value, confidence and run."""
+Told: TypeAlias = tuple[int, int, float, str | None, bool]
+"""Key, value, confidence, run, and whether it is told as single."""
 KEYS = (("user", "lives in", ("Rome", "Oslo", "Lima")), ("api", "port", ("8080", "9090", "7070")))
 told = st.lists(
     st.tuples(
-        st.integers(0, 1), st.integers(0, 2), st.sampled_from([0.3, 1.0]), st.sampled_from([None, RUN, RUN, OTHER_RUN])
+        st.integers(0, 1),
+        st.integers(0, 2),
+        st.sampled_from([0.3, 1.0]),
+        st.sampled_from([None, RUN, RUN, OTHER_RUN]),
+        st.sampled_from([True, True, False]),
     ),
     min_size=2,
     max_size=8,
@@ -31,9 +35,9 @@ async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -
     async with bench_on(path) as bench:
         await bench.change(AGENT_RUN)
         await bench.change(OTHER_AGENT_RUN)
-        for day, (key, value, sureness, run_id) in tellings:
+        for day, (key, value, sureness, run_id, single) in tellings:
             subject, predicate, values = KEYS[key]
-            fact = Fact(subject, predicate, values[value], sureness, learned_from_run_id=run_id)
+            fact = Fact(subject, predicate, values[value], sureness, learned_from_run_id=run_id, single=single)
             await tier(bench).learn("bot", fact, occurred_at=day * DAY)
         if undone:
             await as_said(bench, Selected(run_id=RUN))
