@@ -60,7 +60,8 @@ async def recalled(bench: Bench, query: str, **asked: object) -> list[str]:
 async def test_what_is_remembered_has_a_type_and_is_recalled_and_listed(bench: Bench, profiles: ProfileService) -> None:
     memory = await profiles.remember("bot", "I live in Rome", session_id="s1", occurred_at=DAY)
     assert (memory.content, memory.type, memory.session_id, memory.occurred_at) == ("I live in Rome", "fact", "s1", DAY)
-    recall = await profiles.recall("bot", "Where do I live?")
+    reading(bench, {}).answers = {("Where do I live?", memory.content): 0.9}
+    recall = await of(bench, "acme").recall("bot", "Where do I live?")
     assert "Rome" in recall.answer
     (candidate,) = recall.candidates
     assert (candidate.id, candidate.summary, candidate.session_id) == (memory.id, "I live in Rome", "s1")
@@ -152,11 +153,14 @@ CHAT = [
 ]
 
 
-async def test_the_package_manager_of_four_messages_is_answered(bench: Bench, profiles: ProfileService) -> None:
+async def test_the_package_manager_of_four_messages_is_answered(bench: Bench) -> None:
+    question = "What package manager does the user prefer?"
+    said = {CHAT[2][1]: 0.9, "Use pnpm, not npm.": 0.8, CHAT[3][1]: 0.3}
+    reading(bench, {}).answers = {(question, text): relevance for text, relevance in said.items()}
     for number, (role, content) in enumerate(CHAT):
         metadata: dict[str, Json] = {} if role == "user" else {"speaker": role}
         await bench.gateway.store("bot", NewMemory(content, metadata, "chat", DAY + number))
-    recall = await profiles.recall("bot", "What package manager does the user prefer?")
+    recall = await of(bench, "acme").recall("bot", question)
     assert recall.answer == "1970-01-02: Use pnpm, not npm."
     assert recall.candidates[0].summary == CHAT[2][1]
     assert recall.count == len(recall.candidates)
