@@ -20,7 +20,7 @@ MIN_CONFIDENCE = 0.1
 """Where no memory scores as much and no reader is on, nothing on the query's subject is known, and there are no
 candidates. It does not hold where a channel is away: an outage is no empty answer."""
 MIN_SCORE = 0.5
-"""Without a reader the first memory is told if it scores as much, or states the value of a key that is asked for."""
+"""Without a reader the first memory is told if it scores as much."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 """Memories from which sentences are quoted."""
 

@@ -155,12 +155,12 @@ CHAT = [
 
 async def test_the_package_manager_of_four_messages_is_answered(bench: Bench) -> None:
     question = "What package manager does the user prefer?"
-    said = {CHAT[2][1]: 0.9, "Use pnpm, not npm.": 0.8, CHAT[3][1]: 0.3}
+    said = {CHAT[2][1]: 0.9, "Use pnpm, not npm.": 0.95, CHAT[3][1]: 0.3}
     reading(bench, {}).answers = {(question, text): relevance for text, relevance in said.items()}
     for number, (role, content) in enumerate(CHAT):
         metadata: dict[str, Json] = {} if role == "user" else {"speaker": role}
         await bench.gateway.store("bot", NewMemory(content, metadata, "chat", DAY + number))
-    recall = await of(bench, "acme").recall("bot", question)
+    recall = await of(bench, "acme").recall("bot", question, length="short")
     assert recall.answer == "1970-01-02: Use pnpm, not npm."
     assert recall.candidates[0].summary == CHAT[2][1]
     assert recall.count == len(recall.candidates)

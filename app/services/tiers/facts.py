@@ -62,12 +62,12 @@ class FactPage:
 class SemanticMemory:
     """Learns, recalls and lists the facts of one tenant's agents (ADR 0035).
 
-    A fact is a memory of a sentence. Subject and predicate make its key, which it has in common with the statements of
-    texts: of what was said of a key, the last holds. Order is by when it was said, not by when it arrived.
+    A fact is a memory of a sentence. Where it is told as single, subject and predicate make its key, of which the last
+    holds; else the object is a part of the key too. Order is by when it was said, not by when it arrived.
 
-    The rule of confidence: a fact of 0.5 or more is sure, and is in that one chain, however sure it is. A fact below
-    is doubtful, and says "Perhaps". It supersedes nothing sure, before or after it, and is superseded by nothing sure;
-    among the doubtful ones of a key the last holds. It holds only where nothing sure of its key does.
+    The rule of confidence: a fact of 0.5 or more is sure, and is in the chain of its key, however sure it is. A fact
+    below is doubtful, and says "Perhaps". It supersedes nothing sure, before or after it, and is superseded by nothing
+    sure; among the doubtful ones of a key the last holds. It holds only where nothing sure of its key does.
 
     Facts of one sentence, of one moment where it is given, are one memory. It keeps what was told of it first, unless
     its teller may replace what others have stored. Facts that agents of one type share are the memories of the agent
@@ -113,7 +113,9 @@ class SemanticMemory:
     async def recall(
         self, agent_id: str, query: Query, *, subject: str | None = None, predicate: str | None = None
     ) -> RecalledFacts:
-        """Return the facts that answer a query best: those that were told, and those that statements of texts make.
+        """Return the facts that answer a query best: those that were told, and texts of the type fact.
+
+        With a subject or a predicate: those that were told of it, and what an older version has read of it in texts.
 
         Raises as ``LongTermMemoryGateway.recall`` does.
         """

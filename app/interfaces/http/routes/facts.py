@@ -46,7 +46,7 @@ facts = APIRouter(tags=["facts"], route_class=CredentialFirst)
     },
 )
 async def learn(caller: Caller, request: LearnFactRequest, response: Response) -> LearnedFactAnswer:
-    """Keep a fact. A later fact, or statement, of the same subject and predicate comes in its place."""
+    """Keep a fact. A later one of its subject and predicate comes in its place where both are told with `single`."""
     agent_id = whose(request.agent_id, request.agent_type)
     semantic = caller.agent(agent_id).semantic
 
@@ -66,7 +66,7 @@ async def learn(caller: Caller, request: LearnFactRequest, response: Response) -
     responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
 async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledFactsAnswer:
-    """Return the facts that answer a query best: those that were told, and those that texts state."""
+    """Return the facts that answer a query best: those that were told, and texts of the type fact."""
     agent_id = whose(request.agent_id, request.agent_type)
     found = await caller.agent(agent_id).semantic.recall(
         agent_id, request.to_query(), subject=request.subject, predicate=request.predicate
