@@ -1,23 +1,19 @@
 """Takes back what a run, a session or a credential has taught, and says first what that would do."""
 
-import json
 from collections.abc import Sequence
 
 import structlog
 
 from app.domain import limits
-from app.domain.claim import Stated
 from app.domain.errors import FieldError, InvalidRequest, NotFound
-from app.domain.explicit import read_explicit
-from app.domain.json_types import Json
-from app.domain.memory import STORE_KEY, Scope, Tenant
+from app.domain.memory import Scope, Tenant
 from app.domain.undoing import Forecast, Going, Holding, Selected, Undone
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.sessions import Sessions
 from app.services.undo import MAX_CHUNKS, Undo
 from app.storage import request_state
-from app.storage.taught import state_again, undo_run_chunk
+from app.storage.taught import undo_run_chunk
 from app.storage.undo_forecast import MAX_COUNTED, forecast
 
 _NAMED = limits.MAX_UNDO_NAMED
@@ -88,9 +84,6 @@ class UndoTaught:
             if not known["known"] and not memories + changed:
                 raise _no_run()
             memories, changed = memories + len(deleted), changed + len(restored)
-            stated = {str(row["id"]): _stated(row) for row in restored}
-            if stated:
-                await self._backends.database.run(state_again(self._tenant, stated))
             if not progress["more"]:
                 break
         structlog.get_logger().info("run_undone", run_id=run_id, memories=memories, changed=changed)
@@ -100,12 +93,6 @@ class UndoTaught:
         own = self._backends.author.credential_id
         if own is not None and selected.credential_id == own:
             raise InvalidRequest("A credential cannot undo its own work: it would be revoked before the end.")
-
-
-def _stated(row: Row) -> Stated:
-    """Return what a memory states explicitly that was a fact until now: a reader has still to read its words."""
-    metadata: dict[str, Json] = json.loads(str(row["metadata"]))
-    return Stated() if STORE_KEY in metadata else read_explicit(metadata, None, str(row["content"]), None)
 
 
 def _forecast(going: Sequence[Row], holding: Sequence[Row], *, cut: bool) -> Forecast:

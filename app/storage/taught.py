@@ -3,15 +3,13 @@
 Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 """
 
-from collections.abc import Mapping
 from functools import partial
 
 from app.domain.author import Author
-from app.domain.claim import Stated
-from app.domain.json_types import Json
 from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
+from app.storage.filters import kept_by_no_program
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
@@ -81,7 +79,7 @@ FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 """
 _DELETE_PROPOSALS = delete_proposals(_DELETED)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
-# What was a fact stated this alone. Its words wait for a reader: by ``state_again``, or when the service starts.
+# What was a fact stated this alone: its words wait for a reader, unless a program keeps them for itself.
 _WAS_FACT = " AND ".join(
     f"json_type({{table}}metadata, '$.fact.{part}') IS 'text'" for part in ("subject", "predicate", "object")
 )
@@ -98,29 +96,17 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
 _RESTORE = f"""
 UPDATE long_term_memory
 SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact'),
-  statements_read = iif({_WAS_FACT.format(table="")}, NULL, statements_read),
+  statements_read = iif(
+    {_WAS_FACT.format(table="")}, iif({kept_by_no_program("long_term_memory")}, 0, 1), statements_read
+  ),
   superseded_at = iif({_WAS_FACT.format(table="")}, (
     SELECT min(own.superseded_at) FROM claim AS own
     WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = long_term_memory.agent_id
       AND own.memory_id = long_term_memory.id AND own.whole
   ), superseded_at)
 WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({CHANGED} LIMIT {MAX_CHUNK})
-RETURNING id, content, metadata, speaker_holds
+RETURNING id
 """
-_CLAIM = """
-INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
-SELECT memory.tenant_id, memory.agent_id, claimed.value ->> 'key', memory.happened_at, memory.id,
-  claimed.value ->> 'value', claimed.value ->> 'whole'
-FROM json_each(?1, '$.claims') AS stated JOIN json_each(stated.value) AS claimed CROSS JOIN long_term_memory AS memory
-WHERE memory.id = stated.key AND +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.statements_read IS NULL
-ON CONFLICT DO NOTHING
-"""
-_UNREAD = """
-FROM json_each(?1, '$.types') AS read
-WHERE tenant_id = ?1 ->> 'tenant_id' AND long_term_memory.id = read.key AND statements_read IS NULL
-"""
-_TYPE = f"UPDATE long_term_memory SET type = read.value {_UNREAD}"
-_MARK = f"UPDATE long_term_memory SET statements_read = read.value {_UNREAD}"
 KNOWN = f"""
 SELECT EXISTS (
     SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id'
@@ -133,27 +119,11 @@ def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> 
     """Make the run that takes back the next chunk of what a run has taught.
 
     The first returns whether the run is ``known``, the last but two a row for each memory that it deleted, the last but
-    one for each of others that it changed, whose words are to be read (``state_again``), the last whether there is
-    ``more``, and the database's time (``now``).
+    one for each of others that it changed, the last whether there is ``more``, and the database's time (``now``).
     """
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
         ScopedStatement.read(tenant, KNOWN, run_id=run_id),
         *map(make, (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
         ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
-    ]
-
-
-def state_again(tenant: Tenant, stated: Mapping[str, Stated]) -> list[ScopedStatement]:
-    """Write what memories state, by their ids: those which were facts, and are no more."""
-    claims: dict[str, Json] = {
-        id_: [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in each.claims]
-        for id_, each in stated.items()
-    }
-    types: dict[str, Json] = {id_: each.type for id_, each in stated.items()}
-    read: dict[str, Json] = {id_: 0 if each.waits else 1 for id_, each in stated.items()}
-    return [
-        ScopedStatement.write(tenant, _TYPE, types=types),
-        ScopedStatement.write(tenant, _CLAIM, claims=claims),
-        ScopedStatement.write(tenant, _MARK, types=read),
     ]
