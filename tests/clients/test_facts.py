@@ -1,6 +1,7 @@
 """Facts by the client: learned, recalled and listed, of an agent or shared by a type."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import httpx
 import pytest
@@ -15,9 +16,10 @@ SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
 async def test_a_fact_is_learned_of_a_run_corrected_recalled_and_listed(bot: Asked) -> None:
     run = await bot.start_run("support", None)
-    first = await bot.learn("user", "lives in", "Rome", occurred_at=SINCE, learned_from_run_id=run.run_id)
+    lives_in = partial(bot.learn, "user", "lives in", single=True)
+    first = await lives_in("Rome", occurred_at=SINCE, learned_from_run_id=run.run_id)
     assert first == LearnedFact(first.memory_id, first.memory_id, "user", "lives in", "Rome", holds=True)
-    second = await bot.learn("user", "lives in", "Oslo", confidence=0.9, fact_id="home", agent_type="support")
+    second = await lives_in("Oslo", confidence=0.9, fact_id="home", agent_type="support")
     assert (second.fact_id, second.holds) == ("home", True)
     (found,) = (await bot.recall_facts("Where is the user at home?", subject="user", top_k=1)).entries
     assert isinstance(found, RecalledFact)

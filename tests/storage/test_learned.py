@@ -12,13 +12,17 @@ from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
 from app.services.profile import ProfileService
 from app.services.undo import Undo
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import SESSION, learn, lesson, say, write
+from tests.support.told import KEY, told
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
 CLAIMS = "SELECT key, memory_id, whole, superseded_by FROM claim ORDER BY key, happened_at, memory_id"
+MOVED = ScriptedReader(of_one_thing("I live in Rome", "I live in Oslo"))
 SOURCES = "SELECT count(*) AS n FROM memory_source"
 
 
@@ -54,14 +58,14 @@ async def test_a_topic_supersedes_what_was_learned_of_it_before_and_nothing_else
     ]
 
 
-async def test_rules_read_no_key_out_of_what_a_model_wrote(bench: Bench) -> None:
+async def test_no_key_but_its_topic_is_read_out_of_what_a_model_wrote(bench: Bench) -> None:
     message = await say(bench.backends, "I was in Rome once", NOW)
-    await bench.gateway.store("bot", NewMemory("I live in Oslo"))
+    await bench.gateway.store("bot", NewMemory("I live in Oslo", told("I live in Oslo")))
     for type_ in ("fact", "event"):
         await learn(bench.backends, f"I live in Rome, as an {type_}.", [message], NOW, type_=type_)
     await learn(bench.backends, "I live in Rome.", [message], NOW + DAY, topic="home", type_="event")
     keys = [row["key"] for row in await bench.rows(CLAIMS)]
-    assert keys == ["user/lives_in"]
+    assert keys == [KEY]
     types = await bench.rows("SELECT type FROM long_term_memory WHERE learned IS NOT NULL ORDER BY created_at, type")
     assert [row["type"] for row in types] == ["event", "fact", "event"]
 
@@ -109,9 +113,10 @@ async def test_what_somebody_stores_in_the_words_of_a_model_is_theirs_from_then_
     message = await say(bench.backends, "I moved, I am in Rome now", NOW)
     learned = await learn(bench.backends, "I live in Rome", [message], NOW, topic="home")
     await profiles(bench).forget("bot", message.memory_id)
-    stored = await bench.gateway.store("bot", NewMemory("I live in Rome", session_id=SESSION, occurred_at=NOW))
+    new = NewMemory("I live in Rome", told("I live in Rome"), SESSION, NOW)
+    stored = await bench.gateway.store("bot", new)
     assert stored == learned
-    assert [row["key"] for row in await bench.rows(CLAIMS) if row["memory_id"] == stored] == ["user/lives_in"]
+    assert [row["key"] for row in await bench.rows(CLAIMS) if row["memory_id"] == stored] == [KEY]
     assert await state(bench, stored) == (None, None)
     assert await bench.rows(SOURCES) == [{"n": 0}]
     await bench.gateway.delete("bot", message.memory_id)
@@ -163,6 +168,7 @@ async def test_undoing_who_forgot_a_message_brings_back_what_was_learned_of_it(b
 async def test_it_is_written_as_what_became_of_its_messages_meanwhile(bench: Bench) -> None:
     message = await say(bench.backends, "I live in Rome", NOW)
     await say(bench.backends, "I live in Oslo", NOW + DAY)
+    await compare(bench.backends, MOVED)
     other = await say(bench.backends, "It rained on Monday", NOW)
     await profiles(bench).forget("bot", other.memory_id)
     forgotten_at = (await state(bench, other.memory_id))[1]
@@ -204,6 +210,7 @@ async def test_a_recall_gives_what_holds_in_place_of_what_was_learned_of_a_super
     learned = str(await learn(bench.backends, "Home is Rome, the old town.", [rome], NOW))
     assert learned in await found(bench, "home Rome old town")
     oslo = await say(bench.backends, "I live in Oslo", NOW + DAY)
+    await compare(bench.backends, MOVED)
     entries = await found(bench, "home Rome old town")
     assert learned not in entries
     assert oslo.memory_id in entries

@@ -7,11 +7,14 @@ from urllib.parse import quote
 import pytest
 
 from app.domain.profiles import ProfileName
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import INSTRUCTION, ScriptedReader
 from tests.support.envelope_shape import NAMESPACES, assert_failure, result_of
 from tests.support.service import Service
 
 CONTENT = "The user prefers concise answers."
 MEMORY = ["id", "type", "summary", "content", "sessionId", "createdAt", "updatedAt"]
+MOVED = ScriptedReader(of_one_thing("I live in Rome.", "I moved to Oslo."))
 ODD = "Ann Ångström / 2"
 
 
@@ -101,17 +104,18 @@ async def test_a_listing_goes_on_where_its_cursor_says_newest_first(profiles: Se
 async def test_a_listing_is_of_one_session_or_one_type(profiles: Service) -> None:
     first = await remember(profiles, "ann", sessionId="1")
     second = await remember(profiles, "ann", "Always answer in one sentence.", sessionId="2")
+    await compare(profiles.runtime.backends, ScriptedReader(of_kinds={second["content"]: INSTRUCTION}))
     path = f"{path_of('ann')}/memories"
     assert [each["id"] for each in await ask(profiles, "GET", path, session_id="1")] == [first["id"]]
-    assert [each["id"] for each in await ask(profiles, "GET", path, type=second["type"], session_id="2")] == [
-        second["id"]
-    ]
+    assert [each["id"] for each in await ask(profiles, "GET", path, type="instruction")] == [second["id"]]
+    assert await ask(profiles, "GET", path, type="instruction", session_id="1") == []
     assert len(await ask(profiles, "GET", path, per_page="1000")) == 2
 
 
 async def test_a_superseded_memory_is_not_listed_and_a_forgotten_one_is_not_there(profiles: Service) -> None:
     old = await remember(profiles, "ann", "I live in Rome.")
     new = await remember(profiles, "ann", "I moved to Oslo.")
+    await compare(profiles.runtime.backends, MOVED)
     path = f"{path_of('ann')}/memories"
     assert [each["id"] for each in await ask(profiles, "GET", path)] == [new["id"]]
     assert (await ask(profiles, "GET", f"{path}/{old['id']}"))["content"] == "I live in Rome."
@@ -217,6 +221,7 @@ async def test_a_session_is_deleted_as_a_whole_and_may_be_deleted_again(profiles
 async def test_a_summary_is_markdown_of_what_holds_of_all_or_of_one_session(profiles: Service) -> None:
     await remember(profiles, "ann", "I live in Rome.", sessionId="1")
     await remember(profiles, "ann", "I moved to Oslo.", sessionId="2")
+    await compare(profiles.runtime.backends, MOVED)
     path = f"{path_of('ann')}/summary"
     whole = await ask(profiles, "POST", path, {})
     assert list(whole) == ["summary"]

@@ -51,12 +51,12 @@ async def test_a_fact_is_learned_recalled_and_listed_with_the_run_that_it_was_le
 
 
 async def test_the_later_fact_holds_and_a_doubtful_one_where_nothing_sure_does(service: Service) -> None:
-    doubtful = (await learn(service, object="Lima", confidence=0.49)).json()
+    doubtful = (await learn(service, object="Lima", confidence=0.49, single=True)).json()
     assert doubtful["holds"]
-    first = (await learn(service)).json()
-    then = (await learn(service, object="Bergen", confidence=0.5)).json()
+    first = (await learn(service, single=True)).json()
+    then = (await learn(service, object="Bergen", confidence=0.5, single=True)).json()
     assert (first["holds"], then["holds"]) == (True, True)
-    again = (await learn(service, object="Lima", confidence=0.49)).json()
+    again = (await learn(service, object="Lima", confidence=0.49, single=True)).json()
     assert again == doubtful | {"holds": False}
     (fact,) = (await listed(service)).json()["facts"]
     assert (fact["object"], fact["holds"]) == ("Bergen", True)

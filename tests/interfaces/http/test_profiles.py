@@ -6,8 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import INSTRUCTION, ScriptedReader
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
+
+MOVED = ScriptedReader(of_one_thing("I live in Rome", "I live in Oslo"))
 
 
 @pytest.fixture
@@ -53,6 +57,7 @@ async def test_what_is_remembered_is_answered_with_what_it_is(service: Service) 
 async def test_a_question_is_answered_in_the_words_of_memories_and_names_them(service: Service) -> None:
     await remember(service, "I live in Rome", occurred_at="2026-05-01T10:00:00Z")
     new = await remember(service, "I live in Oslo", occurred_at="2026-06-01T10:00:00Z")
+    await compare(service.runtime.backends, MOVED)
     answer = (await post(service, "recall", {"query": "Where do I live?", "thinking_level": "high"})).json()
     assert answer["answer"] == "2026-06-01: I live in Oslo\nBefore 2026-06-01: I live in Rome"
     assert answer["count"] == 1
@@ -84,6 +89,7 @@ async def test_a_profile_is_listed_page_by_page_with_cursors_of_this_list_alone(
     for number in range(3):
         await remember(service, f"note {number}", session_id="s1")
     await remember(service, "Always run the tests first", session_id="s2")
+    await compare(service.runtime.backends, ScriptedReader(of_kinds={"Always run the tests first": INSTRUCTION}))
     first = (await get(service, "memories", limit=2, session_id="s1")).json()
     second = (await get(service, "memories", limit=2, session_id="s1", cursor=first["cursor"])).json()
     assert [memory["summary"] for memory in first["memories"] + second["memories"]] == ["note 2", "note 1", "note 0"]
@@ -99,6 +105,7 @@ async def test_a_profile_is_listed_page_by_page_with_cursors_of_this_list_alone(
 async def test_a_memory_is_shown_with_its_versions(service: Service) -> None:
     old = await remember(service, "I live in Rome", occurred_at="2026-05-01T10:00:00Z")
     new = await remember(service, "I live in Oslo", occurred_at="2026-06-01T10:00:00Z")
+    await compare(service.runtime.backends, MOVED)
     shown = (await get(service, f"memories/{old['id']}")).json()
     assert shown["superseded_at"] == "2026-06-01T10:00:00.000Z"
     assert shown["sources"] == []
@@ -122,6 +129,7 @@ async def test_forgetting_is_answered_with_its_moment_and_taken_back(service: Se
 async def test_what_is_superseded_is_not_forgotten_and_the_refusal_names_what_holds(service: Service) -> None:
     old = await remember(service, "I live in Rome")
     new = await remember(service, "I live in Oslo")
+    await compare(service.runtime.backends, MOVED)
     problem = assert_problem(await post(service, f"memories/{old['id']}/forget"), 409, "superseded")
     assert new["id"] in problem["detail"]
     assert problem["errors"] == [{"field": "memory_id", "message": f"is superseded by {new['id']}"}]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.domain.facts import Fact
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service
 
@@ -11,8 +12,10 @@ RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 
 async def test_a_dry_run_comes_first_and_the_undo_does_what_it_said(service: Service) -> None:
-    await service.store("I live in Rome")
-    await service.store("I moved to Oslo", metadata={"fact": {"learned_from_run_id": RUN}})
+    await service.store("I live in Rome", metadata=Fact("user", "lives in", "Rome", single=True).metadata)
+    wrong = Fact("user", "lives in", "Oslo", single=True, learned_from_run_id=RUN)
+    await service.store("I moved to Oslo", metadata=wrong.metadata)
+    assert await service.contents("Where do I live?") == ["I moved to Oslo"]
     said = (await service.post("/undo", {"run_id": RUN}, admin=True)).json()
     assert (said["dry_run"], said["memories"], said["more"]) == (True, 1, False)
     forecast = said["forecast"]

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,13 @@ from app.interfaces.tools.manifests import manifest
 from app.interfaces.tools.profile_answers import QUOTED
 from tests.interfaces.mcp.answers import answered, refused
 from tests.interfaces.mcp.connections import over_http
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import INSTRUCTION, TASK, ScriptedReader
 from tests.support.service import Service, serving
 
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+SIGN = "Always sign mails with Best wishes, Ivar."
+PLUMBER = "I need to call the plumber tomorrow."
 NOTHING = "Nothing is known about that."
 
 
@@ -37,6 +43,13 @@ async def client(service: Service) -> AsyncIterator[Client]:
         yield client
 
 
+async def corrected(service: Service, client: Client, *contents: str) -> None:
+    """Remember one after the other, of which a reader finds that each takes the place of the one before it."""
+    for content in contents:
+        await told(client, "remember", content)
+    await compare(service.runtime.backends, ScriptedReader(of_one_thing(*contents)))
+
+
 async def told(client: Client, tool: str, argument: str) -> str:
     (name,) = next(each["inputSchema"]["required"] for each in manifest("mcp", "profile") if each["name"] == tool)
     text: str = (await answered(client, tool, **{name: argument}))["answer"]
@@ -57,9 +70,8 @@ async def test_what_is_remembered_is_recalled_with_its_date_and_id(client: Clien
     assert re.search(rf'^1\. {id_} \(20\d\d-\d\d-\d\d\): "Greta plays the cello in Uppsala."$', text, re.MULTILINE)
 
 
-async def test_a_correction_is_remembered_in_place_of_what_held(client: Client) -> None:
-    await told(client, "remember", "Hugo's phone number is 555-0100.")
-    await told(client, "remember", "Hugo's phone number is 555-0199.")
+async def test_a_correction_is_remembered_in_place_of_what_held(service: Service, client: Client) -> None:
+    await corrected(service, client, "Hugo's phone number is 555-0100.", "Hugo's phone number is 555-0199.")
     text = await told(client, "recall", "What is Hugo's phone number?")
     assert "555-0199" in text.splitlines()[1]
     assert "555-0100" not in await told(client, "list", "Hugo's phone number")
@@ -74,10 +86,29 @@ async def test_nothing_known_is_said_and_nothing_listed_too(service: Service, cl
         assert answer.json()["result"]["structuredContent"] == {"answer": says}
 
 
-async def test_a_list_is_of_a_kind_of_a_subject_or_of_the_newest(client: Client) -> None:
-    await told(client, "remember", "Always sign mails with Best wishes, Ivar.")
-    task = await told(client, "remember", "I need to call the plumber tomorrow.")
-    assert re.fullmatch(r"Remembered until 20\d\d-\d\d-\d\d\.", task)
+@pytest.fixture
+def reader() -> ScriptedReader:
+    """A reader that knows an instruction and a task."""
+    return ScriptedReader(of_kinds={SIGN: INSTRUCTION, PLUMBER: TASK}, answers={("how to sign mails", SIGN): 0.9})
+
+
+@pytest.fixture
+async def with_reader(tmp_path: Path, reader: ScriptedReader) -> AsyncIterator[Service]:
+    async with serving(tmp_path, change=lambda backends: replace(backends, reader=reader)) as service:
+        await give(service, "bot")
+        yield service
+
+
+async def test_a_list_is_of_a_kind_of_a_subject_or_of_the_newest(with_reader: Service, reader: ScriptedReader) -> None:
+    async with over_http(with_reader, with_reader.credential(agent="bot")) as client:
+        await told(client, "remember", SIGN)
+        task = await told(client, "remember", PLUMBER)
+        assert re.fullmatch(r"Remembered until 20\d\d-\d\d-\d\d\.", task)
+        await compare(with_reader.runtime.backends, reader)
+        await _listed_by_kind(client)
+
+
+async def _listed_by_kind(client: Client) -> None:
     tasks = await told(client, "list", " Tasks. ")
     assert "call the plumber" in tasks
     assert "Ivar" not in tasks
@@ -137,9 +168,10 @@ async def test_words_forget_no_memory_of_which_a_line_shows_only_a_part(client: 
     assert "Svalan" in await told(client, "list", "log of the boat Svalan")
 
 
-async def test_words_that_say_what_no_longer_holds_do_not_forget_what_holds_in_its_place(client: Client) -> None:
-    await told(client, "remember", "Nils lives in Ghent.")
-    await told(client, "remember", "Nils moved to Delft.")
+async def test_words_that_say_what_no_longer_holds_do_not_forget_what_holds_in_its_place(
+    service: Service, client: Client
+) -> None:
+    await corrected(service, client, "Nils lives in Ghent.", "Nils moved to Delft.")
     text = await told(client, "forget", "Nils lives in Ghent")
     assert text.splitlines()[1].startswith("Nothing was forgotten: no memory is clearly meant.")
     assert "Delft" in await told(client, "recall", "Where does Nils live?")
@@ -159,10 +191,13 @@ async def test_an_id_of_another_agent_or_tenant_is_as_one_that_is_nowhere(servic
         assert await service.contents("a secret of theirs", tenant=tenant, agent_id=agent) == ["a secret of theirs"]
 
 
-async def test_a_superseded_memory_is_not_forgotten_and_the_one_that_holds_is_named(client: Client) -> None:
-    await told(client, "remember", "Lena's phone number is 555-0300.")
+async def test_a_superseded_memory_is_not_forgotten_and_the_one_that_holds_is_named(
+    service: Service, client: Client
+) -> None:
+    number = "Lena's phone number is 555-0300."
+    await told(client, "remember", number)
     (old,) = ids(await told(client, "list", "Lena's phone number"))[:1]
-    await told(client, "remember", "Lena's phone number is 555-0311.")
+    await corrected(service, client, number, "Lena's phone number is 555-0311.")
     (new,) = ids(await told(client, "list", "Lena's phone number"))[:1]
     code, text = await refused(client, "forget", memory=old)
     assert code == "superseded"

@@ -24,11 +24,14 @@ from app.domain.messages import NewMessage
 from app.domain.query import Query
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 DAY = 86_400_000
 BOT = "'acme', 'bot'"
+HOMES = of_one_thing("I live in Rome", "I moved to Oslo", "I live in Lima", "I live in Bonn", "I live in a data centre")
 PNPM = [
     NewMessage("user", "I prefer dark mode in my editor", 1 * DAY),
     NewMessage("assistant", "Noted: dark mode.", 1 * DAY + 1),
@@ -104,6 +107,7 @@ async def test_of_messages_of_one_moment_the_last_holds_however_many_conversatio
     messages = [message for place in places for message in (said(f"I live in {place}.", 1), said(place + filler, 1))]
     ingesters = [Ingester(bench.backends.of_tenant("acme", ADMINISTRATOR)) for _ in range(6)]
     await asyncio.gather(*(each.ingest(f"a{n}", messages, "s") for n, each in enumerate(ingesters)))
+    await compare(bench.backends, ScriptedReader(of_one_thing(*(f"I live in {place}." for place in places))))
     asked = Query("Where do I live?", 1)
     found = [(await bench.gateway.recall(f"a{n}", asked)).entries[0].content for n in range(len(ingesters))]
     assert found == ["I live in Oslo."] * len(ingesters)
@@ -192,8 +196,10 @@ async def test_a_turn_that_was_stored_before_becomes_the_message_and_keeps_what_
 async def test_a_correction_in_a_conversation_wins_and_an_old_transcript_joins_the_past(bench: Bench) -> None:
     where = "Where do I live?"
     await ingest(bench, [said("I live in Rome", 10), said("I moved to Oslo", 20)])
+    await compare(bench.backends, ScriptedReader(HOMES))
     assert await answers(bench, where) == ["I moved to Oslo"]
     await ingest(bench, [said("I live in Lima", 1), said("I live in Bonn", 15)], "older")
+    await compare(bench.backends, ScriptedReader(HOMES))
     assert await answers(bench, where) == ["I moved to Oslo"]
     for day, place in ((5, "I live in Lima"), (12, "I live in Rome"), (16, "I live in Bonn")):
         assert await answers(bench, where, as_of=day * DAY) == [place]
@@ -201,6 +207,7 @@ async def test_a_correction_in_a_conversation_wins_and_an_old_transcript_joins_t
 
 async def test_an_assistant_states_nothing_for_the_user(bench: Bench) -> None:
     await ingest(bench, [said("I live in Rome", 10), said("I live in a data centre", 20, "assistant")])
+    await compare(bench.backends, ScriptedReader(update=True))
     assert "I live in Rome" in await answers(bench, "Where do I live?", top_k=20)
 
 
@@ -227,10 +234,14 @@ async def test_the_agents_retention_holds_for_what_is_ingested_and_what_has_expi
 
 async def test_who_may_speak_for_some_only_states_nothing_for_others(bench: Bench) -> None:
     bob = Author("bob", "http", speakers=frozenset({"bob"}))
-    await ingest(
-        bench, [said("Ann: I live in Rome", 1), said("Bob: I live in Oslo", 2), said("I live in Bonn", 3)], author=bob
-    )
-    assert [row["key"] for row in await bench.rows("SELECT key FROM claim")] == ["bob/lives_in"]
+    before = ("Ann: I live in Lima", "Bob: I live in Lima", "I live in Lima")
+    after = ("Ann: I live in Rome", "Bob: I live in Oslo", "I live in Bonn")
+    await ingest(bench, [said(content, 1 + number) for number, content in enumerate(before)], "before")
+    await ingest(bench, [said(content, 5 + number) for number, content in enumerate(after)], author=bob)
+    replacing = {(older, newer): REPLACES for older in before for newer in after}
+    await compare(bench.backends, ScriptedReader(replacing))
+    hidden = await bench.rows("SELECT content, superseded_at FROM long_term_memory WHERE superseded_at IS NOT NULL")
+    assert hidden == [{"content": "Bob: I live in Lima", "superseded_at": 6 * DAY}]
 
 
 async def test_many_messages_are_embedded_in_few_calls(bench: Bench) -> None:

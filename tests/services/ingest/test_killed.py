@@ -14,6 +14,8 @@ from app.services.ingest import messages as taking
 from app.services.ingest.ingester import Ingester
 from app.storage import lease_rule
 from app.storage import messages as staged
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import ScriptedReader
 from tests.simulation import clock
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
@@ -40,7 +42,11 @@ ENDS = """
 SELECT content, metadata, session_id, occurred_at, superseded_at, message_id, type FROM long_term_memory
 ORDER BY message_id
 """
-CLAIMS = "SELECT key, value, happened_at, opens, superseded_at FROM claim ORDER BY key, happened_at"
+RELATIONS = """
+SELECT older.message_id, newer.message_id, name, effect FROM relation
+JOIN long_term_memory AS older ON older.id = older_id JOIN long_term_memory AS newer ON newer.id = newer_id
+ORDER BY older.message_id, newer.message_id
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +76,8 @@ async def _ended(made: World) -> list[tuple[object, ...]]:
     await calm(made)
     assert flaws(made) == set()
     assert left(made) == []
-    return [*made.file.rows(ENDS), *made.file.rows(CLAIMS)]
+    await compare(made.replica().backends, ScriptedReader(of_one_thing("I live in Rome", "I moved to Oslo")))
+    return [*made.file.rows(ENDS), *made.file.rows(RELATIONS)]
 
 
 async def _live(
@@ -102,7 +109,7 @@ async def _live(
 def test_an_ingestion_killed_at_any_call_ends_as_one_that_was_not(kind: Kind, *, again: bool) -> None:
     calls, whole = clock.run(_live(kind))
     assert {call.port for call in calls} >= _CALLS
-    assert len(whole) == len(CONVERSATION) + 2  # and two claims
+    assert len(whole) == len(CONVERSATION) + 1  # and what a reader says of two
     every = list(moments(calls))
     for number, moment in enumerate(every):
         if generation.LONG or number % 7 == 2 * (kind == "late") + again:
@@ -170,7 +177,7 @@ def test_two_at_once_end_as_one_does() -> None:
 
     ends = [clock.run(both(seconds)) for seconds in (0, 0.01, 0.03, 0.1, 0.3, 100)]
     assert all(ended == ends[0] for ended in ends)
-    assert len(ends[0]) == len(CONVERSATION) + 2
+    assert len(ends[0]) == len(CONVERSATION) + 1
 
 
 class Slow:

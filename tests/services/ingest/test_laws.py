@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from app.domain.messages import NewMessage, Role
 from app.services.ingest.identify import said_at
 from app.services.ingest.ingester import Ingester
-from tests.services.ingest.test_killed import CLAIMS, ENDS
+from tests.services.compared import compare, of_one_thing
+from tests.services.ingest.test_killed import ENDS, RELATIONS
+from tests.services.scripted_reader import ScriptedReader
 from tests.simulation import clock
 from tests.simulation.world import World, world
 from tests.support.gateways import ADMINISTRATOR
 from tests.support.generation import examples
 
 SAID = [
-    *(f"I live in {place}" for place in ("Rome", "Oslo", "Lima")),
-    "I moved to Oslo",
-    "We use npm",
-    "We use pnpm",
+    *(HOMES := ("I live in Rome", "I live in Oslo", "I live in Lima", "I moved to Oslo")),
+    *(TOOLS := ("We use npm", "We use pnpm")),
     "Ann: I live in Bonn",
     "Fine.",
     "What now?",
@@ -44,7 +44,8 @@ async def ingested(made: World, parts: Sequence[Sequence[NewMessage]]) -> tuple[
         assert ended.status == "done"
         assert ended.written + ended.known == ended.messages == len(part)
         written += ended.written
-    return written, [*made.file.rows(ENDS), *made.file.rows(CLAIMS)]
+        await compare(replica.backends, ScriptedReader({**of_one_thing(*HOMES), **of_one_thing(*TOOLS)}))
+    return written, [*made.file.rows(ENDS), *made.file.rows(RELATIONS)]
 
 
 def ends(parts: Sequence[Sequence[NewMessage]]) -> tuple[int, list[tuple[object, ...]]]:

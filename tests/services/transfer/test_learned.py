@@ -10,6 +10,8 @@ from app.indexing.rate_limiter import RateLimiter
 from app.services.profile import ProfileService
 from app.services.transfer.lines import BadLineError, write_memory
 from app.services.transfer.reading import read_line
+from tests.services.compared import compare, of_one_thing
+from tests.services.scripted_reader import ScriptedReader
 from tests.services.transfer.corpus import changed, exported, imported, numbered
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.learned import learn, say
@@ -33,6 +35,7 @@ async def fill(bench: Bench) -> tuple[str, str]:
     there = await say(bench.backends, "We meet there", NOW)
     rome = await say(bench.backends, "I live in Rome", NOW + DAY)
     await say(bench.backends, "I live in Oslo", NOW + 2 * DAY)
+    await compare(bench.backends, ScriptedReader(of_one_thing("I live in Rome", "I live in Oslo")))
     await learn(bench.backends, "They meet there.", [there], NOW, queries=["Where?", "Who meets?"])
     await learn(bench.backends, "Rome is home.", [rome, there], NOW + DAY, topic="home")
     await learn(bench.backends, "The place is new.", [there], NOW, topic="place")

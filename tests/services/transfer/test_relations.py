@@ -7,11 +7,11 @@ from pathlib import Path
 from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.report import Report
+from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.services.transfer.corpus import exported, imported, in_chunks, told
 from tests.support.backends import Backend
@@ -27,9 +27,7 @@ async def compared(bench: Bench) -> bytes:
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
     for day, content in enumerate((OLD, NEW), 1):
         await gateway.store("bot", NewMemory(content, occurred_at=day * 86_400_000))
-    await bench.delivered()
-    while await read_left_over(relating(backends, reader)):
-        pass
+    await compare(backends, reader)
     return await exported(bench)
 
 

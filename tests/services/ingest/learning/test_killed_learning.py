@@ -159,7 +159,7 @@ async def _resumed(made: World, replica: Replica) -> None:
 
 async def _ended(made: World) -> list[tuple[object, ...]]:
     await peace(made)
-    assert {kind for kind, _ in flaws(made)} <= {"misplaced"}  # which knows what rules state, and no topics
+    assert {kind for kind, _ in flaws(made)} <= {"misplaced"}  # which knows what facts state, and no topics
     assert left(made) == []
     return [*made.file.rows(MEMORIES), *made.file.rows(CLAIMS)]
 
