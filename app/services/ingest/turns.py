@@ -1,5 +1,6 @@
 """The stage in which each message becomes one memory, in its own words, by the way in which all are written."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from json import loads
@@ -144,7 +145,7 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
     A memory that has the content already, of the same session and moment, becomes the message and keeps its metadata.
     """
     now, author = work.backends.clock(), work.backends.author
-    first = int(ULID.from_datetime(moment(now)))  # ids tell the order in which messages of one moment were said
+    first = _first_id(now)  # ids tell the order in which messages of one moment were said
     lines: list[Line] = []
     size = 0
     vectors = sum(config.dimensions for config in work.backends.configs.configs) * 8 // 3  # as text
@@ -164,3 +165,12 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
 
 def _to_read(each: tuple[int, Staged]) -> int:
     return len(each[1].message.content)
+
+
+def _first_id(now: int) -> int:
+    """Return an id that others may follow, each by one.
+
+    Ids of one millisecond are made next to each other, so that others would run into what follows them; digests do not.
+    """
+    made = ULID.from_datetime(moment(now)).bytes
+    return int(ULID.from_bytes(made[:6] + hashlib.blake2b(made, digest_size=10).digest()))
