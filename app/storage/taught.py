@@ -6,6 +6,7 @@ Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 from functools import partial
 
 from app.domain.author import Author
+from app.domain.claim import RELATION
 from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
@@ -52,6 +53,44 @@ def arguments(selected: Selected) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
+def was_fact(table: str) -> str:
+    """Return a boolean SQL expression: a memory's metadata is a whole fact, and states that alone."""
+    parts = ("subject", "predicate", "object")
+    return " AND ".join(f"json_type({table}.metadata, '$.fact.{part}') IS 'text'" for part in parts)
+
+
+def unclaim(changed: str, was: str) -> str:
+    """Return the statement that takes their keys from memories that are ``changed``, where they were facts.
+
+    ``was``: a boolean SQL expression of ``memory``.
+    """
+    return f"""
+DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
+  SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
+  FROM ({changed}) AS one CROSS JOIN long_term_memory AS memory
+    CROSS JOIN claim AS old INDEXED BY claim_of_memory
+  WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {was}
+    AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
+    AND old.key NOT GLOB '{RELATION}*'
+)
+"""
+
+
+def as_words(was: str) -> str:
+    """Return what an update sets of memories that are facts no more: words wait for a reader, unless a program's own.
+
+    ``was``: a boolean SQL expression of ``long_term_memory``. Their keys are gone before (``unclaim``).
+    """
+    return f"""
+  statements_read = iif({was}, iif({kept_by_no_program("long_term_memory")}, 0, 1), statements_read),
+  superseded_at = iif({was}, (
+    SELECT min(own.superseded_at) FROM claim AS own
+    WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = long_term_memory.agent_id
+      AND own.memory_id = long_term_memory.id AND own.whole
+  ), superseded_at)
+"""
+
+
 _RUN = _OF_RUN.format(table="memory", by="")
 _OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
@@ -79,31 +118,11 @@ FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 """
 _DELETE_PROPOSALS = delete_proposals(_DELETED)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
-# What was a fact stated this alone: its words wait for a reader, unless a program keeps them for itself.
-_WAS_FACT = " AND ".join(
-    f"json_type({{table}}metadata, '$.fact.{part}') IS 'text'" for part in ("subject", "predicate", "object")
-)
-_UNCLAIM = f"""
-DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
-  SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
-  FROM ({CHANGED} LIMIT {MAX_CHUNK}) AS one CROSS JOIN long_term_memory AS memory
-    CROSS JOIN claim AS old INDEXED BY claim_of_memory
-  WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {_WAS_FACT.format(table="memory.")}
-    AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
-    AND old.key NOT GLOB '~*'
-)
-"""
+_UNCLAIM = unclaim(f"{CHANGED} LIMIT {MAX_CHUNK}", was_fact("memory"))
 _RESTORE = f"""
 UPDATE long_term_memory
 SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact'),
-  statements_read = iif(
-    {_WAS_FACT.format(table="")}, iif({kept_by_no_program("long_term_memory")}, 0, 1), statements_read
-  ),
-  superseded_at = iif({_WAS_FACT.format(table="")}, (
-    SELECT min(own.superseded_at) FROM claim AS own
-    WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = long_term_memory.agent_id
-      AND own.memory_id = long_term_memory.id AND own.whole
-  ), superseded_at)
+  {as_words(was_fact("long_term_memory"))}
 WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({CHANGED} LIMIT {MAX_CHUNK})
 RETURNING id
 """

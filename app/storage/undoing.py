@@ -12,6 +12,7 @@ from app.ports.database import NOW
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
+from app.storage.taught import as_words, unclaim, was_fact
 
 _MAX_CHUNK = 500
 """How many memories one run takes back, and from how many others it takes keys."""
@@ -74,8 +75,14 @@ _CHANGED = f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS}
 UNION SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_FORGOTTEN}
 """
+_WAS_FACT = "{table}.later_keys ->> '$.fact' IS ?1 ->> 'written_by' AND {was}"
+_UNCLAIM = unclaim(
+    f"{_CHANGED} ORDER BY 1 LIMIT {_MAX_CHUNK}", _WAS_FACT.format(table="memory", was=was_fact("memory"))
+)
+_AS_WORDS = as_words(_WAS_FACT.format(table="long_term_memory", was=was_fact("long_term_memory")))
 _RESTORE = f"""
 UPDATE long_term_memory SET metadata = json_patch(metadata, {_KEYS}), later_keys = json_patch(later_keys, {_KEYS}),
+  {_AS_WORDS},
   (forgotten_at, forgotten_by) = (
     SELECT forgotten_at, forgotten_by WHERE forgotten_by IS NOT ?1 ->> 'written_by'
   )
@@ -152,7 +159,7 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
             make,
             (
                 *(_REVOKE, _AUDIT_OUTCOMES, _UNCOUNT, _DELETE_OUTCOMES, _DELETE_MESSAGES, _END_INGESTIONS),
-                *(_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE),
+                *(_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE),
             ),
         ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),

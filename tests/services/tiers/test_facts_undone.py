@@ -90,3 +90,24 @@ async def test_words_that_others_had_stored_before_wait_for_a_reader_again(bench
     assert (await bench.rows(CLAIMS), await bench.rows(TYPES)) == (claims, types)
     (row,) = await bench.rows(f"SELECT metadata, statements_read FROM long_term_memory WHERE id = '{memory_id}'")
     assert (row["metadata"], row["statements_read"]) == ("{}", 0)
+
+
+@pytest.mark.parametrize("later", [None, "Cy"])
+async def test_a_fact_that_a_credential_had_made_of_the_words_of_others_replaces_nothing_once_that_is_undone(
+    bench: Bench, later: str | None
+) -> None:
+    await tier(bench).learn("bot", Fact("api", "owner", "Al", single=True), occurred_at=DAY)
+    usual = LongTermMemoryGateway(bench.backends.of_tenant("acme", USUAL))
+    memory_id = await usual.store("bot", NewMemory("api owner - Bob", {"from": "mail"}, occurred_at=2 * DAY))
+    claims = await bench.rows(CLAIMS)
+    stolen = tier(bench, Author("stolen", "http"))
+    await stolen.learn("bot", Fact("api", "owner", "Bob", single=True), occurred_at=2 * DAY)
+    assert await objects(bench) == ["Bob"]
+    if later is not None:
+        await stolen.learn("bot", Fact("api", "owner", later, single=True), occurred_at=3 * DAY)
+    done = await UndoTaught(bench.backends.of_tenant("acme", ADMINISTRATOR)).run(Selected(credential_id="stolen"))
+    assert (done.memories, done.changed) == (int(later is not None), 1)
+    assert await objects(bench) == ["Al"]
+    assert await bench.rows(CLAIMS) == claims
+    (row,) = await bench.rows(f"SELECT * FROM long_term_memory WHERE id = '{memory_id}'")
+    assert (row["metadata"], row["statements_read"], row["superseded_at"]) == ('{"from":"mail"}', 0, None)
