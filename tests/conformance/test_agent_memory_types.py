@@ -88,7 +88,7 @@ async def test_a_worker_written_for_cloudflare_s_binding_works_against_the_servi
     assert recalled["count"] == len(recalled["candidates"]) > 0
     assert {name for each in recalled["candidates"] for name in each} == {"id", "summary", "sessionId", "score"}
     assert told["nothing"] == {"answer": "", "count": 0, "candidates": []}
-    assert remembered["id"] in [each["id"] for each in told["instructions"]["memories"]]
+    assert remembered["id"] in [each["id"] for each in told["alike"]["memories"]]
     assert "pnpm" in told["summary"]
     assert told["gone"][:2] == [404, 1003]
     assert told["left"] == {"memories": []}

@@ -26,14 +26,14 @@ async function conversation(namespace: AgentMemoryNamespace): Promise<Record<str
   await profile.ingest(new Set(said), { sessionId: "setup" });
   const twice = await all(profile, { sessionId: "setup" });
   const remembered = await profile.remember({ content: "Always answer in one sentence.", sessionId: "notes" });
-  const recalled = await profile.recall("What package manager does the user prefer?", {
+  const recalled = await profile.recall("Do we use npm or pnpm now?", {
     thinkingLevel: "high",
     responseLength: "short",
     referenceDate: new Date("2026-04-22T00:00:00Z"),
   });
   const nothing = await profile.recall("zzyzx qwxv", { referenceDate: "2026-04-22" });
   const got = await profile.get(remembered.id);
-  const instructions = await profile.list({ type: "instruction" });
+  const alike = await profile.list({ type: remembered.type });
   const { summary } = await profile.getSummary();
   const deleted = await profile.delete(remembered.id);
   const gone = await refusal(profile.get(remembered.id));
@@ -49,7 +49,7 @@ async function conversation(namespace: AgentMemoryNamespace): Promise<Record<str
     recalled,
     nothing,
     got,
-    instructions,
+    alike,
     summary,
     deleted,
     gone,
