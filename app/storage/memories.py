@@ -374,10 +374,13 @@ def _admitted(lines: Sequence[Line], leaving: int) -> list[Json]:
 
 
 def _read_so_far(stated: Stated) -> int | None:
-    """Return what ``long_term_memory.statements_read`` is at first; claims say themselves that they were written."""
-    if stated.waits:
-        return 0
-    return None if stated.claims else 1
+    """Return what ``long_term_memory.statements_read`` is at first; claims say themselves that they were written.
+
+    Then it waits for a reader (0044_claims_wait.sql): should a run stop before them, they are added later.
+    """
+    if stated.claims:
+        return None
+    return 0 if stated.waits else 1
 
 
 def _signed(author: Author, now: int) -> dict[str, Json]:
