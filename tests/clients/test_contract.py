@@ -143,6 +143,7 @@ EXAMPLES: Mapping[str, Any] = {
     "retention_days": 9,
     "run_id": "r",
     "session_id": "s",
+    "single": True,
     "started_after": TIME,
     "started_before": TIME,
     "status": "running",

@@ -20,7 +20,7 @@ SECOND = Migration("0002_c.sql", ("CREATE TABLE c (x TEXT)",))
 BROKEN = Migration("0002_c.sql", ("CREATE TABLE c (x TEXT)", "CREATE TABLE a (x TEXT)"))
 
 
-_THERE = r"already exists|duplicate column name|no such (table|view)"
+_THERE = r"already exists|duplicate column name|no such (table|view)|UNIQUE constraint failed: schema_compatibility"
 
 
 @pytest.fixture

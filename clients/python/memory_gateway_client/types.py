@@ -103,6 +103,27 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """How a newer memory bears on an older one, as a reader has found.
+
+    Attributes:
+        name: What the newer does to the older: ``holds``, ``replaces``, ``ends`` or ``restates``.
+        probability: How likely it is that the older holds no longer.
+        effect: ``hides``: the older is not returned; ``newer_first``: it comes behind the newer; None: nothing.
+        version: The name of the reader's weights.
+        compared_at: When it was recorded; None: this recall has compared them.
+    """
+
+    older_id: str
+    newer_id: str
+    name: str
+    probability: float
+    effect: str | None
+    version: str
+    compared_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """How a recall sees one memory.
 
@@ -113,6 +134,7 @@ class Explanation:
             ``max_tokens``, ``rank``.
         change: The least change of the question that returns it; None where it is returned, or where none does.
         degraded: As in a recall.
+        relations: How it and others bear on each other, where a reader has found that they do.
     """
 
     returned: bool
@@ -122,6 +144,7 @@ class Explanation:
     obstacles: tuple[str, ...]
     change: Change | None
     degraded: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

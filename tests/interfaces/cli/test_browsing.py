@@ -84,7 +84,7 @@ def test_a_memory_is_shown_with_everything_that_was_stored_of_it(line: Line) -> 
         "session_id": "s",
         "occurred_at": "2026-01-01T00:00:00.000Z",
         "source": {"channel": "command"},
-        "type": "event",
+        "type": "fact",
     }
     (entry,) = line.json("recall", "text", *whose)["entries"]
     assert (entry["occurred_at"], entry["session_id"]) == ("2026-01-01T00:00:00.000Z", "s")

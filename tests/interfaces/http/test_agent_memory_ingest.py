@@ -7,6 +7,8 @@ import pytest
 
 from app.domain import limits
 from app.domain.moments import format_moment
+from tests.services.compared import compare
+from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.envelope_shape import NAMESPACES, assert_failure, named_fields, result_of
 from tests.support.service import Service
 
@@ -55,9 +57,13 @@ async def test_without_a_session_the_same_messages_are_of_one_session(profiles: 
 
 async def test_a_correction_is_what_is_answered(profiles: Service) -> None:
     await ingest(profiles, [SAID[0], {"role": "user", "content": "We use pnpm now.", "timestamp": "2026-04-21"}])
-    answer = await profiles.post(f"{PROFILE}/recall", {"query": "What package manager does the user prefer?"})
+    replaced = {(SAID[0]["content"], "We use pnpm now."): REPLACES}
+    await compare(profiles.runtime.backends, ScriptedReader(replaced))
+    answer = await profiles.post(f"{PROFILE}/recall", {"query": "What do we use now, npm or pnpm?"})
     recalled = result_of(answer)
-    assert "pnpm" in recalled["answer"] + recalled["candidates"][0]["summary"]
+    assert "pnpm" in recalled["answer"]
+    assert recalled["candidates"][0]["summary"] == "We use pnpm now."
+    assert SAID[0]["content"] not in [each["summary"] for each in recalled["candidates"]]
 
 
 async def test_the_most_messages_are_taken(profiles: Service) -> None:
