@@ -24,7 +24,7 @@ async def keep_related(
 ) -> None:
     """Compare memories as they are stored, and look so often for what was left over, until cancelled.
 
-    Those that are stored are gathered for ``gather_seconds``, so that they share calls where calls cost.
+    Those that are stored are gathered for ``gather_seconds``: their answers go first, and they share calls.
     An outage delays it, longer each time; what was taken from the queue is then left over. What cannot be read while
     others can is tried again with each look.
     """
