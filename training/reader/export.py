@@ -11,7 +11,7 @@ from app.adapters.local.bert_weights import BertShape, Matrix, Weights
 from app.adapters.local.reader.local_reader import trunk_digest
 from app.adapters.local.reader.tokens import MAX_TOKENS, Task
 from app.adapters.local.reader.weights import ReaderCard, write_tensors
-from app.domain.reading import KIND_NAMES, Thresholds
+from app.domain.reading import KIND_NAMES, RELATION_NAMES, Thresholds
 from training.reader.examples import Example
 from training.reader.figures import Probabilities, threshold, updates
 
@@ -32,7 +32,9 @@ _EMBEDDINGS: Mapping[str, str] = {
 }
 _HIDDEN_WRONGLY, _BELOW_WRONGLY = 0.01, 0.05
 """Shares of hard pairs that both hold which the thresholds let pass."""
-_TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.03, 0.01
+_NEAR_HIDDEN_WRONGLY, _NEAR_BELOW_WRONGLY = 0.001, 0.03
+"""The same of pairs that nobody has marked, of which each memory has several: most both hold."""
+_TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.01, 0.01
 
 
 _UNKNOWN = Thresholds(1.0, 1.0, 1.0, 1.0, 1.0)
@@ -73,18 +75,25 @@ def _thresholds(examples: Sequence[Example], probabilities: Sequence[Probabiliti
         rows = [row for one, row in zip(examples, probabilities, strict=True) if one.task == task and one.hard]
         return np.array([row[answer] for row in rows])
 
-    relations = [
-        updates(row) for one, row in zip(examples, probabilities, strict=True) if one.task == Task.RELATION and one.hard
-    ]
+    def called_updates(*, hard: bool) -> npt.NDArray[np.float64]:
+        pairs = zip(examples, probabilities, strict=True)
+        return np.array(
+            [
+                updates(row)
+                for one, row in pairs
+                if one.task == Task.RELATION and one.hard == hard and RELATION_NAMES[one.answer] == "holds"
+            ]
+        )
+
     no_tasks = [
         row[_TASK]
         for one, row in zip(examples, probabilities, strict=True)
         if one.task == Task.KIND and one.answer != _TASK
     ]
-    hard = np.array(relations)
+    hard, near = called_updates(hard=True), called_updates(hard=False)
     return Thresholds(
-        hide=threshold(hard, _HIDDEN_WRONGLY),
-        newer_first=threshold(hard, _BELOW_WRONGLY),
+        hide=max(threshold(hard, _HIDDEN_WRONGLY), threshold(near, _NEAR_HIDDEN_WRONGLY)),
+        newer_first=max(threshold(hard, _BELOW_WRONGLY), threshold(near, _NEAR_BELOW_WRONGLY)),
         tells=threshold(wrong(Task.RELEVANCE, 1), _TOLD_WRONGLY),
         follows=threshold(wrong(Task.FOLLOWS, 1), _TAKEN_WRONGLY),
         task=threshold(np.array(no_tasks), _TASKS_WRONGLY),
