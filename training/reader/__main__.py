@@ -32,6 +32,7 @@ def main() -> None:
     train.add_argument("--epochs", type=int, default=2)
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--rate", type=float, default=8e-5)
+    train.add_argument("--begun", type=Path, help="weights that an earlier run wrote, to go on from")
     train.add_argument("--fraction", type=float, default=1.0, help="of the files, for a trial")
     train.set_defaults(run=_train)
     export = commands.add_parser("export", help="make the service's files of weights that were trained; needs PyTorch")
@@ -76,7 +77,7 @@ def _train(given: Namespace) -> None:
     data = digest(path.read_bytes() for path in trained)
     print(f"{len(trained)} files to train with, {len(aside)} kept aside; data {data}")
     vectors, tokens = Embedded(trunk), ReaderTokens(WordPiece.from_directory(trunk))
-    trainer = Trainer(trunk, tokens, Plan(epochs=given.epochs, seed=given.seed, rate=given.rate))
+    trainer = Trainer(trunk, tokens, Plan(epochs=given.epochs, seed=given.seed, rate=given.rate), given.begun)
     kept = Examples(read_scenes(aside), vectors).epoch(DRAW)
     begun = time.monotonic()
     for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors), kept):

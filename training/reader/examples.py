@@ -12,8 +12,8 @@ from app.adapters.local.reader.tokens import Task
 from app.domain.reading import KIND_NAMES, RELATION_NAMES
 from training.reader.scenes import Scene
 
-_NEAREST_PAIRS, _OTHER_PAIRS = (6, 10), 2
-"""Pairs without a mark that a scene gives in each epoch: so many drawn of those that are most alike, and any."""
+_NEAREST_OLDER = 3
+"""Each memory is paired in each epoch with one of so many unmarked older ones that are nearest to it."""
 _NEGATIVES, _NEGATIVES_OF_ABSENT = (2, 4), (4, 6)
 """Memories without a mark beside which a question is asked in each epoch: so many drawn of the nearest."""
 
@@ -61,13 +61,10 @@ class _Nearness:
         memories = vectors([self._text[id_] for id_ in self._ids])
         cosines = memories @ memories.T
         marked = {(one.older, one.newer) for one in scene.relations}
-        pairs = [
-            (-float(cosines[older, newer]), self._ids[older], self._ids[newer])
-            for newer in range(len(self._ids))
-            for older in range(newer)
-            if (self._ids[older], self._ids[newer]) not in marked
-        ]
-        self._pairs = [(older, newer) for _, older, newer in sorted(pairs)]
+        self._older: dict[str, Sequence[str]] = {}
+        for place, newer in enumerate(self._ids):
+            nearest = (self._ids[number] for number in np.argsort(-cosines[place, :place]))
+            self._older[newer] = [older for older in nearest if (older, newer) not in marked][:_NEAREST_OLDER]
         asked = vectors([question.text for question in scene.questions]) @ memories.T
         self._near = [[self._ids[number] for number in np.argsort(-row)] for row in asked]
 
@@ -88,10 +85,9 @@ class _Nearness:
                 RELATION_NAMES.index(one.name),
                 hard=one.name == "holds",
             )
-        drawn, among = _NEAREST_PAIRS
-        nearest, others = self._pairs[:among], self._pairs[among:]
-        for older, newer in [*_drawn(draw, nearest, drawn), *_drawn(draw, others, _OTHER_PAIRS)]:
-            yield Example(Task.RELATION, text[older], text[newer], 0)
+        for newer, nearest in self._older.items():
+            if nearest:
+                yield Example(Task.RELATION, text[draw.choice(nearest)], text[newer], 0)
 
     def _relevances(self, draw: random.Random) -> Iterator[Example]:
         for question, near in zip(self._scene.questions, self._near, strict=True):

@@ -50,12 +50,14 @@ class Plan:
 class Trainer:
     """Trains one network."""
 
-    def __init__(self, directory: Path, tokens: ReaderTokens, plan: Plan) -> None:
-        """Begin with the embedding model of a directory."""
+    def __init__(self, directory: Path, tokens: ReaderTokens, plan: Plan, begun: Path | None = None) -> None:
+        """Begin with the embedding model of a directory, and go on from weights that were ``begun``, if any were."""
         torch.manual_seed(plan.seed)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokens, self._plan = tokens, plan
         self.network = ReaderNetwork(directory).to(self._device)
+        if begun is not None:
+            self.network.load_state_dict(torch.load(begun, weights_only=True)["weights"])
         self._averaged = AveragedModel(self.network, multi_avg_fn=get_ema_multi_avg_fn(plan.average))
         heads = list(self.network.heads.parameters())
         others = [one for name, one in self.network.named_parameters() if not name.startswith("heads.")]
