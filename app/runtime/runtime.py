@@ -55,7 +55,7 @@ class Pace:
     relations_seconds: float = 60.0
     """The pause between two looks for memories that wait for the reader, and that no store here has noted."""
     gather_seconds: float = 0.2
-    """For how long stored memories are gathered before the reader reads them: their answers go first, and they share calls."""
+    """For how long stored memories are gathered before the reader reads them: their answers go first."""
 
 
 class Runtime:
