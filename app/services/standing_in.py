@@ -25,8 +25,7 @@ def with_messages(recall: Recall) -> Recall:
         for id_, messages in recall.sources.items()
         if id_ in listed
     }
-    found = _moved(recall, stands_for)
-    return replace(found, formers={id_: _once(each, listed) for id_, each in found.formers.items()})
+    return _moved(recall, stands_for, listed)
 
 
 def told_once(recall: Recall, min_score: float) -> Recall:
@@ -51,18 +50,18 @@ def told_once(recall: Recall, min_score: float) -> Recall:
     if not gone:
         return recall
     left = [entry for entry in recall.entries if entry.id not in gone]
-    return replace(_moved(recall, stands_for), entries=left)
+    return replace(_moved(recall, stands_for, {entry.id for entry in left}), entries=left)
 
 
-def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]]) -> Recall:
-    """Give entries what held before the ones for which they stand."""
+def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]], listed: set[str]) -> Recall:
+    """Give entries what held before the ones for which they stand, each statement once."""
     formers = dict(recall.formers)
     for id_, others in stands_for.items():
         for other in others:
             if other in recall.formers:
                 both = [*formers.get(id_, ()), *recall.formers[other]]
                 formers[id_] = list({one.id: one for one in both if one.id != id_}.values())
-    return replace(recall, formers=formers)
+    return replace(recall, formers={id_: _once(each, listed) for id_, each in formers.items()})
 
 
 def _once(formers: Sequence[Candidate], listed: set[str]) -> Sequence[Candidate]:

@@ -15,6 +15,8 @@ from app.domain.query import RECALL_PART_SECONDS, Query
 from app.retrieval.selection import tokens
 from app.services.profile import ProfileService
 from tests.services.believing_reader import BelievingReader
+from tests.services.compared import compare
+from tests.services.scripted_reader import INSTRUCTION, REPLACES, ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
 from tests.support.models import Call, ScriptedModel, analysis, answer
@@ -460,10 +462,12 @@ async def test_a_length_of_time_is_computed_and_given_as_a_fact(asking: Asking) 
 
 
 async def test_the_model_is_told_what_held_before_and_until_when(asking: Asking) -> None:
-    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
-    await asking.store("I live in Rome", days_ago=30)
-    await asking.store("I live in Oslo", days_ago=3)
-    before = await asking.told("Where did I live before?")
+    homes, query = ["I live in Rome", "I live in Oslo"], "Where did I live before?"
+    answers = {(query, home): 0.9 for home in homes}
+    asking.backends = replace(asking.backends, reader=ScriptedReader({(homes[0], homes[1]): REPLACES}, answers=answers))
+    await asking.store(homes[0], days_ago=30)
+    await asking.store(homes[1], days_ago=3)
+    before = await asking.told(query)
     assert "before 2026-05-17: 2026-04-20 Monday, 30 days ago: I live in Rome" in before.between("memories")
 
 
@@ -502,8 +506,10 @@ async def test_no_answer_of_a_model_changes_a_row(asking: Asking) -> None:
 
 
 async def test_a_summary_of_the_model_has_its_sentences_where_their_memories_belong(asking: Asking) -> None:
+    rule = "Always run the tests before a commit"
     await asking.store("I live in Oslo", days_ago=3)
-    await asking.store("Always run the tests before a commit", days_ago=2)
+    await asking.store(rule, days_ago=2)
+    await compare(asking.bench.backends, ScriptedReader(of_kinds={rule: INSTRUCTION}))
     asking.model.answers["synthesise"] = answer(
         ("The tests are to be run before a commit.", [1]),
         ("The user lives in Oslo.", [2]),

@@ -13,7 +13,7 @@ from app.domain.profile_answers import ProfileRecall
 from app.domain.reading import Relation
 from app.services import answering
 from app.services.profile import ProfileService
-from tests.services.scripted_reader import DOUBTFUL, ScriptedReader
+from tests.services.scripted_reader import DOUBTFUL, REPLACES, ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
 from tests.support.models import ScriptedModel
@@ -72,10 +72,13 @@ async def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 @pytest.mark.parametrize("topic", [None, "api_rate_limit"])
 async def test_what_held_before_a_message_is_told_of_what_was_learned_of_it(told: Told, topic: str | None) -> None:
+    query = "What was the API rate limit before?"
+    answers = {(query, text): 0.9 for text in (*LIMITS, *LEARNED_LIMITS)}
+    told.read(answers, dict.fromkeys([(LIMITS[0], LIMITS[1]), (LEARNED_LIMITS[0], LEARNED_LIMITS[1])], REPLACES))
     await told.learn(LEARNED_LIMITS, await told.say(*LIMITS), topic)
-    recall = await told.ask("What was the API rate limit before?", **AWAY)
+    recall = await told.ask(query, **AWAY)
     assert recall.answer == f"2026-06-15: {LEARNED_LIMITS[1]}\nBefore 2026-06-15: {LIMITS[0]}"
-    await told.ask("What was the API rate limit before?")
+    await told.ask(query)
     (now, before) = told.model.calls[-1].between("memories").splitlines()
     assert now.endswith(LEARNED_LIMITS[1])
     assert before.strip().startswith("before 2026-06-15: ")
@@ -104,8 +107,11 @@ async def test_what_corrects_a_message_and_what_was_learned_of_it_goes_before_bo
 
 
 async def test_an_answer_quotes_a_message_that_alone_says_when_and_of_what_held_before_one_of_two(told: Told) -> None:
+    query = "Where did I live before?"
+    answers = {(query, text): 0.9 for text in (*HOMES, *LEARNED_HOMES)}
+    told.read(answers, dict.fromkeys([(HOMES[0], HOMES[1]), (LEARNED_HOMES[0], LEARNED_HOMES[1])], REPLACES))
     await told.learn(LEARNED_HOMES, await told.say(*HOMES), None)
-    recall = await told.ask("Where did I live before?", **AWAY)
+    recall = await told.ask(query, **AWAY)
     now = "2026-06-15: I moved to Oslo last week [2026-06-08 to 2026-06-14]."
     assert recall.answer == f"{now}\nBefore 2026-06-15: {LEARNED_HOMES[0]}"
 
