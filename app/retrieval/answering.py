@@ -1,21 +1,19 @@
 """How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
 
 Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
-a candidate that was read joins both.
+a candidate that was read joins its place among all that was found and what the reader says.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
-from app.domain.comparing import MACHINES
 from app.domain.query import Finding
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
-from app.retrieval.pool import Candidate
+from app.retrieval.pool import Candidate, Pool
 from app.retrieval.reranking import Relevance
 from app.retrieval.succession import handed_on
 
@@ -28,6 +26,8 @@ _PASSAGE = 240
 """Characters that are read of a memory: those around the words of the query."""
 _CHARACTERS = 1_400
 """Characters that are read in all, the query with each passage: what takes some 20 ms of a processor."""
+_FAR = 2.0
+"""Log odds by which what still holds may be more relevant than a newer one that takes its place."""
 _SURE = 1e-6
 """No likelihood counts as nearer to 0 or 1."""
 
@@ -36,18 +36,18 @@ _SURE = 1e-6
 class _Fit:
     """A logistic regression of whether a memory answers."""
 
-    likelihood: float
-    """What the log odds of the likelihood count."""
+    place: float
+    """What the logarithm of the place counts, from 1."""
     relevance: float
-    """What those of the relevance count."""
+    """What the log odds of the relevance count."""
     base: float
 
-    def probability(self, likelihood: float, relevance: float) -> float:
-        odds = self.likelihood * _logit(likelihood) + self.relevance * _logit(relevance) + self.base
+    def probability(self, place: int, relevance: float) -> float:
+        odds = self.place * math.log(place) + self.relevance * _logit(relevance) + self.base
         return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(likelihood=0.088, relevance=0.963, base=-1.425)
+_FIT = _Fit(place=-1.01, relevance=0.86, base=-1.01)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
@@ -81,39 +81,30 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
     return chosen
 
 
-def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance, tells: float) -> Relevance:
+def leave_apart(pool: Pool, relevance: Relevance, least: float) -> None:
+    """Have no candidate take the place of an older one that still holds, if the query asks for that one.
+
+    It does where the newer one's own relevance is below ``least``, or far below the older one's.
+    """
+    for one in pool.candidates.values():
+        heir = pool.candidates.get(one.current or "")
+        if heir is None or not one.compared or one.superseded or heir.keyed:
+            continue
+        own = relevance.get(heir.id, 0.0)
+        if own < least or _logit(own) < _logit(relevance.get(one.id, 0.0)) - _FAR:
+            one.current, one.until, one.compared = None, None, False
+
+
+def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
     """Return the scores of the candidates that were read and may be entries, 0 to 1.
 
-    What takes the place of another scores no less than that. Those whose relevance is at
-    least ``tells`` answer the query, and come before the others: the newest scores no less than any of them, because it
-    tells what holds now, but what a machine says no more than what people say; where the query names a time, the order
-    of the ranking takes the place of theirs.
+    What takes the place of another scores no less than that.
     """
-    joined = {id_: _FIT.probability(likelihoods[id_], each) for id_, each in relevance.items()}
+    places = {one.id: place for place, one in enumerate(fusion.ranked, 1)}
+    joined = {id_: _FIT.probability(places[id_], each) for id_, each in relevance.items()}
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
-    found = {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}
-    return {**found, **_answering(fusion, found, [id_ for id_ in found if relevance[id_] >= tells])}
-
-
-def _answering(fusion: Fusion, found: Relevance, answering: Sequence[str]) -> Relevance:
-    """Return the scores of those that answer, and of what scored more than they and does not."""
-    candidates = fusion.pool.candidates
-    places = {one.id: -place for place, one in enumerate(fusion.ranked)}
-    if fusion.query.periods:
-        worst_first = sorted(answering, key=places.__getitem__)
-    else:
-        worst_first = sorted(
-            answering,
-            key=lambda id_: (not _is_of_a_machine(candidates[id_]), candidates[id_].happened_at, places[id_]),
-        )
-    raised = dict(zip(worst_first, accumulate((found[id_] for id_ in worst_first), max), strict=True))
-    least = min(raised.values(), default=1.0)
-    return {**raised, **{id_: least for id_, score in found.items() if id_ not in raised and score > least}}
-
-
-def _is_of_a_machine(candidate: Candidate) -> bool:
-    return " ".join(candidate.speaker) in MACHINES
+    return {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}
 
 
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:

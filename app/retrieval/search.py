@@ -21,8 +21,8 @@ class Search:
     degraded: Sequence[str]
     relevance: reranking.Relevance = field(default_factory=dict)
     """How a model has rated the best candidates."""
-    tells: float | None = None
-    """From which relevance on a memory answers, where a reader has rated; None: a reranker has, if anybody has."""
+    is_read: bool = False
+    """Whether a reader has rated; else a reranker has, if anybody has."""
     comparisons: Sequence[Comparison] = ()
     """How some of the best candidates bear on each other, which nobody had compared before."""
 
@@ -41,9 +41,7 @@ class Search:
     @cached_property
     def _rated(self) -> reranking.Relevance:
         """The scores of the candidates that were rated."""
-        if not self.relevance or self.tells is None:
-            return self.relevance
-        return answering.scores(self.fusion, self._scores, self.relevance, self.tells)
+        return answering.scores(self.fusion, self.relevance) if self.is_read else self.relevance
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
@@ -109,9 +107,9 @@ class Search:
         )
 
     def _with_rating(self, id_: str, found: Sequence[Finding]) -> Sequence[Finding]:
-        if self.tells is None:
-            return reranking.findings(id_, found, self.relevance)
-        return answering.findings(id_, found, self.relevance, self._rated)
+        if self.is_read:
+            return answering.findings(id_, found, self.relevance, self._rated)
+        return reranking.findings(id_, found, self.relevance)
 
     def _findings(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its score."""

@@ -112,7 +112,7 @@ class Recaller:
             search.formers,
             topical,
             search.sources,
-            {} if search.tells is None else search.relevance,
+            search.relevance if search.is_read else {},
             note,
         )
 

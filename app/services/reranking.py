@@ -82,7 +82,8 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     except Unavailable as error:
         return _without(search, "reader", error)
     relevance = {each.id: value for each, value in zip(chosen, relevances, strict=True)}
-    return replace(search, relevance=succeeded(search.fusion.pool, relevance), tells=reader.thresholds.tells)
+    answering.leave_apart(search.fusion.pool, relevance, reader.thresholds.tells / 2)
+    return replace(search, relevance=succeeded(search.fusion.pool, relevance), is_read=True)
 
 
 def _without(search: Search, what: Literal["reranker", "reader"], error: Unavailable) -> Search:

@@ -18,7 +18,6 @@ from tests.support.generation import examples
 
 TEXT = "red fox"
 QUERY = ParsedQuery(TEXT, terms(TEXT))
-TELLS = 0.5
 RELEVANCES = st.floats(0, 1) | st.sampled_from([0.0, 0.5, 1.0])
 
 
@@ -36,7 +35,7 @@ def test_candidates_come_in_the_order_of_their_scores_and_findings_add_up_to_the
     drawn: tuple[Pool, Mapping[str, float]],
 ) -> None:
     gathered, relevance = drawn
-    search = Search(Fusion(QUERY, gathered), [], relevance, TELLS)
+    search = Search(Fusion(QUERY, gathered), [], relevance, is_read=True)
     read = {each.id for each in search.ranking if each.id in relevance and not each.superseded}
     entries = [search.entry(each, explain=True) for each in search.ranking]
     assert {entry.id for entry in entries[: len(read)]} == read
@@ -57,9 +56,9 @@ def test_what_is_more_relevant_does_not_come_later_or_score_less(
     gathered, relevance = drawn
     fusion = Fusion(QUERY, gathered)
     for id_ in relevance:
-        before = Search(fusion, [], relevance, TELLS)
+        before = Search(fusion, [], relevance, is_read=True)
         raised = {**relevance, id_: max(relevance[id_], more)}
-        after = Search(fusion, [], raised, TELLS)
+        after = Search(fusion, [], raised, is_read=True)
         one = gathered.candidates[id_]
         assert after.score(one) >= before.score(one)
 

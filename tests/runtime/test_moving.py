@@ -22,14 +22,20 @@ _QUIET = {
     "claim_placed",
     "claim_removed",
     "claim_superseded",
+    "claim_waits",
     "ingestion_unlearned",
     *(f"long_term_memory_{what}" for what in ("followed", "follows", "learned", "not_learned", "restored", "said")),
-    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned")),
+    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unrelated")),
+    *("relation_placed", "relation_removed"),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
 _COUNTED = {
     *("message", "pass", "proposal"),
-    *(tier.table for tier in TIER_TABLES if tier.table not in {"episodic_count", "context_floor", "recall_log"}),
+    *(
+        tier.table
+        for tier in TIER_TABLES
+        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation"}
+    ),
 }
 """Tables whose bytes count in the quota."""
 _WRITES_DERIVED = {

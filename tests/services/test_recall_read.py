@@ -10,9 +10,10 @@ import pytest
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.domain.reading import Relation
 from app.retrieval.answering import MAX_READ
 from app.services.recall import Recall
-from tests.services.scripted_reader import REPLACES, ScriptedReader
+from tests.services.scripted_reader import DOUBTFUL, HOLDS, REPLACES, ScriptedReader
 from tests.support.doubles import ScriptedReranker
 from tests.support.gateways import Bench, bench_on
 
@@ -181,29 +182,39 @@ async def test_what_took_the_place_of_an_answer_is_as_relevant_as_that(bench: Be
     assert next(finding.raw for finding in entry.findings if finding.channel == "reader") == 0.9
 
 
-async def test_of_several_that_answer_the_newest_comes_first_and_before_all_that_do_not(
-    bench: Bench, reader: ScriptedReader
-) -> None:
-    for day, content in enumerate((OWL, FOX, BEAR), 1):
+async def two_homes(bench: Bench, reader: ScriptedReader, relation: Relation) -> tuple[str, str, str]:
+    older, newer, question = "I live in Rome", "I am often in Oslo", "Where do I live?"
+    reader.pairs = {(older, newer): relation}
+    for day, content in ((1, older), (40, newer)):
         await bench.gateway.store("bot", NewMemory(content, {}, None, day * DAY))
-    say(reader, {FOX: 0.99, OWL: 0.6, BEAR: 0.4})
-    entries = (await recalled(bench)).entries
-    assert [entry.content for entry in entries] == [FOX, OWL, BEAR]
-    say(reader, {FOX: 0.6, OWL: 0.99, BEAR: 0.4})
-    entries = (await recalled(bench)).entries
-    assert [entry.content for entry in entries] == [FOX, OWL, BEAR]
-    assert entries[0].score == entries[1].score > entries[2].score
+    return older, newer, question
 
 
-async def test_of_several_that_answer_a_question_for_a_time_the_one_of_that_time_comes_first(
-    bench: Bench, reader: ScriptedReader
+@pytest.mark.parametrize("own", [0.9, 0.6])
+async def test_of_two_that_answer_the_one_that_may_be_an_update_of_the_other_comes_first(
+    bench: Bench, reader: ScriptedReader, own: float
 ) -> None:
-    then, later = "the red fox came to the barn", "the red fox came to the mill"
-    question = "Where did the red fox come on 2 January 1970?"
-    for day, content in ((1, then), (40, later)):
-        await bench.gateway.store("bot", NewMemory(content, {}, None, day * DAY))
-    say(reader, {then: 0.7, later: 0.9}, question)
-    assert [entry.content for entry in (await recalled(bench, question)).entries] == [then, later]
+    older, newer, question = await two_homes(bench, reader, DOUBTFUL)
+    say(reader, {older: 0.9, newer: own}, question)
+    entries = (await recalled(bench, question)).entries
+    assert [entry.content for entry in entries] == [newer, older]
+    assert entries[0].score >= entries[1].score
+
+
+@pytest.mark.parametrize(("older_one", "newer_one"), [(0.9, 0.2), (0.999, 0.6)])
+async def test_what_answers_far_better_than_a_possible_update_of_it_stays_before_that(
+    bench: Bench, reader: ScriptedReader, older_one: float, newer_one: float
+) -> None:
+    older, newer, question = await two_homes(bench, reader, DOUBTFUL)
+    say(reader, {older: older_one, newer: newer_one}, question)
+    assert [entry.content for entry in (await recalled(bench, question)).entries] == [older, newer]
+
+
+async def test_of_two_that_both_hold_the_more_relevant_comes_first(bench: Bench, reader: ScriptedReader) -> None:
+    older, newer, question = await two_homes(bench, reader, HOLDS)
+    for relevances, first in (((0.9, 0.6), older), ((0.6, 0.95), newer)):
+        say(reader, dict(zip((older, newer), relevances, strict=True)), question)
+        assert (await recalled(bench, question)).entries[0].content == first
 
 
 async def test_only_memories_of_the_scope_are_read_and_only_for_its_tenant(

@@ -30,10 +30,13 @@ _EMBEDDINGS: Mapping[str, str] = {
     "norm.weight": "embeddings.LayerNorm.weight",
     "norm.bias": "embeddings.LayerNorm.bias",
 }
-_HIDDEN_WRONGLY, _BELOW_WRONGLY = 0.01, 0.05
-"""Shares of hard pairs that both hold which the thresholds let pass."""
-_NEAR_HIDDEN_WRONGLY, _NEAR_BELOW_WRONGLY = 0.001, 0.03
-"""The same of pairs that nobody has marked, of which each memory has several: most both hold."""
+_HIDDEN_WRONGLY, _NEAR_HIDDEN_WRONGLY = 0.01, 0.001
+"""Shares of pairs that both hold of which one is hidden: of hard ones, and of those that nobody has marked.
+
+Each memory has several of the latter, and most of them both hold.
+"""
+_LIKELIER = 0.5
+"""From here on an update is likelier than not, and the newer comes first: nothing is lost where that is wrong."""
 _TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.01, 0.01
 
 
@@ -93,7 +96,7 @@ def _thresholds(examples: Sequence[Example], probabilities: Sequence[Probabiliti
     hard, near = called_updates(hard=True), called_updates(hard=False)
     return Thresholds(
         hide=max(threshold(hard, _HIDDEN_WRONGLY), threshold(near, _NEAR_HIDDEN_WRONGLY)),
-        newer_first=max(threshold(hard, _BELOW_WRONGLY), threshold(near, _NEAR_BELOW_WRONGLY)),
+        newer_first=_LIKELIER,
         tells=threshold(wrong(Task.RELEVANCE, 1), _TOLD_WRONGLY),
         follows=threshold(wrong(Task.FOLLOWS, 1), _TAKEN_WRONGLY),
         task=threshold(np.array(no_tasks), _TASKS_WRONGLY),

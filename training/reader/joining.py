@@ -1,4 +1,4 @@
-"""Fits how a score joins likelihood and relevance (``app/retrieval/answering.py``), on scenes kept aside."""
+"""Fits how a score joins place and relevance (``app/retrieval/answering.py``), on scenes kept aside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _STEPS, _TINY = 50, 1e-6
 class Read:
     """A candidate of a recall that was read: what is known of it, and whether it answers the question."""
 
-    likelihood: float
+    place: int
     relevance: float
     answers: bool
     stale: bool
@@ -70,14 +70,14 @@ async def _read(question: Question, search: Search, reader: Reader, ids: Mapping
     values = await reader.relevance(question.text, [each.text for each in chosen]) if chosen else []
     relevance = succeeded(search.fusion.pool, {each.id: value for each, value in zip(chosen, values, strict=True)})
     return [
-        Read(search.score(one), relevance[one.id], ids[one.id] in question.answers, ids[one.id] in question.stale)
-        for one in search.ranking
+        Read(place, relevance[one.id], ids[one.id] in question.answers, ids[one.id] in question.stale)
+        for place, one in enumerate(search.ranking, 1)
         if one.id in relevance and not one.superseded
     ]
 
 
 def fitted(read: Sequence[Read]) -> Sequence[float]:
-    """Return what the log odds of the likelihood and those of the relevance count, and the base.
+    """Return what the logarithm of the place and the log odds of the relevance count, and the base.
 
     It is the likeliest logistic regression, found by Newton's method. What is outdated is left out: whether something
     took its place is not a matter of scores.
@@ -95,7 +95,7 @@ def fitted(read: Sequence[Read]) -> Sequence[float]:
 
 
 def _features(one: Read) -> npt.NDArray[np.float64]:
-    return np.array([_logit(one.likelihood), _logit(one.relevance), 1.0])
+    return np.array([np.log(one.place), _logit(one.relevance), 1.0])
 
 
 def _logit(probability: float) -> float:

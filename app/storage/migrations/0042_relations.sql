@@ -19,7 +19,9 @@ CREATE INDEX relation_of_older ON relation (tenant_id, agent_id, older_id);
 
 -- A relation with an effect is two claims of a key of its own (0014_what_holds.sql), whatever came first. No rule and no
 -- fact has a key that begins with "~".
-CREATE TRIGGER relation_placed AFTER INSERT ON relation WHEN new.effect IS NOT NULL
+CREATE TRIGGER relation_placed AFTER INSERT ON relation
+WHEN new.effect IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
   -- A claim is no sign that a memory was read, where it comes of comparing it with another.
   UPDATE long_term_memory SET statements_read = 0
@@ -39,7 +41,9 @@ BEGIN
 END;
 
 -- As if they had never been compared. The newer goes first: what it had superseded holds again.
-CREATE TRIGGER relation_removed AFTER DELETE ON relation WHEN old.effect IS NOT NULL
+CREATE TRIGGER relation_removed AFTER DELETE ON relation
+WHEN old.effect IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
 BEGIN
   DELETE FROM claim WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id
     AND key = '~' || old.older_id || ':' || old.newer_id AND memory_id = old.newer_id;
@@ -48,6 +52,7 @@ BEGIN
 END;
 
 CREATE TRIGGER long_term_memory_unrelated AFTER DELETE ON long_term_memory
+WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
 BEGIN
   DELETE FROM relation WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND newer_id = old.id;
   DELETE FROM relation WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND older_id = old.id;

@@ -30,7 +30,13 @@ TURNS = [
     },
 ]
 QUESTIONS: list[dict[str, Any]] = [
-    {"qid": "q1", "category": "update", "question": "Which editor do I use now?", "gold": ["t2"], "expected": ["Zed"]},
+    {
+        "qid": "q1",
+        "category": "update",
+        "question": "Have I switched my editor from Helix?",
+        "gold": ["t2"],
+        "expected": ["Zed"],
+    },
     {"qid": "q2", "category": "number", "question": "What did the laptop cost?", "gold": ["t3"], "expected": ["1450"]},
     {"qid": "q3", "category": "unknown", "question": "Which harbour do whales like?"},
     {"qid": "q4", "question": "Which editor is it?", "gold": ["t2"], "sealed": True},
