@@ -339,12 +339,12 @@ found_rows AS (
 -- holding: who does, when that was replaced which no longer holds, and whether a reader has found so (0042_relations.sql):
 -- of the first key of which somebody does, and of relations the last. Who does may lead to another in turn.
 -- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention. step: whether the row was
--- judged, as each is in its turn.
+-- judged, as each is in its turn where anything is claimed at all.
 judged(row, whole, added, holding, step) AS (
-  SELECT row, whole, added, NULL, FALSE FROM found_rows UNION ALL
-  SELECT own.row, step OR judged.whole, NOT step AND judged.added, CASE WHEN (
+  SELECT row, whole, added, NULL, NOT (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
-  ) THEN (
+  ) FROM found_rows UNION ALL
+  SELECT own.row, step OR judged.whole, NOT step AND judged.added, (
     SELECT json_array(holder, superseded_at, key GLOB '~*') FROM (
       SELECT key, superseded_at, (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
@@ -353,7 +353,7 @@ judged(row, whole, added, holding, step) AS (
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
         AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
     ) ORDER BY holder IS NULL, key GLOB '~*', iif(key GLOB '~*', NULL, key), holder DESC LIMIT 1
-  ) END, TRUE
+  ), TRUE
   FROM judged CROSS JOIN own
     ON own.row = iif(step, (SELECT passing.row FROM passing WHERE passing.id = judged.holding ->> 0), judged.row)
 ),
