@@ -90,7 +90,7 @@ def _train(given: Namespace) -> None:
 
 def _export(given: Namespace) -> None:
     from training.reader.computed import ComputedReader  # noqa: PLC0415
-    from training.reader.export import calibrated, write_files  # noqa: PLC0415
+    from training.reader.export import calibrated, cooled, write_files  # noqa: PLC0415
     from training.reader.train import averaged  # noqa: PLC0415 - it needs PyTorch
 
     trunk = _trunk()
@@ -98,8 +98,9 @@ def _export(given: Namespace) -> None:
     write_files(given.out, given.version, trunk, tensors)
     aside = Examples(read_scenes(divided(given.scenes)[1]), Embedded(trunk)).epoch(DRAW)
     rows = ComputedReader(trunk, given.out).read(aside)
-    write_files(given.out, given.version, trunk, tensors, *calibrated(aside, rows), {"trained": history})
-    _print(figures(aside, ComputedReader(trunk, given.out).read(aside)))
+    temperatures, thresholds = calibrated(aside, rows)
+    write_files(given.out, given.version, trunk, tensors, temperatures, thresholds, {"trained": history})
+    _print(figures(aside, cooled(rows, aside, temperatures)))
 
 
 def _measure(given: Namespace) -> None:

@@ -68,7 +68,7 @@ def calibrated(
 ) -> tuple[Mapping[str, float], Thresholds]:
     """Return temperatures and thresholds by what was read of examples that nothing was trained on."""
     temperatures = _temperatures(examples, probabilities)
-    return temperatures, _thresholds(examples, _cooled(probabilities, examples, temperatures))
+    return temperatures, _thresholds(examples, cooled(probabilities, examples, temperatures))
 
 
 def _thresholds(examples: Sequence[Example], probabilities: Sequence[Probabilities]) -> Thresholds:
@@ -114,7 +114,7 @@ def _temperatures(examples: Sequence[Example], probabilities: Sequence[Probabili
     return {name: round(float(value), 2) for name, value in found.items()}
 
 
-def _cooled(
+def cooled(
     probabilities: Sequence[Probabilities], examples: Sequence[Example], temperatures: Mapping[str, float]
 ) -> list[Probabilities]:
     """Return probabilities as they are at these temperatures."""
