@@ -122,7 +122,8 @@ def may_bear(older: Statement, newer: Statement) -> bool:
 
     The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
     what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys, and doubtful ones
-    nothing else. What was learned of a message does not bear on it.
+    nothing else. What a language model has learned takes the place of what it has learned before alone: not of what
+    somebody said or stored.
     """
     if not newer.speaker_holds or older.speaker in MACHINES or newer.speaker in MACHINES:
         return False
@@ -130,7 +131,9 @@ def may_bear(older: Statement, newer: Statement) -> bool:
         return False
     if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful:
         return False
-    return not (older.message_id in newer.message_ids or newer.message_id in older.message_ids)
+    if newer.message_ids and not older.message_ids:
+        return False
+    return newer.message_id is None or newer.message_id not in older.message_ids
 
 
 def to_read(older: Statement, newer: Statement) -> Sequence[tuple[str, str]]:
