@@ -187,7 +187,7 @@ class VersionAnswer(Answer):
 
     key: str = Field(
         description=(
-            "Of what one value holds at a time, such as `user/lives_in`; where a reader has compared two memories, `~` "
+            "Of what one value holds at a time, such as a topic; where a reader has compared two memories, `~` "
             "and both ids."
         )
     )

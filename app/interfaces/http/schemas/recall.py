@@ -147,7 +147,7 @@ class FindingAnswer(Answer):
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
             "`synonyms`, `hyde`, `learned`: other words for it, nearness to a hypothetical answer, and that it was "
             "learned of messages, where a language model answers; "
-            "`key`: it states what the query asks for by name, such as where somebody lives; "
+            "`key`: it has the topic, or states the fact, that the query asks for by name; "
             "`smoothing`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
             "names by its number; `recency`: it is recent, where that was asked; "
