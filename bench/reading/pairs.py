@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from bench.reading.asking import Answer, Asked, Asking, Told
 from bench.reading.figure import Figure, share
 
 DATA = Path(__file__).parent / "data"
+_WRITERS = (1, 2)
 _EARLIER, _LATER = "2026-01-12", "2026-03-20"
 _Asked = Sequence[tuple[dict[str, Any], Answer]]
 
@@ -37,36 +39,35 @@ def read(name: str) -> list[dict[str, Any]]:
 
 def _updates(asked: _Asked) -> list[Figure]:
     figures = []
-    for words in ("same", "other"):
-        chosen = [(pair, answer) for pair, answer in asked if pair["words"] == words]
+    for writer, words in product(_WRITERS, ("same", "other")):
+        chosen = [(pair, answer) for pair, answer in asked if (pair["writer"], pair["words"]) == (writer, words)]
         first = sum(answer.place([pair["newer"]]) < answer.place([pair["older"]]) for pair, answer in chosen)
         hidden = sum(pair["older"] not in answer.texts for pair, answer in chosen)
         figures += [
-            share(f"updates in the {words} words: newer first", first, len(chosen)),
-            share(f"updates in the {words} words: older not returned", hidden, len(chosen)),
+            share(f"updates of writer {writer} in the {words} words: newer first", first, len(chosen)),
+            share(f"updates of writer {writer} in the {words} words: older not returned", hidden, len(chosen)),
         ]
     return figures
 
 
 def _both_hold(asked: _Asked) -> list[Figure]:
-    reasons = sorted({pair["why"] for pair, _ in asked})
-    first = sum(answer.place([pair["older"]]) == 0 for pair, answer in asked)
-    return [
-        share("pairs that both hold: one hidden", sum(_one_hidden(*one) for one in asked), len(asked)),
-        share("pairs that both hold: what is asked for first", first, len(asked)),
-        *(
-            share(
-                f"pairs that both hold, {why}: one hidden",
-                sum(_one_hidden(pair, answer) for pair, answer in asked if pair["why"] == why),
-                sum(pair["why"] == why for pair, _ in asked),
-            )
-            for why in reasons
-        ),
-    ]
+    figures = []
+    for writer in _WRITERS:
+        chosen = [(pair, answer) for pair, answer in asked if pair["writer"] == writer]
+        first = sum(answer.place([pair["older"]]) == 0 for pair, answer in chosen)
+        figures += [
+            share(f"pairs of writer {writer} that both hold: one hidden", _hidden(chosen), len(chosen)),
+            share(f"pairs of writer {writer} that both hold: what is asked for first", first, len(chosen)),
+        ]
+    for why in sorted({pair["why"] for pair, _ in asked}):
+        chosen = [(pair, answer) for pair, answer in asked if pair["why"] == why]
+        figures.append(share(f"pairs that both hold, {why}: one hidden", _hidden(chosen), len(chosen)))
+    return figures
 
 
-def _one_hidden(pair: dict[str, Any], answer: Answer) -> bool:
-    return not {pair["older"], pair["newer"]} <= set(answer.texts)
+def _hidden(asked: _Asked) -> int:
+    """Return of how many pairs one of the two is not returned."""
+    return sum(not {pair["older"], pair["newer"]} <= set(answer.texts) for pair, answer in asked)
 
 
 def _told(agent: str, pair: dict[str, Any]) -> list[Told]:

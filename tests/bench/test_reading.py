@@ -66,10 +66,11 @@ def test_what_is_not_measured_anew_keeps_its_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("newest_first", "expected"), [(True, 1.0), (False, 0.0)])
 async def test_of_pairs_the_newer_statement_is_to_come_first(*, newest_first: bool, expected: float) -> None:
     found = values(await pairs.measure(Remembering(newest_first=newest_first), few=None))
-    assert found["updates in the same words: newer first"] == expected
-    assert found["updates in the other words: newer first"] == expected
-    assert found["pairs that both hold: one hidden"] == 0
-    assert found["pairs that both hold: what is asked for first"] == 1 - expected
+    for writer in (1, 2):
+        assert found[f"updates of writer {writer} in the same words: newer first"] == expected
+        assert found[f"updates of writer {writer} in the other words: newer first"] == expected
+        assert found[f"pairs of writer {writer} that both hold: one hidden"] == 0
+        assert found[f"pairs of writer {writer} that both hold: what is asked for first"] == 1 - expected
 
 
 async def test_of_facts_the_latest_is_to_come_before_its_rivals() -> None:
