@@ -29,9 +29,8 @@ from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
 from app.domain.errors import ConfigurationError
 from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Shard
-from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
-from app.indexing.deliveries import Deliveries
+from app.indexing.delivery import Acknowledgements, Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
 from app.indexing.reading_queue import ReadingQueue

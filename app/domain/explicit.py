@@ -10,10 +10,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from app.domain.author import Author
 from app.domain.claim import PERHAPS, RELATION, TOPIC, Claim, MemoryType, Stated
 from app.domain.facts import About, Fact, fact_in
 from app.domain.json_types import Json
 from app.domain.learned import Learned
+from app.domain.memory import STORE_KEY, Memory
 from app.domain.messages import digest
 from app.domain.words import folded
 
@@ -21,6 +23,25 @@ _MAX_SUBJECT, _MAX_PREDICATE, _MAX_VALUE = 90, 60, 40
 """Characters of the parts of a key, which fit together behind ``PERHAPS``: of a longer one the rest is a digest."""
 _APART = re.compile(f"[_/{RELATION}\\s]+")
 _KEYED = frozenset[MemoryType | None](("fact", "instruction"))
+
+
+def permitted(memory: Memory, author: Author) -> Stated:
+    """Return what a memory states explicitly; of an author who is bound to speakers, facts of these alone.
+
+    What a program keeps for itself states nothing. A memory that a model made states what it says of its topic, if its
+    author may speak for anybody: nobody knows about whom a topic is. All else waits for a reader.
+    """
+    if STORE_KEY in memory.metadata:
+        return Stated()
+    stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
+    return said_by(stated, author.speakers) if may_state(memory, author) else replace(stated, claims=())
+
+
+def may_state(memory: Memory, author: Author) -> bool:
+    """Tell whether an author may speak for whom a memory names; for a topic's, only who may speak for anybody."""
+    if memory.learned is not None:
+        return author.speakers is None
+    return author.may_speak_in(memory.content, memory.metadata)
 
 
 def read_explicit(

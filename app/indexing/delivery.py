@@ -1,7 +1,12 @@
-"""Delivers vectors to their index within the request that has queued them."""
+"""Delivers vectors to their index for the requests that have queued them (docs/reliability.md, ADR 0049).
 
-from collections.abc import Sequence
-from typing import Protocol
+An index that is slow delays no store: its writes go on after their request was answered. Acknowledgements are kept
+until the indexer's next run writes them. Whatever of this is lost, the indexer does: the rows of the outbox are there.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 
 import structlog
 
@@ -9,24 +14,67 @@ from app.domain.delivery import Acknowledgement, OutboxKey, Outcome
 from app.domain.errors import Unavailable
 from app.ports.vector_index import IndexedVector, VectorIndex
 
+MOST = 256
+"""Under way at once. What comes beyond is in the outbox, and the indexer's."""
+CLOSE_SECONDS = 5.0
+"""How long a process that stops waits for those under way."""
+BATCH_SECONDS = 2.0
+"""How long work in batches waits for the index before it goes on with the next batch."""
 
-class AcknowledgementSink(Protocol):
-    """Receives the delivery acknowledgements of requests."""
 
-    def add(self, acknowledgement: Acknowledgement, /) -> None:
-        """Keep an acknowledgement for the indexer."""
-        ...
+class Acknowledgements:
+    """The delivery acknowledgements of one process, and the event that wakes its indexer."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._acknowledgements: dict[OutboxKey, Acknowledgement] = {}
+        self._awake = asyncio.Event()
+
+    def add(self, acknowledgement: Acknowledgement) -> None:
+        """Keep an acknowledgement until it is written, and wake the indexer.
+
+        A later outcome of the same revision replaces an earlier one, except that ``acknowledged`` replaces nothing,
+        because the first acknowledgement counts.
+        """
+        if acknowledgement.outcome != "acknowledged" or acknowledgement.key not in self._acknowledgements:
+            self._acknowledgements[acknowledgement.key] = acknowledgement
+        self._awake.set()
+
+    def take(self, limit: int) -> list[Acknowledgement]:
+        """Return and remove so many of the acknowledgements, the oldest first."""
+        taken = list(self._acknowledgements.values())[:limit]
+        for acknowledgement in taken:
+            del self._acknowledgements[acknowledgement.key]
+        return taken
+
+    def put_back(self, acknowledgements: Iterable[Acknowledgement]) -> None:
+        """Keep acknowledgements that could not be written, unless a later one was added meanwhile."""
+        self._acknowledgements = {each.key: each for each in acknowledgements} | self._acknowledgements
 
     def wake(self) -> None:
         """Wake the indexer."""
-        ...
+        self._awake.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when the indexer is woken, or after so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._awake.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._awake.clear()
+
+    def __len__(self) -> int:
+        """Return how many wait to be written."""
+        return len(self._acknowledgements)
 
 
 async def deliver(
     index: VectorIndex,
     index_name: str,
     vectors: Sequence[IndexedVector],
-    acknowledgements: AcknowledgementSink,
+    acknowledgements: Acknowledgements,
     *,
     first_time: bool,
 ) -> None:
@@ -48,7 +96,7 @@ async def deliver(
         acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=int(index.confirm_seconds * 1000)))
 
 
-async def remove(index: VectorIndex, key: OutboxKey, acknowledgements: AcknowledgementSink) -> None:
+async def remove(index: VectorIndex, key: OutboxKey, acknowledgements: Acknowledgements) -> None:
     """Remove the vector of a memory that is gone; what fails stays in the outbox for the indexer."""
     try:
         await index.delete(key.scope, [key.id])
@@ -62,3 +110,69 @@ async def remove(index: VectorIndex, key: OutboxKey, acknowledgements: Acknowled
 def deferred(operation: str, error: Unavailable) -> None:
     """Log an operation that is left to the indexer."""
     structlog.get_logger().warning("index_write_deferred", operation=operation, code=error.code)
+
+
+class Deliveries:
+    """The index writes of one shard's requests that are under way. Whatever of them is lost, the indexer does.
+
+    A write to an index on this machine, which shows it at once, is waited for: it is quick, and its row then leaves the
+    outbox without another look.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        """Begin with none."""
+        self._most = most
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def deliver(
+        self,
+        index: VectorIndex,
+        index_name: str,
+        vectors: Sequence[IndexedVector],
+        acknowledgements: Acknowledgements,
+        *,
+        first_time: bool,
+        wait_seconds: float = 0.0,
+    ) -> None:
+        """Begin to send vectors, as ``deliver`` does, and wait so long for the index at most."""
+        send = partial(deliver, index, index_name, vectors, acknowledgements, first_time=first_time)
+        await self._begin("upsert", send, at_once=index.visible_at_once, wait_seconds=wait_seconds)
+
+    async def remove(self, index: VectorIndex, key: OutboxKey, acknowledgements: Acknowledgements) -> None:
+        """Begin to remove a vector, as ``remove`` does."""
+        await self._begin("delete", partial(remove, index, key, acknowledgements), at_once=index.visible_at_once)
+
+    async def settle(self, seconds: float | None = None) -> None:
+        """Wait for what is under way now, for so many seconds at most."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=seconds)
+
+    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Wait for what is under way, then end what is left."""
+        await self.settle(seconds)
+        late = list(self._tasks)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _begin(
+        self, operation: str, write: Callable[[], Awaitable[None]], *, at_once: bool, wait_seconds: float = 0.0
+    ) -> None:
+        if at_once:
+            await write()
+            return
+        if len(self._tasks) >= self._most:
+            deferred(operation, Unavailable("As many index writes are under way as may be."))
+            return
+        task = asyncio.create_task(_written(write), name="delivery")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if wait_seconds:
+            await asyncio.wait([task], timeout=wait_seconds)
+
+
+async def _written(write: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await write()
+    except Exception:  # noqa: BLE001 - a defect, of which no request is told any more
+        structlog.get_logger().exception("background_failed")

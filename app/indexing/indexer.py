@@ -14,7 +14,7 @@ from app.domain.delivery import Acknowledgement, Outcome
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import Unavailable, VectorRefused
 from app.domain.memory import Scope
-from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.delivery import Acknowledgements
 from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase import Eraser
 from app.indexing.lease_keeper import LeaseKeeper, log_void

@@ -12,9 +12,8 @@ from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import EPISODES, Defaults
 from app.domain.shards import MAIN
-from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
-from app.indexing.deliveries import Deliveries
+from app.indexing.delivery import Acknowledgements, Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.reading_queue import ReadingQueue
 from app.ports.database import Database, Row

@@ -11,8 +11,7 @@ from app.domain.errors import IndexNotProvisioned, Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.query import RECALL_PART_SECONDS, Filter
 from app.domain.quotas import EPISODES, Defaults
-from app.indexing.deliveries import Deliveries
-from app.indexing.delivery import AcknowledgementSink
+from app.indexing.delivery import Acknowledgements, Deliveries, deferred
 from app.ports.database import Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import (
@@ -158,7 +157,7 @@ class TenantBackends:
     """The limits of whoever has no others."""
     channels: Sequence[Channel]
     """The channels by which recalls find and score memories."""
-    acknowledgements: AcknowledgementSink
+    acknowledgements: Acknowledgements
     index_of: Callable[[EmbeddingConfig], TenantIndex]
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
     embedder_of: Callable[[EmbeddingConfig], Embedder]
@@ -228,3 +227,20 @@ class TenantBackends:
     def configs(self) -> EmbeddingConfigs:
         """The embedding configs that were last seen in use; every run of the database checks them."""
         return self.seen_configs()
+
+    async def shadow_vectors(
+        self, texts: Sequence[str], config: EmbeddingConfig | None
+    ) -> Sequence[Mapping[str, Vector]]:
+        """Embed for the config that is kept up to date beside the active one, while the data moves to it.
+
+        Return for each text its vector by the config's index; none where there is no such config, or where it fails.
+        What is left out is copied later.
+        """
+        if config is None:
+            return [{} for _ in texts]
+        try:
+            embedded = await self.embedder_of(config).embed(texts, "document")
+        except Unavailable as error:
+            deferred("shadow", error)
+            return [{} for _ in texts]
+        return [{config.index_name: vector} for vector in embedded.vectors]

@@ -14,6 +14,7 @@ from ulid import ULID
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
+from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
@@ -21,9 +22,7 @@ from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
-from app.services.claims import permitted
 from app.services.credentials import refused
-from app.services.shadow import shadow_vectors
 from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, ingest_outcomes, near, settle, store_outcome
 from app.storage import request_state
@@ -101,7 +100,7 @@ class Writer:
             started = time.perf_counter()
             embedded = await self._backends.embedder_of(used.active).embed([new.embedded_text], "document")
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            shadow = await shadow_vectors(self._backends, [new.embedded_text], used.shadow)
+            shadow = await self._backends.shadow_vectors([new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
             stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))

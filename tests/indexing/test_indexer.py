@@ -11,7 +11,7 @@ from app.domain.delivery import Acknowledgement, OutboxKey
 from app.domain.errors import DatabaseUnavailable, RateLimited, Unavailable, UpstreamTimeout, VectorRefused
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
-from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.delivery import Acknowledgements
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.dead_letters import DeadLetters
 from app.ports.vector_index import IndexedVector

@@ -13,7 +13,7 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import TenantMoved
 from app.domain.shards import MAIN, Shard
-from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.delivery import Acknowledgements
 from app.indexing.indexer import Indexer
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder

@@ -15,8 +15,8 @@ import ulid
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig
-from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
+from app.indexing.delivery import Acknowledgements
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.findings import Findings

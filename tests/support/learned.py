@@ -8,13 +8,13 @@ from ulid import ULID
 
 from app.domain.author import Author
 from app.domain.claim import MemoryType
+from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory, Scope, Tenant
 from app.domain.messages import Message, Role, message_id
 from app.domain.moments import moment
 from app.runtime.relating import read_left_over, relating
-from app.services.claims import permitted
 from app.services.write import Writer
 from app.storage.ingestions import Ingestions
 from app.storage.memories import Batch, Line

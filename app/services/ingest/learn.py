@@ -8,11 +8,11 @@ from ulid import ULID
 
 from app.domain.comparing import MACHINES
 from app.domain.errors import AccessRefused, Conflict, QuotaExceeded, Unavailable
+from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory
 from app.services.backends import settled
-from app.services.claims import permitted
 from app.services.ingest.lines import write_lines
 from app.services.ingest.work import Work
 from app.services.profile import TASK_DAYS

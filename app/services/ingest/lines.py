@@ -7,11 +7,10 @@ from dataclasses import replace
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json
 from app.domain.memory import Tenant
-from app.indexing.deliveries import BATCH_SECONDS
+from app.indexing.delivery import BATCH_SECONDS
 from app.ports.vector_index import IndexedVector
 from app.services.backends import TenantBackends
 from app.services.ingest.work import Work
-from app.services.shadow import shadow_vectors
 from app.services.write import Writer, audited
 from app.services.write_outcomes import Outcome
 from app.storage.memories import Batch, Line
@@ -44,7 +43,7 @@ async def write_lines(
     vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     told = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)} | (detail or {})
-    shadows = await shadow_vectors(backends, texts, used.shadow)
+    shadows = await backends.shadow_vectors(texts, used.shadow)
     made = [
         replace(line, vectors={used.active.index_name: vector, **shadow}, detail=told)
         for line, vector, shadow in zip(lines, vectors, shadows, strict=True)

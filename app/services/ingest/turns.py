@@ -8,12 +8,12 @@ from json import loads
 from ulid import ULID
 
 from app.domain.errors import QuotaExceeded, Unavailable
+from app.domain.explicit import permitted
 from app.domain.json_types import to_json
 from app.domain.moments import moment
 from app.domain.quotas import Usage
 from app.ports.database import Row
 from app.services.backends import settled
-from app.services.claims import permitted
 from app.services.ingest.lines import RUN_BYTES, write_lines
 from app.services.ingest.work import Work
 from app.services.pacing import paced

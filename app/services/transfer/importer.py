@@ -12,7 +12,7 @@ from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Erasing
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
-from app.indexing.deliveries import BATCH_SECONDS
+from app.indexing.delivery import BATCH_SECONDS
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector, NewVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled

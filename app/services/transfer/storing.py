@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from app.domain.embedding import EmbeddingConfig
+from app.domain.explicit import permitted
 from app.domain.memory import Memory, Scope
 from app.services.backends import TenantBackends
-from app.services.claims import permitted
 from app.services.transfer.batch import ImportLine
 from app.services.write import audited
 from app.services.write_outcomes import Outcome

@@ -9,8 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.domain.memory import Scope
-from app.indexing.acknowledgements import Acknowledgements
-from app.indexing.deliveries import Deliveries
+from app.indexing.delivery import Acknowledgements, Deliveries
 from app.ports.vector_index import IndexedVector, VectorIndex
 
 _VECTOR = IndexedVector(Scope("acme", "bot"), "01K5", np.zeros(2, np.float32), 1, 1)
