@@ -16,7 +16,7 @@ CLOCK: Final = "clock"
 _EN = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _DE = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
 _SV = "noll ett två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"
-_ONES = {
+ONES = {
     "en": f"{_EN} eighteen nineteen".split(),
     "de": f"{_DE} achtzehn neunzehn".split(),
     "sv": _SV.split(),
@@ -57,7 +57,7 @@ _OTHERWISE = frozenset(["one", "eins", "ett", "sex", "fem", "elf", "null"])
 
 def _words() -> dict[str, Decimal]:
     found: dict[str, Decimal] = {}
-    for code, ones in _ONES.items():
+    for code, ones in ONES.items():
         found |= {word: Decimal(number) for number, word in enumerate(ones)}
         for number, tens in enumerate(_TENS[code], 2):
             found[tens] = Decimal(number * 10)

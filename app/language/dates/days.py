@@ -1,26 +1,24 @@
 """Tells which days the expressions of time in a text mean, counted from a day; none where it is not sure."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from app.language.dates import counted, time_words
-from app.language.dates.time_readings import Days, read, yearly
+from app.language.dates import time_words
+from app.language.dates.counted import expressions
+from app.language.dates.time_readings import RELATIVE, Days, read, yearly
 from app.language.dates.time_spans import Span, spans
 
 MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""
-_RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
-"""The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
 _VAGUE = frozenset(name for name, (least, most) in time_words.NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
 _DIVIDES = re.compile("[/-]")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
 """A date without its year is of the year that brings it so near, in days, to when it was said."""
 _MAX_MONTH = 12
-_NO_LETTERS_LOST = {0x130: "i"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +29,8 @@ class Resolved:
     start: date
     end: date
     place: int
+    relative: bool
+    """It is counted from a day in the words of a query."""
 
 
 def resolved(text: str, reference: datetime) -> list[Resolved]:
@@ -40,11 +40,23 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     "Friday", a numeric date that can be read both ways. A count of weeks, months or years means that unit: "two weeks
     ago" is the week from Monday to Sunday.
     """
-    text = text[:MAX_TEXT]
-    quoted = _QUOTES.search(text)
-    said = text[: quoted.start()] if quoted else text
-    found = sorted(_found(said, reference.date().toordinal()), key=lambda each: each[0])
-    return [_resolved(text, place, ends, days) for place, ends, days in found]
+    said = _QUOTES.split(text[:MAX_TEXT], 1)[0]
+    found = []
+    for span in expressions(said):
+        if days := _sure_days(span, said, reference.date().toordinal()):
+            first, last = date.fromordinal(days[0]), date.fromordinal(min(days[1] - 1, date.max.toordinal()))
+            relative = span.kind in RELATIVE and not span.sure
+            found.append(Resolved(said[span.starts : span.ends].rstrip("."), first, last, span.starts, relative))
+    return found
+
+
+def resolved_by_sentence(text: str, reference: datetime) -> list[Resolved]:
+    """Return those of each sentence, with their places in the text: a quotation mark leaves alone its own sentence."""
+    begin, found = 0, list[Resolved]()
+    for sentence in _SENTENCE_ENDS.split(text):
+        found += [replace(each, place=begin + each.place) for each in resolved(sentence, reference)]
+        begin += len(sentence)
+    return found
 
 
 def single_days(text: str, today: int) -> set[int | None]:
@@ -58,51 +70,6 @@ def single_days(text: str, today: int) -> set[int | None]:
     return days
 
 
-def _resolved(text: str, place: int, ends: int, days: Days) -> Resolved:
-    first, last = date.fromordinal(days[0]), date.fromordinal(days[1] - 1)
-    return Resolved(text[place:ends].rstrip("."), first, last, place)
-
-
-def _found(text: str, today: int) -> Iterator[tuple[int, int, Days]]:
-    taken: list[tuple[int, int]] = []
-    for each in counted.counted(lowered(text)):
-        taken.append((each.starts, each.ends))
-        if days := counted.days(each, today):
-            yield each.starts, each.ends, days
-    for span in spans(text):
-        if any(starts < span.ends and span.starts < ends for starts, ends in taken):
-            continue
-        if days := sure_days(span, text, today) or dated(span, today):
-            yield span.starts, span.ends, days
-
-
-def lowered(text: str) -> str:
-    """Return a text in small letters, each in its place."""
-    return text.translate(_NO_LETTERS_LOST).lower()
-
-
-def sure_days(span: Span, text: str, today: int) -> Days | None:
-    """Return the days (ordinals, the second is the day after) that a relative expression means; None where not sure.
-
-    ``today`` is the ordinal of the day from which it is counted.
-    """
-    if span.kind not in _RELATIVE or span.ends_range or span.part:
-        return None
-    said = span.text.split()
-    if span.kind == "which" and not _is_sure(said, text[: span.starts]):
-        return None
-    if _VAGUE.intersection((" ".join(said[:-2]), " ".join(said[1:-1]))):
-        return None
-    return read(span.kind, span.text, span.shift, span.part, today)
-
-
-def dated(span: Span, today: int) -> Days | None:
-    """Return the days that a date of the calendar means; one without its year is sure near the day ``today`` only."""
-    if span.kind in _RELATIVE or span.kind == "weekday" or span.shift or span.part or is_either(span):
-        return None
-    return nearest(span, today) if yearly(span.kind, span.text) else read(span.kind, span.text, "", "", today)
-
-
 def is_either(span: Span) -> bool:
     """Tell whether a date in digits may be read with its month or with its day first."""
     if span.kind != "numeric" or "." in span.text:
@@ -111,18 +78,31 @@ def is_either(span: Span) -> bool:
     return first != second and first <= _MAX_MONTH and second <= _MAX_MONTH
 
 
-def nearest(span: Span, today: int) -> Days | None:
+def _sure_days(span: Span, text: str, today: int) -> Days | None:
+    """Return the days (ordinals, the second is the day after) that an expression means; None where that is not sure."""
+    if span.kind in RELATIVE:
+        sure = span.sure or not (span.ends_range or span.part or _is_open(span, text))
+        return read(span.kind, span.text, span.shift, span.part, today) if sure else None
+    if span.kind == "weekday" or span.shift or span.part or is_either(span):
+        return None
+    return _nearest(span, today) if yearly(span.kind, span.text) else read(span.kind, span.text, "", "", today)
+
+
+def _nearest(span: Span, today: int) -> Days | None:
     """Return the day of a date without its year, where that of one year is far nearer than those of the others."""
     days = {read(span.kind, span.text, "", "", min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
     near = {day for day in days if day and day[1] - day[0] == 1 and abs(day[0] - today) <= _NEAR}
     return near.pop() if len(near) == 1 else None
 
 
-def _is_sure(said: list[str], before: str) -> bool:
-    """Tell whether "last week" and the like mean one time: "last March", "next weekend", "the next week" may not."""
+def _is_open(span: Span, text: str) -> bool:
+    """Tell whether a relative expression may mean several times, as "a few weeks ago" and "last March" may."""
+    said = span.text.split()
+    if span.kind != "which":
+        return not _VAGUE.isdisjoint((" ".join(said[:-2]), " ".join(said[1:-1])))
     shift = time_words.WHICH[said[0]]
     if said[1] in time_words.WEEKDAYS:
-        return shift < 0
+        return shift >= 0
     if time_words.UNITS.get(said[1]) == "weekend" and shift > 0:
-        return False
-    return said[1] in time_words.UNITS and not (shift and _TOLD.search(before))
+        return True
+    return said[1] not in time_words.UNITS or (shift != 0 and _TOLD.search(text[: span.starts]) is not None)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
-from app.language.dates import counted
-from app.language.dates.days import lowered, resolved
-from app.language.dates.time_spans import Span, spans
+from app.language.dates.counted import expressions
+from app.language.dates.days import resolved
+from app.language.dates.time_spans import Span, in_small_letters
 from app.language.dates.time_words import LONG, REPEATED, WEEKDAYS
 from app.language.sentences import sentences
 
@@ -35,11 +35,11 @@ def last_day(content: str, reference: datetime) -> date | None:
 
 
 def _is_dated_once(sentence: str) -> bool:
-    plain = lowered(sentence)
-    if not _REPEATED.isdisjoint(_WORD.findall(plain)):
-        return False
-    return any(map(_is_day, spans(sentence))) or any(counted.counted(plain))
+    words = _WORD.findall(in_small_letters(sentence))
+    return _REPEATED.isdisjoint(words) and any(map(_is_day, expressions(sentence)))
 
 
 def _is_day(span: Span) -> bool:
-    return span.lead != "since" and (span.kind in _DAYS or (span.kind == "which" and span.text.split()[-1] not in LONG))
+    if span.lead == "since":
+        return False
+    return span.sure or span.kind in _DAYS or (span.kind == "which" and span.text.split()[-1] not in LONG)

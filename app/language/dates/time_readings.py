@@ -14,6 +14,9 @@ from app.language.dates import time_words as words
 
 Days = tuple[int, int]
 
+RELATIVE = frozenset(("which", "ago", "exact", "rolling", "fixed", "unspaced"))
+"""The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
+
 _STEP = {
     "day": relativedelta(days=1),
     "week": relativedelta(weeks=1),
@@ -171,6 +174,8 @@ def _relative(kind: str, said: list[str], day: date) -> Days:
             return _which(words.WHICH[said[0]], said[1], day)
         case "ago":
             return _ago(said, day)
+        case "exact":
+            return _exact(said, day)
         case "rolling":
             _, most, unit = _count(said[1:])
             far = day + _STEP[unit] * (most if said[0] in words.AHEAD else -most)
@@ -206,6 +211,15 @@ def _ago(said: list[str], day: date) -> Days:
     least, most, unit = _count(said[: -2 if ahead else -1])
     ends = [_unit(day, unit, count if ahead else -count) for count in (least, most)]
     return min(ends)[0], max(ends)[1]
+
+
+def _exact(said: list[str], day: date) -> Days:
+    """Read so many units to the day, ago or from a day on: "2 weeks ago", "2 weeks from tomorrow"."""
+    least, most, unit = _count(said[: said.index("from") if "from" in said else -1])
+    if least != most or unit not in words.FORMS_OF_UNITS:
+        raise ValueError("not so to the day")
+    day += _STEP["day"] * (said[-1] == "tomorrow") + _STEP[unit] * (-least if said[-1] == "ago" else least)
+    return _unit(day, "day")
 
 
 def _shifted(days: Days, said: list[str]) -> Days:

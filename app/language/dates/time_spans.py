@@ -10,13 +10,13 @@ from app.language.dates.time_readings import floats
 _MAX_CANDIDATES = 40
 
 
-def _any(names: Iterable[str]) -> str:
+def any_of(names: Iterable[str]) -> str:
     """Return a pattern for the longest of the names, as a tree of their letters: a plain list takes thrice the time."""
     tails: dict[str, set[str]] = {}
     for name in names:
         tails.setdefault(name[:1], set()).add(name[1:])
     branches = [
-        re.escape(head) + (_any(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
+        re.escape(head) + (any_of(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
     ]
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
@@ -25,17 +25,17 @@ def _any(names: Iterable[str]) -> str:
 _GAP = r"\s{1,2}"
 _ALONE = r"(?<![\w$€£¥#@&.,:/\\+*=^~-])"
 _END = r"(?![\w%$€£°]|[-/.,:]\d)"
-_MONTH = _any(words.MONTHS) + r"(?!\w)\.?"
+_MONTH = any_of(words.MONTHS) + r"(?!\w)\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _WHICH, _UNIT, _NUMBER = (
-    _any(words.WHICH),
-    _any(words.UNITS) + "s?",
-    rf"(?:\d{{1,3}}|{_any(number for number in words.NUMBERS if number)})",
+    any_of(words.WHICH),
+    any_of(words.UNITS) + "s?",
+    rf"(?:\d{{1,3}}|{any_of(number for number in words.NUMBERS if number)})",
 )
-_WEEKDAY, _SEASON = _any(words.WEEKDAYS), _any(words.SEASONS)
+_WEEKDAY, _SEASON = any_of(words.WEEKDAYS), any_of(words.SEASONS)
 _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
 _OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|de){_GAP}(?:the{_GAP})?)?{_YEAR})"
-_ORDINAL_QUARTER = rf"{_any(words.ORDINALS)}{_GAP}quarter(?!\w)"
+_ORDINAL_QUARTER = rf"{any_of(words.ORDINALS)}{_GAP}quarter(?!\w)"
 _ATOMS = {
     "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
     "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
@@ -48,20 +48,20 @@ _ATOMS = {
     "quarter": rf"q[1-4](?!\w)(?:[-/ ]?{_YEAR}|{_OF_YEAR})?|{_ALONE}(?:19|20)\d\d[- ]?q[1-4](?!\w)"
     rf"|{_ORDINAL_QUARTER}{_OF_YEAR}?|last{_GAP}quarter{_OF_YEAR}",
     "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
-    "which": rf"{_WHICH}{_GAP}(?:{_any(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(words.MONTHS)})(?!\w)",
+    "which": rf"{_WHICH}{_GAP}(?:{any_of(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{any_of(words.MONTHS)})(?!\w)",
     "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
     "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago|from{_GAP}now)(?!\w)",
-    "fixed": rf"{_any(words.FIXED)}(?!\w)",
+    "fixed": rf"{any_of(words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
     "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{'|'.join(words.COUNTED)})\b)",
 }
 _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
-_PART += rf"|(?:{_any(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
-_LEAD = rf"(?:{_any(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
+_PART += rf"|(?:{any_of(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
+_LEAD = rf"(?:{any_of(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
 _SPAN = re.compile(
-    rf"(?P<unspaced>{_any(words.UNSPACED)})"
+    rf"(?P<unspaced>{any_of(words.UNSPACED)})"
     r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
     rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
     rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
@@ -82,12 +82,13 @@ _PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in ra
 _TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
 _OF_A_PERIOD = re.compile(
     rf"{_GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){_GAP}(?:(?:the|a|each|every|any|den|varje){_GAP})?"
-    rf"(?:{_any(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}|{_any(words.MONTHS)}(?!\w))"
+    rf"(?:{any_of(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}"
+    rf"|{any_of(words.MONTHS)}(?!\w))"
 )
 """What stands behind a day of each week that is told of a longer period."""
-_NAMED = re.compile(rf"(?:^|\s){_any(words.NUMBERED)}\s$")
+_NAMED = re.compile(rf"(?:^|\s){any_of(words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
-_MONTH_NAME = re.compile(rf"(?<!\w){_any(words.MONTHS)}(?!\w)")
+_MONTH_NAME = re.compile(rf"(?<!\w){any_of(words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
 
@@ -103,14 +104,16 @@ class Span:
 
     kind: str
     text: str
-    lead: str
-    shift: str
-    part: str
-    begins: int
     starts: int
     ends: int
-    follows: bool
-    ends_range: bool
+    begins: int = 0
+    lead: str = ""
+    shift: str = ""
+    part: str = ""
+    follows: bool = False
+    ends_range: bool = False
+    sure: bool = False
+    """It means one time wherever it stands."""
 
     @property
     def lead_is_open(self) -> bool:
@@ -118,9 +121,14 @@ class Span:
         return self.lead in _OPEN
 
 
+def in_small_letters(text: str) -> str:
+    """Return a text in small letters, each in its place, with its digits as 0 to 9."""
+    return text.translate(_PLAIN).lower()
+
+
 def spans(query: str) -> Iterator[Span]:
     """Yield the expressions of time in a query, in their order."""
-    lowered = query.translate(_PLAIN).lower()
+    lowered = in_small_letters(query)
     if _CUE_WORDS.isdisjoint(_WORD.findall(lowered)) and _CUE.search(lowered) is None:
         return
     before: Span | None = None
@@ -139,18 +147,8 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
     starts = match.start("lead" if lead in _OPEN and match["lead"] else first)
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
     ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
-    return Span(
-        kind,
-        match[kind],
-        lead,
-        match["shift"] or "",
-        match["part"] or "",
-        match.start(),
-        starts,
-        match.end(),
-        follows,
-        ends_range,
-    )
+    shift, part = match["shift"] or "", match["part"] or ""
+    return Span(kind, match[kind], starts, match.end(), match.start(), lead, shift, part, follows, ends_range)
 
 
 def _meant(span: Span, query: str, lowered: str, *, has_article: bool) -> bool:

@@ -4,29 +4,37 @@ The names of months go to dateutil, which reads the dates; the rest is what no p
 units, seasons, directions, parts.
 """
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from dateutil.parser import parserinfo
 
-_OTHER_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "januar januari janvier enero يناير",
-            "februar februari février febrero فبراير",
-            "märz mars marzo مارس",
-            "avril abril أبريل",
-            "mai maj mayo مايو",
-            "juni juin junio يونيو",
-            "juli juillet julio يوليو",
-            "augusti août agosto أغسطس",
-            "septembre septiembre سبتمبر",
-            "oktober octobre octubre أكتوبر",
-            "novembre noviembre نوفمبر",
-            "dezember décembre diciembre ديسمبر",
-        ),
-        1,
-    )
-    for name in names.split()
-}
+from app.language.numbers import ONES
+
+_T = TypeVar("_T")
+
+
+def _by_name(names: Mapping[_T, str], separator: str | None = None) -> dict[str, _T]:
+    """Return what each name means."""
+    return {name: meaning for meaning, text in names.items() for name in text.split(separator)}
+
+
+_OTHER_MONTHS = _by_name(
+    {
+        1: "januar januari janvier enero يناير",
+        2: "februar februari février febrero فبراير",
+        3: "märz mars marzo مارس",
+        4: "avril abril أبريل",
+        5: "mai maj mayo مايو",
+        6: "juni juin junio يونيو",
+        7: "juli juillet julio يوليو",
+        8: "augusti août agosto أغسطس",
+        9: "septembre septiembre سبتمبر",
+        10: "oktober octobre octubre أكتوبر",
+        11: "novembre noviembre نوفمبر",
+        12: "dezember décembre diciembre ديسمبر",
+    }
+)
 
 
 class Names(parserinfo):
@@ -46,37 +54,30 @@ ENGLISH_MONTHS = frozenset(name.lower() for names in Names.MONTHS for name in na
 CLEAR_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
 """Months whose names are no person's and no other word: read without a preposition too."""
 
-WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "monday montag måndag måndags",
-            "tuesday dienstag tisdag tisdags",
-            "wednesday mittwoch onsdag onsdags",
-            "thursday donnerstag torsdag torsdags",
-            "friday freitag fredag fredags",
-            "saturday samstag lördag lördags",
-            "sunday sonntag söndag söndags",
-        )
-    )
-    for name in names.split()
-}
+WEEKDAYS = _by_name(
+    {
+        0: "monday montag måndag måndags",
+        1: "tuesday dienstag tisdag tisdags",
+        2: "wednesday mittwoch onsdag onsdags",
+        3: "thursday donnerstag torsdag torsdags",
+        4: "friday freitag fredag fredags",
+        5: "saturday samstag lördag lördags",
+        6: "sunday sonntag söndag söndags",
+    }
+)
 
-WHICH = {
-    name: shift
-    for shift, names in (
-        (-1, "last previous letzte letzten letztes letzter vorige vorigen förra"),
-        (0, "this current diese diesen dieses dieser"),
-        (1, "next coming nächste nächsten nächstes nächster nästa"),
-    )
-    for name in names.split()
-}
+WHICH = _by_name(
+    {
+        -1: "last previous letzte letzten letztes letzter vorige vorigen förra",
+        0: "this current diese diesen dieses dieser",
+        1: "next coming nächste nächsten nächstes nächster nästa",
+    }
+)
 
 AHEAD = frozenset(name for name, shift in WHICH.items() if shift > 0)
 
-UNITS = {
-    name: unit
-    for unit, names in {
+UNITS = _by_name(
+    {
         "day": "day night morning afternoon evening",
         "week": "week woche veckan vecka",
         "weekend": "weekend wochenende helgen",
@@ -84,9 +85,8 @@ UNITS = {
         "quarter": "quarter quartal",
         "year": "year jahr året år",
         "decade": "decade",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 
 LONG = frozenset(("month", "quarter", "year"))
 """Units that have each day of the week more than once."""
@@ -102,27 +102,25 @@ chaque tous toutes cada todos todas ogni elke iedere sempre siempre toujours alt
 REPEATED = frozenset(_REPEATED.split())
 """Words that say of a day that it comes again."""
 
-SEASONS = {
-    name: month
-    for month, names in {
+SEASONS = _by_name(
+    {
         3: "spring frühling våren",
         6: "summer sommer sommaren",
         9: "autumn fall herbst hösten",
         12: "winter vintern",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 """The first of a season's three months, in the north and as meteorologists count."""
 
+_ARTICLES = "a an one en ett ein eine einer einem einen"
+COUNTS = dict.fromkeys(_ARTICLES.split(), 1) | {
+    name: number for ones in ONES.values() for number, name in enumerate(ones[1:13], 1)
+}
+"""The numbers that stand before a unit."""
+
 NUMBERS = {
-    "": (1, 1),
-    "a": (1, 1),
-    "an": (1, 1),
-    **{
-        name: (n, n)
-        for names in ("one two three four five six seven eight nine ten",)
-        for n, name in enumerate(names.split(), 1)
-    },
+    **{name: (number, number) for number, name in enumerate(ONES["en"][1:11], 1)},
+    **dict.fromkeys(("", "a", "an"), (1, 1)),
     **dict.fromkeys(("couple of", "a couple of"), (2, 3)),
     **dict.fromkeys(("few", "a few"), (2, 6)),
     "several": (3, 7),
@@ -131,47 +129,43 @@ NUMBERS = {
 
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
-FIXED = {
-    name: (unit, shift)
-    for unit, shift, names in (
-        ("day", -2, "day before yesterday|vorgestern|i förrgår|avant-hier|anteayer"),
-        ("day", -1, "yesterday|gestern|igår|i går|ayer|أمس"),
-        ("day", 0, "today|tonight|heute|idag|i dag|aujourd'hui|hoy|اليوم"),
-        ("day", 1, "tomorrow|imorgon|i morgon"),
-        ("day", 2, "day after tomorrow|übermorgen"),
-        ("week", -1, "semaine dernière|semana pasada|الأسبوع الماضي"),
-        ("month", -1, "mois dernier|mes pasado|الشهر الماضي"),
-        ("year", -1, "année dernière|an dernier|año pasado|العام الماضي|السنة الماضية"),
-        ("week", 0, "cette semaine|esta semana"),
-        ("month", 0, "ce mois-ci|este mes"),
-        ("year", 0, "cette année|este año"),
-    )
-    for name in names.split("|")
-}
+FIXED = _by_name(
+    {
+        ("day", -2): "day before yesterday|vorgestern|i förrgår|avant-hier|anteayer",
+        ("day", -1): "yesterday|gestern|igår|i går|ayer|أمس",
+        ("day", 0): "today|tonight|heute|idag|i dag|aujourd'hui|hoy|اليوم",
+        ("day", 1): "tomorrow|imorgon|i morgon",
+        ("day", 2): "day after tomorrow|übermorgen",
+        ("week", -1): "semaine dernière|semana pasada|الأسبوع الماضي",
+        ("month", -1): "mois dernier|mes pasado|الشهر الماضي",
+        ("year", -1): "année dernière|an dernier|año pasado|العام الماضي|السنة الماضية",
+        ("week", 0): "cette semaine|esta semana",
+        ("month", 0): "ce mois-ci|este mes",
+        ("year", 0): "cette année|este año",
+    },
+    "|",
+)
 """Expressions that mean one unit, so many units from the reference day."""
 
-UNSPACED = {
-    name: (unit, shift)
-    for unit, shift, names in (
-        ("day", -2, "一昨日 前天"),
-        ("day", -1, "昨日 昨天"),
-        ("day", 0, "今日 今天"),
-        ("day", 1, "明日 明天"),
-        ("week", -1, "先週 上周 上週 上个星期"),
-        ("week", 0, "今週 本周 这周"),
-        ("month", -1, "先月 上个月 上個月"),
-        ("month", 0, "今月 这个月"),
-        ("year", -1, "去年 昨年"),
-        ("year", 0, "今年"),
-        ("year", 1, "来年 明年"),
-    )
-    for name in names.split()
-}
+UNSPACED = _by_name(
+    {
+        ("day", -2): "一昨日 前天",
+        ("day", -1): "昨日 昨天",
+        ("day", 0): "今日 今天",
+        ("day", 1): "明日 明天",
+        ("week", -1): "先週 上周 上週 上个星期",
+        ("week", 0): "今週 本周 这周",
+        ("month", -1): "先月 上个月 上個月",
+        ("month", 0): "今月 这个月",
+        ("year", -1): "去年 昨年",
+        ("year", 0): "今年",
+        ("year", 1): "来年 明年",
+    }
+)
 """The same in Japanese and Chinese, whose words stand without spaces."""
 
-LEADS = {
-    name: role
-    for role, names in {
+LEADS = _by_name(
+    {
         "before": "before|prior to|earlier than|vor|före",
         "after": "after|later than|nach|efter",
         "since": "since|seit",
@@ -182,9 +176,9 @@ LEADS = {
         "in": "in|during|from|around|im|von|från",
         "near": "on|of|about|for|am|den",
         "en": "i|en|au|في",
-    }.items()
-    for name in names.split("|")
-}
+    },
+    "|",
+)
 """What a word before an expression makes of it. After ``near`` a bare month is not yet meant ("gift for April"), after
 ``en`` only another language's ("I may")."""
 
@@ -202,40 +196,15 @@ COUNTED = _COUNTED.split()
 NUMBERED = _NUMBERED.split()
 """What makes a number after it a name and no year."""
 
-FORMS_OF_UNITS = {
-    name: unit
-    for unit, names in {
+FORMS_OF_UNITS = _by_name(
+    {
         "day": "day days dag dagar tag tage tagen",
         "week": "week weeks vecka veckor woche wochen",
         "month": "month months månad månader monat monate monaten",
         "year": "year years år jahr jahre jahren",
-    }.items()
-    for name in names.split()
-}
+    }
+)
 """The units as they stand after a number."""
-
-COUNTS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "a an one en ett ein eine einer einem einen",
-            "two två zwei",
-            "three tre drei",
-            "four fyra vier",
-            "five fem fünf",
-            "six sex sechs",
-            "seven sju sieben",
-            "eight åtta acht",
-            "nine nio neun",
-            "ten tio zehn",
-            "eleven elva elf",
-            "twelve tolv zwölf",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-"""The numbers that stand before a unit."""
 
 _OVER = (
     "was were did had took made got wrote built read lost won ran learnt sold went became grew rose fell paid spent "

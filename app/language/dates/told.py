@@ -4,13 +4,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from app.language.dates import counted, time_words
-from app.language.dates.days import is_either, lowered
-from app.language.dates.time_readings import Days, read, yearly
-from app.language.dates.time_spans import Span, spans
+from app.language.dates import time_words
+from app.language.dates.counted import expressions
+from app.language.dates.days import is_either
+from app.language.dates.time_readings import RELATIVE, Days, read, yearly
+from app.language.dates.time_spans import Span, in_small_letters
 
-_RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
 _YEAR = 365
+_YEAR_END = date(2000, 12, 31).toordinal()
+"""A day on which each date without its year has been that year."""
 _WEEK = 7
 
 
@@ -32,38 +34,27 @@ class Told:
 
 def told(text: str, today: int | None) -> list[Told]:
     """Return what a text tells of time when it is said on the day ``today`` (an ordinal); None: on no known day."""
-    found = [_counted(each, today) for each in counted.counted(lowered(text))]
-    for span in spans(text):
-        if all(span.ends <= other.starts or other.ends <= span.starts for other in found):
-            found.append(_spanned(span, today))
-    return sorted(found, key=lambda each: each.starts)
+    lowered = in_small_letters(text)
+    return [_told(span, lowered[span.starts : span.ends], today) for span in expressions(text)]
 
 
-def _counted(each: counted.Counted, today: int | None) -> Told:
-    meant: set[Days | None] = set()
-    if today is not None:
-        meant.add(counted.days(each, today))
-        if (exact := counted.exact_day(each, today)) is not None:
-            meant.add((exact, exact + 1))
-    weekday = time_words.WEEKDAYS.get(each.text.split()[-1])
-    return Told(each.starts, each.ends, each.text, _known(meant), fixed=False, weekday=weekday)
-
-
-def _spanned(span: Span, today: int | None) -> Told:
+def _told(span: Span, said: str, today: int | None) -> Told:
+    text = (said if span.sure else span.text).rstrip(".")
+    weekday = time_words.WEEKDAYS.get(text.split()[-1]) if span.sure or span.kind == "weekday" else None
+    is_relative = span.kind in RELATIVE or bool(span.shift or span.part)
+    is_yearly = weekday is None and not is_relative and yearly(span.kind, span.text)
     if span.kind == "weekday":
-        weekday = time_words.WEEKDAYS[span.text]
-        days = _weekdays(span.text, today)
-        return Told(span.starts, span.ends, span.text, days, fixed=False, weekday=weekday)
-    if span.kind in _RELATIVE or span.shift or span.part:
-        return Told(span.starts, span.ends, span.text, _known(_relative(span, today)), fixed=False)
-    if yearly(span.kind, span.text):
-        around = () if today is None else (today, min(today + _YEAR, date.max.toordinal()))
-        days = _known(read(span.kind, span.text, "", "", day) for day in around or (date(2000, 12, 31).toordinal(),))
-        return Told(span.starts, span.ends, span.text.rstrip("."), days, fixed=False, yearly=True)
-    readings = {read(span.kind, span.text, "", "", 1)}
-    if is_either(span):
-        readings.add(read(span.kind, _swapped(span.text), "", "", 1))
-    return Told(span.starts, span.ends, span.text.rstrip("."), _known(readings), fixed=True)
+        readings = _weekdays(time_words.WEEKDAYS[span.text], today)
+    elif is_relative:
+        readings = _relative(span, today)
+    elif is_yearly:
+        around = (_YEAR_END,) if today is None else (today, min(today + _YEAR, date.max.toordinal()))
+        readings = (read(span.kind, span.text, "", "", day) for day in around)
+    else:
+        texts = (span.text, _swapped(span.text)) if is_either(span) else (span.text,)
+        readings = (read(span.kind, each, "", "", 1) for each in texts)
+    is_fixed = weekday is None and not is_relative and not is_yearly
+    return Told(span.starts, span.ends, text, frozenset(filter(None, readings)), is_fixed, weekday, is_yearly)
 
 
 def _swapped(text: str) -> str:
@@ -72,30 +63,24 @@ def _swapped(text: str) -> str:
     return mark.join((second, first, year))
 
 
-def _known(readings: Collection[Days | None] | Iterator[Days | None]) -> frozenset[Days]:
-    return frozenset(days for days in readings if days is not None)
-
-
-def _weekdays(name: str, today: int | None) -> frozenset[Days]:
-    if today is None:
-        return frozenset()
-    ahead = (time_words.WEEKDAYS[name] - date.fromordinal(today).weekday()) % _WEEK
-    return frozenset((day, day + 1) for day in (today + ahead - _WEEK, today + ahead) if 0 < day < date.max.toordinal())
+def _weekdays(weekday: int, today: int | None) -> Iterator[Days | None]:
+    """Give the last and the next day of a name, on whose day it may be today."""
+    if today is not None:
+        ahead = (weekday - date.fromordinal(today).weekday()) % _WEEK
+        days = (today + ahead - _WEEK, today + ahead)
+        yield from ((day, day + 1) for day in days if 0 < day < date.max.toordinal())
 
 
 def _relative(span: Span, today: int | None) -> Iterator[Days | None]:
     """Give what "last week", "two weeks ago" or "next Friday" may mean."""
     if today is None:
         return
-    yield read(span.kind, span.text, span.shift, span.part, today)
-    said = span.text.split()
-    if span.kind == "ago" and not span.shift and said[-1] == "ago" and len(said) > 2:  # noqa: PLR2004
-        number, unit = said[-3], said[-2].removesuffix("s")
-        if unit in time_words.FORMS_OF_UNITS and (number in time_words.COUNTS or number.isdecimal()):
-            found = counted.Counted("back", f"vor {number} {unit}", 0, 0)
-            exact = counted.exact_day(found, today)
-            yield None if exact is None else (exact, exact + 1)
-    if span.kind == "which" and said[-1] in time_words.WEEKDAYS and time_words.WHICH[said[0]] > 0:
+    days = read(span.kind, span.text, span.shift, span.part, today)
+    yield days
+    if span.kind == "ago" and not span.shift and (span.sure or span.text.endswith("ago")):
+        yield read("exact", span.text, "", "", today)
+    which, thing = (*span.text.split(), "")[:2]
+    if span.kind == "which" and not span.sure and thing in time_words.WEEKDAYS and time_words.WHICH[which] > 0:
         days = read(span.kind, span.text, "", "", today)
         yield None if days is None or days[1] + _WEEK > date.max.toordinal() else (days[0] + _WEEK, days[1] + _WEEK)
 

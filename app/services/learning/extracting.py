@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time
 from functools import cache
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from app.domain.learned import PassKind, Proposal
-from app.services.learning.days import beginning, named_days
+from app.domain.moments import milliseconds, moment
+from app.language.dates.days import resolved_by_sentence
 from app.services.learning.merging import compared
 from app.services.learning.request import Request, asked, clipped_schema
 from app.services.learning.sifting import Refused, one_line, whats_wrong
@@ -52,7 +53,7 @@ def extraction(kind: PassKind, lines: Sequence[Line], mark: str) -> Request[Extr
 
 def proposals(extracted: Extracted, lines: Sequence[Line]) -> list[Proposal]:
     """Return the memories that may be taken: at most ``MAX_MEMORIES``, each with lines that are there."""
-    days = cache(lambda line: named_days(line.content, line.said_at))
+    days = cache(lambda line: named_days(line.content, line.said_at))  # of a line that many may cite
     return [
         Proposal(each.content, each.message_ids, _happened_at(each.day, each.cited, days))
         for each in _judged(extracted, lines)
@@ -124,7 +125,11 @@ def _happened_at(day: str, cited: Sequence[Line], days: Callable[[Line], frozens
         happened = date.fromisoformat(day)
     except ValueError:
         return None
-    if beginning(happened) + _DAY_MS > max(line.said_at for line in cited):
-        return None
-    named = any(happened in days(line) for line in cited)
-    return beginning(happened) if named else None
+    begins = milliseconds(datetime.combine(happened, time(), UTC))
+    is_over = begins + _DAY_MS <= max(line.said_at for line in cited)
+    return begins if is_over and any(happened in days(line) for line in cited) else None
+
+
+def named_days(text: str, said_at: int) -> frozenset[date]:
+    """Return the single days that a text names, in a date or in an expression such as "yesterday"."""
+    return frozenset(each.start for each in resolved_by_sentence(text, moment(said_at)) if each.start == each.end)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from app.domain.learned import Pass
 from app.domain.messages import Message, Role
-from app.services.learning.days import day, with_days_beside
+from app.language.dates.beside import with_all_days
+from app.services.answer.evidence import dated
 from app.services.learning.request import fenced
 
 _INDENT = "\n    "
@@ -47,5 +48,5 @@ def transcript(lines: Sequence[Line], mark: str) -> str:
 
 def _written(line: Line) -> str:
     read_before = " (read before)" if line.context else ""
-    text = [with_days_beside(each, line.said_at) for each in line.content.splitlines() if each.strip()]
-    return f"[{line.number}] {day(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"
+    text = [with_all_days(each, line.said_at) for each in line.content.splitlines() if each.strip()]
+    return f"[{line.number}] {dated(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"

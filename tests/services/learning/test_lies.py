@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from app.domain.learned import Proposal
 from app.domain.messages import Role
 from app.services.learning.classifying import classification, classified
-from app.services.learning.days import named_days
-from app.services.learning.extracting import extraction, proposals, refused
+from app.services.learning.extracting import extraction, named_days, proposals, refused
 from app.services.learning.merging import merge
 from app.services.learning.request import Request, prompts, rules
 from app.services.learning.transcript import Line
