@@ -65,7 +65,7 @@ class Checker:
         read = list(self._read(sources))
         if not statement.strip() or any(_is_sentence(statement, source.lines) for source in read):
             return Checked(stands=True)
-        comparison = Comparison(Claim.of(statement), Known(read, computed))
+        comparison = Comparison(Claim(statement), Known(read, computed))
         found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
         ungrounded = list(dict.fromkeys(found))
         if ungrounded:

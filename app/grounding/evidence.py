@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from app.grounding.known import Known, SourceReading
+from app.grounding.known import Known
 from app.language.clauses import sentences
 
 MAX_PAIRS: Final = 8
@@ -26,8 +26,9 @@ def pairs(text: str, known: Known) -> list[tuple[str, str]]:
     whole = "\n".join(source.source.text for source in known.sources)
     if size(whole) <= room:
         return [(whole, text)] if whole.strip() else []
-    near = _nearest(text, known)
-    found = [_joined(near, room), *(_joined([each], room) for each in near)]
+    keys = (key for sentence in sentences(text) for key in sentence.keys)
+    near = known.nearest(keys, MAX_PAIRS)
+    found = [_joined(near, known, room), *(_joined([each], known, room) for each in near)]
     return [(each, text) for each in dict.fromkeys(found) if each][:MAX_PAIRS]
 
 
@@ -36,39 +37,15 @@ def size(text: str) -> int:
     return sum(max(1, (len(word) + 2) // _LETTERS) for word in text.split())
 
 
-def _nearest(text: str, known: Known) -> list[tuple[int, SourceReading, int]]:
-    """Return the sentences that are nearest to a text: the number of the source, the source, and the place in it."""
-    keys = frozenset[str]().union(*(sentence.keys for sentence in sentences(text)))
-    found = [
-        (-near, number, place)
-        for number, source in enumerate(known.sources)
-        for place, near in source.nearness(keys).items()
-    ]
-    nearest = sorted(found)[:MAX_PAIRS]
-    return [(number, known.sources[number], place) for _, number, place in nearest]
-
-
-def _joined(near: Sequence[tuple[int, SourceReading, int]], room: int) -> str:
+def _joined(near: Sequence[tuple[int, int]], known: Known, room: int) -> str:
     """Return as many sentences as there is room for, in the order of the sources, each with the one before it."""
-    chosen: set[tuple[int, int]] = set()
-    sources = {number: source for number, source, _ in near}
-    for number, source, place in near:
-        own = _room(source, place)
-        if (number, place) not in chosen and own <= room:
-            chosen.add((number, place))
-            room -= own
-    for number, source, place in near:
-        before = (number, place - 1)
-        if (number, place) in chosen and place and before not in chosen and (own := _room(source, place - 1)) <= room:
-            chosen.add(before)
-            room -= own
-    return "\n".join(_text(sources[number], place) for number, place in sorted(chosen))
-
-
-def _room(source: SourceReading, place: int) -> int:
-    return size(_text(source, place))
-
-
-def _text(source: SourceReading, place: int) -> str:
-    sentence = source.sentences[place]
-    return source.source.text[sentence.starts : sentence.ends].strip()
+    texts: dict[tuple[int, int], str] = {}
+    for number, place in (*near, *((number, place - 1) for number, place in near if place)):
+        source = known.sources[number]
+        sentence = source.sentences[place]
+        text = source.source.text[sentence.starts : sentence.ends].strip()
+        leads = (number, place) in near or (number, place + 1) in texts
+        if leads and (number, place) not in texts and size(text) <= room:
+            texts[number, place] = text
+            room -= size(text)
+    return "\n".join(texts[each] for each in sorted(texts))

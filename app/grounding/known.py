@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -11,35 +11,49 @@ from heapq import nsmallest
 
 from app.domain.words import folded
 from app.grounding.source import Source
-from app.language.clauses import Clause, Sentence, Word, plain, sentences
+from app.language.clauses import Clause, plain, sentences
+from app.language.dates.beside import ordinal
 from app.language.dates.time_readings import Days
 from app.language.dates.told import Told, told
-from app.language.numbers import Quantity, quantities
+from app.language.numbers import quantities
 
-_DAY = 86_400_000
-_EPOCH = 719_163
 _LETTERS = re.compile(r"[^\W_]+")
 _COMMON = 40
 """Sentences of one source in which a word stands that tells them apart no more."""
 _MAX_NEAR = 12
 
 
-class SourceReading:
+class Claim:
+    """A text as it is compared, whose expressions of time are read on the day ``today``; None: on no certain day."""
+
+    def __init__(self, text: str, today: int | None = None) -> None:
+        """Read a statement."""
+        self.text = text
+        self.sentences = sentences(text)
+        self.times = told(text, today)
+        self.quantities = quantities(text)
+        self.clauses = [clause for sentence in self.sentences for clause in sentence.clauses]
+        self.words = [word for clause in self.clauses for word in clause.words]
+        self.forms = frozenset(word.folded for word in self.words)
+
+    def in_times(self, place: int) -> bool:
+        """Tell whether a place belongs to an expression of time."""
+        return any(each.starts <= place < each.ends for each in self.times)
+
+
+class SourceReading(Claim):
     """What a source says, as far as it is read."""
 
     def __init__(self, source: Source) -> None:
         """Read a source."""
         self.source = source
-        self.today = None if source.said_at is None else _ordinal(source.said_at)
+        self.today = None if source.said_at is None else ordinal(source.said_at)
+        super().__init__(source.text, self.today)
         self.lines = "".join(plain(line) + "\n" for line in source.text.splitlines())
-        self.text = plain(source.text)
-        self.times = told(source.text, self.today)
-        self.sentences = sentences(source.text)
-        self.quantities = quantities(source.text)
-        self.words = frozenset(word.folded for word in self._words())
-        self.forms = self.words.union(*(_LETTERS.findall(word) for word in self.words if not word.isalnum()))
-        self.names = frozenset(word.folded for word in self._words() if word.capital and not word.first)
-        self.joined = frozenset("".join(_LETTERS.findall(word)) for word in self.words)
+        self.plain = plain(source.text)
+        self.names = frozenset(word.folded for word in self.words if word.capital and not word.first)
+        self.joined = frozenset("".join(_LETTERS.findall(word)) for word in self.forms)
+        self.forms = self.forms.union(*(_LETTERS.findall(word) for word in self.forms if not word.isalnum()))
         self.speaker = frozenset(_LETTERS.findall(folded(source.speaker)))
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         for place, sentence in enumerate(self.sentences):
@@ -61,43 +75,6 @@ class SourceReading:
                 for place in places:
                     found[place] += 1 + 1 / len(places)
         return found
-
-    def _words(self) -> Iterator[Word]:
-        return (word for sentence in self.sentences for clause in sentence.clauses for word in clause.words)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement as it is compared with its sources. ``times``: its expressions of time, read on no certain day."""
-
-    text: str
-    sentences: Sequence[Sentence]
-    times: Sequence[Told]
-    quantities: Sequence[Quantity]
-
-    @staticmethod
-    def of(text: str) -> "Claim":
-        """Read a statement."""
-        return Claim(text, sentences(text), told(text, None), quantities(text))
-
-    @cached_property
-    def clauses(self) -> Sequence[Clause]:
-        """Its clauses in their order."""
-        return [clause for sentence in self.sentences for clause in sentence.clauses]
-
-    @cached_property
-    def words(self) -> Sequence[Word]:
-        """Its words in their order."""
-        return [word for clause in self.clauses for word in clause.words]
-
-    @cached_property
-    def forms(self) -> frozenset[str]:
-        """Its words, folded."""
-        return frozenset(word.folded for word in self.words)
-
-    def in_times(self, place: int) -> bool:
-        """Tell whether a place belongs to an expression of time."""
-        return any(each.starts <= place < each.ends for each in self.times)
 
 
 @dataclass(frozen=True)
@@ -129,7 +106,17 @@ class Known:
     @cached_property
     def text(self) -> str:
         """All they say, as it is compared."""
-        return "\n".join(each.text for each in self.sources)
+        return "\n".join(each.plain for each in self.sources)
+
+    def nearest(self, keys: Iterable[str], most: int) -> list[tuple[int, int]]:
+        """Return the sentences that have most of some words, each by the number of its source and its place there."""
+        different = frozenset(keys)
+        found = (
+            (-near, number, place)
+            for number, source in enumerate(self.sources)
+            for place, near in source.nearness(different).items()
+        )
+        return [(number, place) for _, number, place in nsmallest(most, found)]
 
     def has_word(self, word: str) -> bool:
         """Tell whether a folded word stands in any of them, or names who says it."""
@@ -153,18 +140,6 @@ class Comparison:
         return [(clause, list(self._near(clause))) for clause in self.claim.clauses]
 
     def _near(self, clause: Clause) -> Iterator[tuple[SourceReading, Clause]]:
-        keys = frozenset(word.key for word in clause.words)
-        found = [
-            (-near, number, place)
-            for number, source in enumerate(self.known.sources)
-            for place, near in source.nearness(keys).items()
-        ]
-        for _, number, place in nsmallest(_MAX_NEAR, found):
+        for number, place in self.known.nearest((word.key for word in clause.words), _MAX_NEAR):
             source = self.known.sources[number]
-            for other in source.sentences[place].clauses:
-                yield source, other
-
-
-def _ordinal(moment: int) -> int | None:
-    day = moment // _DAY + _EPOCH
-    return day if 0 < day <= date.max.toordinal() else None
+            yield from ((source, other) for other in source.sentences[place].clauses)

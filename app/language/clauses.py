@@ -12,6 +12,8 @@ _TOKEN = re.compile(
     r"|(?P<strong>[;:()\u2014\u2013])|(?P<weak>,)"
 )
 _STEM: Final = 4
+_ENDING: Final = 3
+"""Letters that forms of a word differ by at most."""
 _LONGEST: Final = 60
 """Words of a sentence; a longer one is read as several."""
 
@@ -49,7 +51,14 @@ class Word:
 
     def akin(self, other: "Word") -> bool:
         """Tell whether words may be forms of one, in any language: they begin alike, and differ at their ends."""
-        return akin(self.folded, other.folded)
+        if self.folded == other.folded:
+            return True
+        short, long = sorted((self.folded, other.folded), key=len)
+        if len(long) - len(short) > _ENDING:
+            return False
+        if len(short) > _STEM:
+            return long.startswith(short[:-2])
+        return len(short) >= _ENDING and long.startswith(short)
 
 
 @dataclass(slots=True)
@@ -68,16 +77,6 @@ class Sentence:
     ends: int
     clauses: list[Clause]
     keys: frozenset[str]
-
-
-def akin(one: str, other: str) -> bool:
-    """Tell whether two folded words may be forms of one word."""
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    if len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= 3:  # noqa: PLR2004
-        return True
-    return len(short) > _STEM and one[: len(short) - 2] == other[: len(short) - 2] and len(long) - len(short) <= 3  # noqa: PLR2004
 
 
 def plain(text: str) -> str:

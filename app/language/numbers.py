@@ -4,15 +4,21 @@ Figures are read in any language, numbers in words in English, German and Swedis
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final
-
-from app.language.units import UNITS
+from typing import Final, TypeVar
 
 CLOCK: Final = "clock"
 """The unit of times of the day, in minutes."""
+_T = TypeVar("_T")
+
+
+def by_name(names: Mapping[_T, str], separator: str | None = None) -> dict[str, _T]:
+    """Return what each of the names means that stand for it."""
+    return {name: meaning for meaning, text in names.items() for name in text.split(separator)}
+
+
 _EN = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _DE = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
 _SV = "noll ett två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"
@@ -27,50 +33,79 @@ _TENS = {
     "sv": ["tjugo", "trettio", "fyrtio", "femtio", "sextio", "sjuttio", "åttio", "nittio"],
 }
 _JOINED = {"en": "{tens}-{ones}", "de": "{ones}und{tens}", "sv": "{tens}{ones}"}
-_MULTIPLES = {
-    name: Decimal(value)
-    for value, names in (
-        (12, "dozen dutzend dussin"),
-        (100, "hundred hundert hundra"),
-        (1_000, "thousand tausend tusen"),
-        (1_000_000, "million millions millionen miljon miljoner mio"),
-        (1_000_000_000, "billion billions bn milliarde milliarden miljard miljarder"),
-    )
-    for name in names.split()
+_UNITS = {
+    "second": "s 1|sec 1|secs 1|second 1|seconds 1|sekund 1|sekunder 1|sekunde 1|sekunden 1|ms 0.001|millisecond 0.001|"
+    "milliseconds 0.001|min 60|mins 60|minute 60|minutes 60|minut 60|minuter 60|minuten 60|h 3600|hr 3600|hrs 3600|"
+    "hour 3600|hours 3600|timme 3600|timmar 3600|stunde 3600|stunden 3600|day 86400|days 86400|dag 86400|dagar 86400|"
+    "tag 86400|tage 86400|tagen 86400|week 604800|weeks 604800|vecka 604800|veckor 604800|woche 604800|wochen 604800",
+    "month": "month 1|months 1|månad 1|månader 1|monat 1|monate 1|monaten 1|year 12|years 12|år 12|jahr 12|jahre 12|"
+    "jahren 12",
+    "metre": "mm 0.001|cm 0.01|m 1|metre 1|metres 1|meter 1|meters 1|metern 1|km 1000|kilometre 1000|kilometres 1000|"
+    "kilometer 1000|kilometers 1000|centimetre 0.01|centimetres 0.01|centimeter 0.01|centimeters 0.01",
+    "mile": "mile 1|miles 1|mi 1|meile 1|meilen 1",
+    "foot": "foot 12|feet 12|ft 12|inch 1|inches 1",
+    "gram": "mg 0.001|g 1|gram 1|grams 1|gramm 1|kg 1000|kilo 1000|kilos 1000|kilogram 1000|kilograms 1000|"
+    "kilogramm 1000|milligram 0.001|milligrams 0.001|ton 1000000|tons 1000000|tonne 1000000|tonnes 1000000",
+    "pound": "lb 1|lbs 1|pound 1|pounds 1|gbp 1|£ 1|pund 1|pfund 1|quid 1",
+    "euro": "€ 1|eur 1|euro 1|euros 1|cent 0.01|cents 0.01",
+    "dollar": "$ 1|usd 1|dollar 1|dollars 1",
+    "krona": "kr 1|sek 1|krona 1|kronor 1|kronen 1",
+    "byte": "b 1|byte 1|bytes 1|kb 1000|kilobyte 1000|kilobytes 1000|mb 1000000|megabyte 1000000|megabytes 1000000|"
+    "gb 1000000000|gigabyte 1000000000|gigabytes 1000000000|tb 1000000000000|terabyte 1000000000000",
+    "percent": "% 1|percent 1|procent 1|prozent 1|pct 1",
+    "degree": "° 1|degree 1|degrees 1|grad 1|grader 1|°c 1|celsius 1",
+    "fahrenheit": "°f 1|fahrenheit 1",
+    "litre": "l 1|litre 1|litres 1|liter 1|liters 1|ml 0.001|dl 0.1|cl 0.01",
 }
+UNITS: Final = {
+    name: (base, Decimal(factor))
+    for base, names in _UNITS.items()
+    for name, factor in (each.split() for each in names.split("|"))
+}
+"""By what is written behind or before a number: the base unit, and how many of it one is."""
+_MULTIPLES = by_name(
+    {
+        Decimal(12): "dozen dutzend dussin",
+        Decimal(100): "hundred hundert hundra",
+        Decimal(1_000): "thousand tausend tusen",
+        Decimal(1_000_000): "million millions millionen miljon miljoner mio",
+        Decimal(1_000_000_000): "billion billions bn milliarde milliarden miljard miljarder",
+    }
+)
 _SHORT = {"k": Decimal(1_000), "m": Decimal(1_000_000)}
-_HALVES = {
-    "half an hour|half hour|halbe stunde|halvtimme": 30,
-    "quarter of an hour|viertelstunde|kvart": 15,
-    "three quarters of an hour|dreiviertelstunde|trekvart": 45,
-    "an hour and a half|one and a half hours|anderthalb stunden|eineinhalb stunden|en och en halv timme": 90,
-}
-_CLOCKS = {
-    "half past": 30,
-    "halb|halv": -30,
-    "quarter past|viertel nach|kvart över": 15,
-    "quarter to|viertel vor|kvart i": -15,
-}
+_MINUTES = by_name(
+    {
+        30: "half an hour|half hour|halbe stunde|halvtimme",
+        15: "quarter of an hour|viertelstunde|kvart",
+        45: "three quarters of an hour|dreiviertelstunde|trekvart",
+        90: "an hour and a half|one and a half hours|anderthalb stunden|eineinhalb stunden|en och en halv timme",
+    },
+    "|",
+)
+_SHIFTS = by_name(
+    {
+        30: "half past",
+        -30: "halb|halv",
+        15: "quarter past|viertel nach|kvart över",
+        -15: "quarter to|viertel vor|kvart i",
+    },
+    "|",
+)
 _OTHERWISE = frozenset(["one", "eins", "ett", "sex", "fem", "elf", "null"])
 """Numbers that are other words too: they are evidence, and need none."""
 
 
-def _words() -> dict[str, Decimal]:
-    found: dict[str, Decimal] = {}
+def _words() -> Iterator[tuple[str, int]]:
+    """Give the words of 0 to 99 with their numbers."""
     for code, ones in ONES.items():
-        found |= {word: Decimal(number) for number, word in enumerate(ones)}
+        yield from ((word, number) for number, word in enumerate(ones))
         for number, tens in enumerate(_TENS[code], 2):
-            found[tens] = Decimal(number * 10)
+            yield tens, number * 10
             for one, word in enumerate(ones[1:10], 1):
-                found[_JOINED[code].format(tens=tens, ones="ein" if word == "eins" else word)] = Decimal(
-                    number * 10 + one
-                )
-    return found
+                yield _JOINED[code].format(tens=tens, ones="ein" if word == "eins" else word), number * 10 + one
 
 
-_WORDS: Final = _words()
-_MINUTES: Final = {phrase: minutes for phrases, minutes in _HALVES.items() for phrase in phrases.split("|")}
-_SHIFTS: Final = {phrase: minutes for phrases, minutes in _CLOCKS.items() for phrase in phrases.split("|")}
+_WORDS: Final = {word: Decimal(number) for word, number in _words()}
 _PHRASE = "|".join(sorted((*_MINUTES, *_SHIFTS), key=len, reverse=True))
 _TOKEN = re.compile(
     rf"\b(?P<phrase>{_PHRASE})\b"
@@ -111,19 +146,11 @@ def quantities(text: str) -> list[Quantity]:
     for match in _TOKEN.finditer(text):
         if match.start() < end:
             continue
-        quantity = _read(match, text)
-        if quantity is not None:
+        read = _phrase if match["phrase"] else _worded if match["word"] else _figures
+        if (quantity := read(match, text)) is not None:
             found.append(quantity)
             end = quantity.ends
     return found
-
-
-def _read(match: re.Match[str], text: str) -> Quantity | None:
-    if match.lastgroup == "phrase":
-        return _phrase(match, text)
-    if match["word"]:
-        return _worded(match, text)
-    return _figures(match, text)
 
 
 def _phrase(match: re.Match[str], text: str) -> Quantity | None:
@@ -147,8 +174,7 @@ def _worded(match: re.Match[str], text: str) -> Quantity | None:
     value = _WORDS.get(word, _MULTIPLES.get(word))
     if value is None:
         return None
-    negative = text[max(0, match.start() - 6) : match.start()].casefold() == "minus "
-    value, unit, end = _with_unit(-value if negative else value, text, match.end())
+    value, unit, end = _with_unit(-value if _is_negative(match, text) else value, text, match.end())
     demanded = word not in _OTHERWISE or bool(unit)
     return Quantity(frozenset((value,)), unit, match.start(), end, demanded)
 
@@ -170,16 +196,18 @@ def _figures(match: re.Match[str], text: str) -> Quantity | None:
         return None
     if not values:
         return None
-    before = text[max(0, match.start() - 6) : match.start()].casefold()
-    if (match["sign"] or "+") != "+" or before == "minus ":
+    if _is_negative(match, text):
         factor = -factor
-    if not unit and not (tail and tail not in _SHORT):
-        scale, unit, end = _with_unit(Decimal(1), text, end)
-        factor *= scale
+    if unit or (tail and tail not in _SHORT):
+        factor, end = _multiplied(factor, text, end)
     else:
-        scale, end = _multiplied(Decimal(1), text, end)
-        factor *= scale
+        factor, unit, end = _with_unit(factor, text, end)
     return Quantity(frozenset(value * factor for value in values), unit, match.start(), end)
+
+
+def _is_negative(match: re.Match[str], text: str) -> bool:
+    before = text[max(0, match.start() - len("minus ")) : match.start()]
+    return (match["sign"] or "+") != "+" or before.casefold() == "minus "
 
 
 def _clock(match: re.Match[str], figures: str, tail: str, text: str) -> Quantity | None:

@@ -21,11 +21,14 @@ from app.services.answer.summary import summary, written
 from app.services.answering import Answering, Asked, is_nothing, recalled
 from app.services.backends import TenantBackends
 from app.services.language import TenantLanguageModel
-from app.services.learning.citing import Grounded, Sentences, cited, grounded
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
     SUMMARY_TOKENS,
+    Grounded,
+    Sentences,
     Synthesised,
+    cited,
+    grounded,
     summarising,
     synthesis,
 )
@@ -160,4 +163,4 @@ def _types(memories: Sequence[Memory]) -> Mapping[str, str]:
 
 def _in_sections(checked: Grounded, memories: Sequence[Memory]) -> str:
     """Write sentences as a summary: each where the first memory that it cites belongs, with its day."""
-    return written((memories[each.numbers[0] - 1], each.text) for each in checked.sentences)
+    return written((memories[each.memories[0] - 1], each.text) for each in checked.sentences)

@@ -21,7 +21,7 @@ from app.domain.profile_answers import (
     Version,
 )
 from app.domain.reading import are_tasks
-from app.language.dates.once import dated_once, last_day
+from app.language.dates.days import dated_once, last_day
 from app.ports.database import Row
 from app.services.agent_database import AgentDatabase
 from app.services.answer.summary import summary

@@ -1,4 +1,4 @@
-"""Rejects what a small model overlooks, exactly: each guard in a file of its own. None of them accepts anything."""
+"""Rejects what a small model overlooks, exactly. None of the guards accepts anything."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -8,8 +8,7 @@ from app.grounding.guards.names import names
 from app.grounding.guards.negation import negation
 from app.grounding.guards.numbers import numbers
 from app.grounding.guards.person import person
-from app.grounding.guards.placeholders import placeholders
-from app.grounding.guards.quotations import quotations
+from app.grounding.guards.verbatim import placeholders, quotations
 from app.grounding.known import Comparison
 from app.grounding.source import Ungrounded
 

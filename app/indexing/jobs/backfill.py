@@ -10,7 +10,7 @@ from app.domain.facts import fact_in
 from app.domain.memory import STORE_KEY
 from app.domain.reading import are_tasks
 from app.domain.words import segments
-from app.language.dates.once import dated_once
+from app.language.dates.days import dated_once
 from app.ports.database import Database
 from app.ports.reader import Reader
 from app.storage.rows import read_rows

@@ -1,17 +1,20 @@
 """Tells which days the expressions of time in a text mean, counted from a day; none where it is not sure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Final
 
-from app.language.dates import time_words
 from app.language.dates.counted import expressions
 from app.language.dates.time_readings import RELATIVE, Days, read, yearly
-from app.language.dates.time_spans import Span, spans
+from app.language.dates.time_spans import Span, in_small_letters, spans
+from app.language.dates.time_words import LONG, NUMBERS, REPEATED, UNITS, WEEKDAYS, WHICH
+from app.language.sentences import sentences
 
 MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""
-_VAGUE = frozenset(name for name, (least, most) in time_words.NUMBERS.items() if least != most)
+_VAGUE = frozenset(name for name, (least, most) in NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
 _DIVIDES = re.compile("[/-]")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
@@ -19,6 +22,11 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
 """A date without its year is of the year that brings it so near, in days, to when it was said."""
 _MAX_MONTH = 12
+_MAX_READ = 4000
+_MAX_SENTENCES = 8
+_DAYS: Final = frozenset(("iso", "numeric", "day", "days", "weekday", "fixed", "ago", "rolling"))
+_WORD = re.compile(r"\w+")
+_REPEATED = REPEATED | {f"{name}s" for name in WEEKDAYS if name.endswith("day")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,22 @@ def single_days(text: str, today: int) -> set[int | None]:
     return days
 
 
+def dated_once(content: str) -> Sequence[str]:
+    """Return the sentences of a content where each names a day or a week, and none of them repeats; none otherwise.
+
+    What is due again and again holds for good, and so does what is due on no day.
+    """
+    if len(content) > _MAX_READ:
+        return []
+    parts = [each.text for each in sentences(content)]
+    return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
+
+
+def last_day(content: str, reference: datetime) -> date | None:
+    """Return the last day that a content surely names, counted from a moment; None where it names none."""
+    return max((each.end for each in resolved(content, reference)), default=None)
+
+
 def is_either(span: Span) -> bool:
     """Tell whether a date in digits may be read with its month or with its day first."""
     if span.kind != "numeric" or "." in span.text:
@@ -100,9 +124,20 @@ def _is_open(span: Span, text: str) -> bool:
     said = span.text.split()
     if span.kind != "which":
         return not _VAGUE.isdisjoint((" ".join(said[:-2]), " ".join(said[1:-1])))
-    shift = time_words.WHICH[said[0]]
-    if said[1] in time_words.WEEKDAYS:
+    shift = WHICH[said[0]]
+    if said[1] in WEEKDAYS:
         return shift >= 0
-    if time_words.UNITS.get(said[1]) == "weekend" and shift > 0:
+    if UNITS.get(said[1]) == "weekend" and shift > 0:
         return True
-    return said[1] not in time_words.UNITS or (shift != 0 and _TOLD.search(text[: span.starts]) is not None)
+    return said[1] not in UNITS or (shift != 0 and _TOLD.search(text[: span.starts]) is not None)
+
+
+def _is_dated_once(sentence: str) -> bool:
+    words = _WORD.findall(in_small_letters(sentence))
+    return _REPEATED.isdisjoint(words) and any(map(_is_day, expressions(sentence)))
+
+
+def _is_day(span: Span) -> bool:
+    if span.lead == "since":
+        return False
+    return span.sure or span.kind in _DAYS or (span.kind == "which" and span.text.split()[-1] not in LONG)

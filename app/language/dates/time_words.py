@@ -4,22 +4,12 @@ The names of months go to dateutil, which reads the dates; the rest is what no p
 units, seasons, directions, parts.
 """
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 from dateutil.parser import parserinfo
 
-from app.language.numbers import ONES
+from app.language.numbers import ONES, by_name
+from app.language.numbers import UNITS as UNITS_OF_QUANTITIES
 
-_T = TypeVar("_T")
-
-
-def _by_name(names: Mapping[_T, str], separator: str | None = None) -> dict[str, _T]:
-    """Return what each name means."""
-    return {name: meaning for meaning, text in names.items() for name in text.split(separator)}
-
-
-_OTHER_MONTHS = _by_name(
+_OTHER_MONTHS = by_name(
     {
         1: "januar januari janvier enero يناير",
         2: "februar februari février febrero فبراير",
@@ -54,7 +44,7 @@ ENGLISH_MONTHS = frozenset(name.lower() for names in Names.MONTHS for name in na
 CLEAR_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
 """Months whose names are no person's and no other word: read without a preposition too."""
 
-WEEKDAYS = _by_name(
+WEEKDAYS = by_name(
     {
         0: "monday montag måndag måndags",
         1: "tuesday dienstag tisdag tisdags",
@@ -66,7 +56,7 @@ WEEKDAYS = _by_name(
     }
 )
 
-WHICH = _by_name(
+WHICH = by_name(
     {
         -1: "last previous letzte letzten letztes letzter vorige vorigen förra",
         0: "this current diese diesen dieses dieser",
@@ -76,7 +66,7 @@ WHICH = _by_name(
 
 AHEAD = frozenset(name for name, shift in WHICH.items() if shift > 0)
 
-UNITS = _by_name(
+UNITS = by_name(
     {
         "day": "day night morning afternoon evening",
         "week": "week woche veckan vecka",
@@ -102,7 +92,7 @@ chaque tous toutes cada todos todas ogni elke iedere sempre siempre toujours alt
 REPEATED = frozenset(_REPEATED.split())
 """Words that say of a day that it comes again."""
 
-SEASONS = _by_name(
+SEASONS = by_name(
     {
         3: "spring frühling våren",
         6: "summer sommer sommaren",
@@ -129,7 +119,7 @@ NUMBERS = {
 
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
-FIXED = _by_name(
+FIXED = by_name(
     {
         ("day", -2): "day before yesterday|vorgestern|i förrgår|avant-hier|anteayer",
         ("day", -1): "yesterday|gestern|igår|i går|ayer|أمس",
@@ -147,7 +137,7 @@ FIXED = _by_name(
 )
 """Expressions that mean one unit, so many units from the reference day."""
 
-UNSPACED = _by_name(
+UNSPACED = by_name(
     {
         ("day", -2): "一昨日 前天",
         ("day", -1): "昨日 昨天",
@@ -164,7 +154,7 @@ UNSPACED = _by_name(
 )
 """The same in Japanese and Chinese, whose words stand without spaces."""
 
-LEADS = _by_name(
+LEADS = by_name(
     {
         "before": "before|prior to|earlier than|vor|före",
         "after": "after|later than|nach|efter",
@@ -196,14 +186,8 @@ COUNTED = _COUNTED.split()
 NUMBERED = _NUMBERED.split()
 """What makes a number after it a name and no year."""
 
-FORMS_OF_UNITS = _by_name(
-    {
-        "day": "day days dag dagar tag tage tagen",
-        "week": "week weeks vecka veckor woche wochen",
-        "month": "month months månad månader monat monate monaten",
-        "year": "year years år jahr jahre jahren",
-    }
-)
+_STEPS = {UNITS_OF_QUANTITIES[unit]: unit for unit in ("day", "week", "month", "year")}
+FORMS_OF_UNITS = {name: _STEPS[unit] for name, unit in UNITS_OF_QUANTITIES.items() if unit in _STEPS}
 """The units as they stand after a number."""
 
 _OVER = (

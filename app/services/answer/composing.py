@@ -7,7 +7,7 @@ from typing import Literal
 from app.language.dates.beside import with_days
 from app.services.answer.computing import Computed
 from app.services.answer.plain import day
-from app.services.answer.reading import Former, Said, moment, read
+from app.services.answer.reading import Former, Said, moment, read, until
 
 Length = Literal["short", "medium", "long"]
 
@@ -78,33 +78,26 @@ def compose(
     before them: ``formers`` has it by the id of a memory.
     """
     bounds = _BOUNDS[length]
-    if computed is None:
-        chosen = told[: bounds.sentences]
-        return _written([], [*map(_quote, chosen), *_before(chosen, formers)[: bounds.formers]], bounds)
-    texts = {said.text for said in computed.sentences}
-    rest = [said for said in told if said.text not in texts]
-    chosen = [*computed.sentences, *rest[: max(bounds.sentences - len(texts) - 1, 0)]]
-    return _written([computed.text], map(_quote, chosen), bounds)
+    if computed is not None:
+        texts = {said.text for said in computed.sentences}
+        rest = [said for said in told if said.text not in texts]
+        both = [*computed.sentences, *rest[: max(bounds.sentences - len(texts) - 1, 0)]]
+        return _written([computed.text], [Quote(said, said.memory_id) for said in both], bounds)
+    chosen = told[: bounds.sentences]
+    quotes = [Quote(said, said.memory_id) for said in chosen]
+    return _written([], [*quotes, *_before(chosen, formers)[: bounds.formers]], bounds)
 
 
 def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]]) -> list[Quote]:
     """Return what held before the memories of sentences, the latest first, where it is one sentence."""
     quotes: dict[tuple[str, int], Quote] = {}
     for id_ in dict.fromkeys(said.memory_id for said in told):
-        latest = sorted(formers.get(id_, ()), key=lambda former: (-_until(former), -moment(former), former.content))
+        latest = sorted(formers.get(id_, ()), key=lambda former: (-until(former), -moment(former), former.content))
         for former in latest[:_MAX_FORMERS]:
             found = read(former, most=2)
             if len(found) == 1:
-                quotes.setdefault((found[0].text, _until(former)), Quote(found[0], id_, _until(former)))
+                quotes.setdefault((found[0].text, until(former)), Quote(found[0], id_, until(former)))
     return sorted(quotes.values(), key=lambda quote: (-(quote.until or 0), quote.text))
-
-
-def _until(former: Former) -> int:
-    return moment(former) if former.until is None else former.until
-
-
-def _quote(said: Said) -> Quote:
-    return Quote(said, said.memory_id)
 
 
 def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> Answer:

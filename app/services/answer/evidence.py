@@ -10,7 +10,7 @@ from app.language.dates.beside import ordinal, with_days
 from app.language.dates.days import resolved
 from app.language.dates.lengths import length
 from app.services.answer.plain import day, name, plain
-from app.services.answer.reading import MAX_READ, Former, Told, moment
+from app.services.answer.reading import MAX_READ, Former, Told, moment, until
 
 MAX_CHARACTERS = 40_000
 """Characters of all memories together."""
@@ -78,21 +78,19 @@ def evidence(
         left -= min(len(memory.content), most)
         if left < 0:
             break
-        speaker = name(speaker_of(memory.content, memory.metadata))
         label = (labels or {}).get(memory.id or "", "")
-        statements = [_statement(memory.content[:most], moment(memory), speaker, reference_time, label)]
+        statements = [_statement(memory, most, reference_time, label)]
         for former in formers.get(memory.id or "", ()):
-            speaker = name(speaker_of(former.content, former.metadata))
-            said = _statement(former.content[:most], moment(former), speaker, reference_time, "")
-            until = moment(former) if former.until is None else former.until
-            statements.append(replace(said, head=f"before {day(until)}: {said.head}"))
+            said = _statement(former, most, reference_time)
+            statements.append(replace(said, head=f"before {day(until(former))}: {said.head}"))
         found.append(Evidence(number, memory.id or "", statements))
     return found
 
 
-def _statement(content: str, happened_at: int, speaker: str, reference_time: int, label: str) -> Statement:
+def _statement(memory: Told, most: int, reference_time: int, label: str = "") -> Statement:
+    speaker, happened_at = name(speaker_of(memory.content, memory.metadata)), moment(memory)
     head = ", ".join(filter(None, (dated(happened_at), ago(happened_at, reference_time), label)))
-    text = plain(content)
+    text = plain(memory.content[:most])
     said = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
     return Statement(head, said, speaker, happened_at)
 

@@ -91,6 +91,11 @@ def moment(memory: Told) -> int:
     return memory.created_at if memory.occurred_at is None else memory.occurred_at
 
 
+def until(former: Former) -> int:
+    """Return when what held before stopped holding, as far as is known, ms since the epoch."""
+    return moment(former) if former.until is None else former.until
+
+
 def read(memory: Told, most: int = MAX_SENTENCES) -> Sequence[Said]:
     """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
     content = memory.content[:MAX_READ]

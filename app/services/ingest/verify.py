@@ -13,9 +13,8 @@ from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
 from app.services.learning import verifying
-from app.services.learning.excerpts import excerpts
 from app.services.learning.merging import alike, merge
-from app.services.learning.transcript import numbered
+from app.services.learning.transcript import excerpts, numbered
 from app.services.learning.verifying import Verdict, verdicts, verification
 from app.services.reading import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals

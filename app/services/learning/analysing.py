@@ -9,7 +9,7 @@ from pydantic import Field
 from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
 from app.services.answer.evidence import dated
 from app.services.learning.classifying import in_normal_form
-from app.services.learning.request import Request, asked, clipped_schema, fenced
+from app.services.learning.request import Request, asked, fenced, request
 
 MAX_TOPICS = 3
 """Topics that a query may ask for; a wrong one leads away."""
@@ -27,23 +27,11 @@ class Analysed:
     statement: Annotated[str, Field(max_length=400)]
 
 
-_FORM = clipped_schema("analyse", Analysed)
-
-
 def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> Request[Analysed]:
     """Return what a model is asked of a query; ``reference`` is when it is asked (ms), ``topics`` may be picked."""
-    return Request(
-        asked(
-            "analyse",
-            mark,
-            f"Asked on {dated(reference)}.",
-            fenced("topics", "\n".join(topics), mark),
-            fenced("question", query, mark),
-        ),
-        _FORM,
-        "analyse",
-        MAX_TOKENS,
-    )
+    data = (fenced("topics", "\n".join(topics), mark), fenced("question", query, mark))
+    messages = asked("analyse", mark, f"Asked on {dated(reference)}.", *data)
+    return request("analyse", Analysed, MAX_TOKENS, messages)
 
 
 def analysed(answer: Analysed, shown: Sequence[str]) -> Analysis:

@@ -11,7 +11,7 @@ from pydantic import Field
 from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
 from app.domain.words import folded
-from app.services.learning.request import Request, asked, clipped_schema, fenced
+from app.services.learning.request import Request, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
 
 AT_ONCE = 20
@@ -48,9 +48,6 @@ class Classified:
     memories: Annotated[list[Classification], Field(max_length=AT_ONCE)]
 
 
-_FORM = clipped_schema("classify", Classified)
-
-
 def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: str) -> Request[Classified]:
     """Return what a model is asked of proposals, at most ``AT_ONCE``; ``topics``: to pick from, nearest first.
 
@@ -61,12 +58,8 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
         raise ValueError(f"{AT_ONCE} proposals are classified at once.")
     memories = "\n".join(f"({place}) {each.content}" for place, each in enumerate(proposals, 1))
     known = "\n".join(list(filter(None, map(topic, topics)))[:MAX_TOPICS])
-    return Request(
-        asked("classify", mark, fenced("memories", memories, mark), fenced("topics", known, mark)),
-        _FORM,
-        "classify",
-        MAX_TOKENS,
-    )
+    messages = asked("classify", mark, fenced("memories", memories, mark), fenced("topics", known, mark))
+    return request("classify", Classified, MAX_TOKENS, messages)
 
 
 def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:

@@ -12,8 +12,8 @@ from app.domain.learned import PassKind, Proposal
 from app.domain.moments import milliseconds, moment
 from app.language.dates.days import resolved_by_sentence
 from app.services.learning.merging import compared
-from app.services.learning.request import Request, asked, clipped_schema
-from app.services.learning.sifting import Refused, one_line, whats_wrong
+from app.services.learning.request import Request, asked, request
+from app.services.learning.sifting import one_line, whats_wrong
 from app.services.learning.transcript import Line, transcript
 
 MAX_MEMORIES = 30
@@ -43,49 +43,47 @@ class Extracted:
     memories: Annotated[list[Candidate], Field(max_length=40)]
 
 
-_FORMS = {kind: clipped_schema(kind, Extracted) for kind in ("extract", "detail")}
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A memory that was proposed and is none."""
+
+    content: str
+    """What it says, or the beginning of it."""
+    message_ids: Sequence[str]
+    """The messages of the lines that it cites, as far as they exist."""
+    reason: str
 
 
 def extraction(kind: PassKind, lines: Sequence[Line], mark: str) -> Request[Extracted]:
     """Return what a model is asked of lines that it reads at once (``passes.readings``)."""
-    return Request(asked(kind, mark, transcript(lines, mark)), _FORMS[kind], kind, MAX_TOKENS)
+    return request(kind, Extracted, MAX_TOKENS, asked(kind, mark, transcript(lines, mark)))
 
 
 def proposals(extracted: Extracted, lines: Sequence[Line]) -> list[Proposal]:
     """Return the memories that may be taken: at most ``MAX_MEMORIES``, each with lines that are there."""
     days = cache(lambda line: named_days(line.content, line.said_at))  # of a line that many may cite
     return [
-        Proposal(each.content, each.message_ids, _happened_at(each.day, each.cited, days))
-        for each in _judged(extracted, lines)
-        if not each.reason
+        Proposal(content, _message_ids(cited), _happened_at(day, cited, days))
+        for content, cited, day, reason in _judged(extracted, lines)
+        if not reason
     ]
 
 
 def refused(extracted: Extracted, lines: Sequence[Line]) -> list[Refused]:
     """Return the others, each with the reason."""
     return [
-        Refused(each.content[:_MAX_SHOWN], each.message_ids[:MAX_LINES], each.reason)
-        for each in _judged(extracted, lines)
-        if each.reason
+        Refused(content[:_MAX_SHOWN], _message_ids(cited)[:MAX_LINES], reason)
+        for content, cited, _, reason in _judged(extracted, lines)
+        if reason
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A candidate with the lines that it cites, and why it is refused; "" where it is not."""
-
-    content: str
-    cited: Sequence[Line]
-    day: str
-    reason: str
-
-    @property
-    def message_ids(self) -> Sequence[str]:
-        """Return the messages of the lines, each once."""
-        return list(dict.fromkeys(line.message_id for line in self.cited))
+def _message_ids(cited: Sequence[Line]) -> Sequence[str]:
+    return list(dict.fromkeys(line.message_id for line in cited))
 
 
-def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[_Judged]:
+def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[tuple[str, Sequence[Line], str, str]]:
+    """Give what candidates say, the lines that they cite, their days, and why they are refused; "" where not."""
     by_number: dict[int, list[Line]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
@@ -101,7 +99,7 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[_Judged]:
             reason = f"One answer may propose {MAX_MEMORIES} memories."
         if not reason:
             taken.add(text)
-        yield _Judged(content, cited, candidate.day, reason)
+        yield content, cited, candidate.day, reason
 
 
 def _whats_wrong(

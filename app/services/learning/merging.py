@@ -1,6 +1,5 @@
 """Makes one of proposals that say the same: two passes read each part of a conversation."""
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -8,12 +7,11 @@ from itertools import islice
 from typing import TypeAlias
 
 from app.domain.learned import Proposal
-from app.domain.words import WORD, folded
 from app.language.clauses import plain
+from app.services.learning.sifting import words_of
 
 MAX_ALIKE = 64
 """Pairs of one group of which it is read whether one says what the other says."""
-_WORD = re.compile(WORD)
 _STOPS = ".!?\u3002 "
 
 Contents: TypeAlias = tuple[str, str]
@@ -75,7 +73,7 @@ def compared(content: str) -> str:
 def _alike(proposals: Iterable[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
     citing: defaultdict[str, list[tuple[Proposal, Sequence[str]]]] = defaultdict(list)
     for each in sorted(proposals, key=_key):
-        words = _WORD.findall(folded(each.content))
+        words = words_of(each.content)
         for id_ in each.message_ids:
             for longer, others in citing[id_]:
                 if len(words) < len(others) and _one_day(longer, each) and _in_order(words, others):

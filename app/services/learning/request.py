@@ -48,8 +48,13 @@ class ClippedSchema(Generic[T]):
         return self._read(_clipped(answer, self.json_schema))
 
 
-def clipped_schema(stage: Stage, form: type[T]) -> Schema[T]:
-    """Return the form of a stage's answer from a frozen dataclass; its name is the stage's."""
+def request(stage: Stage, form: type[T], max_tokens: int, messages: Sequence[ModelMessage]) -> Request[T]:
+    """Return a call of a stage, whose answer has the form of a frozen dataclass."""
+    return Request(messages, _clipped_schema(stage, form), stage, max_tokens)  # type: ignore[arg-type]  # a class can be hashed
+
+
+@cache
+def _clipped_schema(stage: Stage, form: type[Any]) -> ClippedSchema[Any]:
     whole = schema(stage, form)
     return ClippedSchema(whole.name, whole.json_schema, whole.read)
 

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -23,17 +22,6 @@ _TEMPLATE = re.compile(r"\{[^{}]*\}|\{\{|\}\}|<[A-Z_]+>|\[[A-Z_]{3,}\]")
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
 _JOINERS = frozenset("\u200c\u200d")
 """They are part of words in some scripts, and of emoji."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A memory that was proposed and is none."""
-
-    content: str
-    """What it says, or the beginning of it."""
-    message_ids: Sequence[str]
-    """The messages of the lines that it cites, as far as they exist."""
-    reason: str
 
 
 def one_line(text: str) -> str:
@@ -62,14 +50,15 @@ def whats_wrong(content: str, sources: Sequence[str]) -> str:
 
 
 def _repeats_a_prompt(content: str) -> bool:
-    words = _words(content)
+    words = words_of(content)
     if _FEWEST_WORDS <= len(words) < REPEATED_WORDS:
         text = f" {' '.join(words)} "
         return any(text in f" {' '.join(prompt)} " for prompt in _prompts())
     return not _runs(words).isdisjoint(_all_runs())
 
 
-def _words(text: str) -> Words:
+def words_of(text: str) -> Words:
+    """Return the words of a text, folded."""
     return tuple(_WORD.findall(folded(text)))
 
 
@@ -79,7 +68,7 @@ def _runs(words: Words) -> frozenset[Words]:
 
 @cache
 def _prompts() -> Sequence[Words]:
-    return [_words(text) for text in prompts()]
+    return [words_of(text) for text in prompts()]
 
 
 @cache

@@ -1,19 +1,30 @@
-"""Asks a model for an answer, or a summary, that is made of memories and cites them."""
+"""Asks a model for an answer, or a summary, of memories, and takes of it what follows from those that it cites."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated
 
 from pydantic import Field
 
 from app.domain.profile_answers import ResponseLength
+from app.grounding import Checked, Checker, Source
+from app.language.sentences import MAX_SENTENCE, sentences
 from app.ports.language_model import ModelMessage
+from app.retrieval import selection
 from app.services.answer.evidence import Evidence, dated
-from app.services.learning.request import Request, asked, clipped_schema, fenced
+from app.services.answer.plain import day, plain
+from app.services.grounding import Claim, checked, decided
+from app.services.learning.request import Request, asked, fenced, request
+from app.services.reading import TenantReader
 
 ANSWER_TOKENS: Mapping[ResponseLength, int] = {"short": 80, "medium": 200, "long": 500}
 """What an answer has at most, by ``app.retrieval.selection.tokens``."""
 SUMMARY_TOKENS = 1_000
+MAX_CITED = 10
+"""Memories that a sentence may cite: one that cites everything is supported by anything."""
+_CITATION = re.compile(r"(?<!\s)\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;!?]|\Z)")
 _FORM_TOKENS = 200
 """What the form of an answer takes beside its text."""
 _FORM_SHARE = 2
@@ -33,9 +44,6 @@ class Synthesised:
     """The answer of the stage ``synthesise``; no sentence: the memories do not answer the question."""
 
     sentences: Annotated[list[Sentence], Field(max_length=40)]
-
-
-_FORM = clipped_schema("synthesise", Synthesised)
 
 
 def synthesis(
@@ -65,4 +73,85 @@ def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> Request
 def _request(prompt: str, tokens: int, mark: str, *data: str) -> Request[Synthesised]:
     system, user = asked(prompt, mark, *data)
     told = ModelMessage(system.role, system.content.replace("<TOKENS>", str(tokens)))
-    return Request([told, user], _FORM, "synthesise", _FORM_SHARE * tokens + _FORM_TOKENS)
+    return request("synthesise", Synthesised, _FORM_SHARE * tokens + _FORM_TOKENS, [told, user])
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """What is left of an answer."""
+
+    sentences: Sequence[Sentence]
+    dropped: int
+    """How many sentences were left out because they do not follow from what they cite."""
+
+    @property
+    def text(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(each.text for each in self.sentences)
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the memories that it cites, each once."""
+        return tuple(dict.fromkeys(number for each in self.sentences for number in each.memories))
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The sentences of an answer with what code has found of each."""
+
+    told: Sequence[Sentence]
+    claims: Sequence[Claim]
+    found: Sequence[Checked]
+    uncited: int
+    """How many more there are that cite nothing which is there."""
+
+
+def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str], *, now: int) -> Sentences:
+    """Return the sentences of an answer, as code finds them.
+
+    ``facts`` were computed of the memories and may be told with any of them. ``now`` is today, ms since the epoch.
+    """
+    today = date.fromisoformat(day(now))
+    by_number = {each.number: each for each in memories}
+    told = [Sentence(text, said.memories) for said in answer.sentences for text in _told(said)]
+    good = [each for each in told if _cites(each, by_number)]
+    claims = [Claim(each.text, _sources(each, by_number, facts), [today]) for each in good]
+    return Sentences(good, claims, checked(claims, Checker()), len(told) - len(good))
+
+
+async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: int) -> Grounded:
+    """Return the sentences of an answer that follow from the memories they cite, as many as the tokens allow.
+
+    Raises:
+        ReaderUnavailable: nobody can tell now.
+    """
+    kept: list[Sentence] = []
+    dropped, left = said.uncited, max_tokens
+    for each, objections in zip(said.told, await decided(said.claims, said.found, reader), strict=True):
+        if objections:
+            dropped += 1
+        elif (size := selection.tokens(each.text)) <= left and all(each.text != other.text for other in kept):
+            left -= size
+            kept.append(each)
+    return Grounded(kept, dropped)
+
+
+def _told(said: Sentence) -> Iterator[str]:
+    """Give what a model calls a sentence, sentence by sentence, each in one line and without numbers of memories."""
+    text = plain(_CITATION.sub("", said.text))
+    for one in sentences(text):
+        yield one.text
+
+
+def _cites(each: Sentence, by_number: Mapping[int, Evidence]) -> bool:
+    if len(each.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
+        return False
+    return 0 < len(each.memories) <= MAX_CITED and by_number.keys() >= {*each.memories}
+
+
+def _sources(each: Sentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
+    told = [said for number in each.memories for said in by_number[number].statements]
+    # What names a time of its own did not happen on the day on which it was said, as far as is known.
+    heads = [one.head for one in told if not one.tells_time]
+    computed = [Source(fact, None) for fact in (*facts, *heads)]
+    return [*(Source(one.said, one.happened_at, one.speaker) for one in told), *computed]

@@ -1,14 +1,22 @@
 """Writes messages as lines that a model can cite, each with its number, the day on which it was said and its role."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from app.domain.learned import Pass
 from app.domain.messages import Message, Role
 from app.language.dates.beside import with_all_days
 from app.services.answer.evidence import dated
 from app.services.learning.request import fenced
+from app.services.learning.sifting import words_of
 
+ROOM = 16_000
+"""Characters of messages that are read at once beside proposals."""
+_LEAST = 400
+"""Characters that are shown of each cited message, however many there are."""
+_PIECE = re.compile(r".{1,400}?(?:[.!?。]\s+|\n|$)|.{1,400}", re.DOTALL)
+_LEFT_OUT = " … "
 _INDENT = "\n    "
 
 
@@ -50,3 +58,39 @@ def _written(line: Line) -> str:
     read_before = " (read before)" if line.context else ""
     text = [with_all_days(each, line.said_at) for each in line.content.splitlines() if each.strip()]
     return f"[{line.number}] {dated(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"
+
+
+def excerpts(lines: Sequence[Line], cited: Collection[str], statements: Sequence[str]) -> Sequence[Line]:
+    """Return lines with at most about ``ROOM`` characters: all that are there, or else those that are ``cited``.
+
+    Of a cited one that is too long the pieces are kept that have most words of the statements.
+    """
+    if sum(len(line.content) for line in lines) <= ROOM:
+        return lines
+    kept = [line for line in lines if line.message_id in cited]
+    room = max(_LEAST, ROOM // max(1, len(kept)))
+    words = {word for statement in statements for word in words_of(statement)}
+    return [replace(line, content=_excerpt(line.content, words, room)) for line in kept]
+
+
+def _excerpt(text: str, words: set[str], room: int) -> str:
+    """Return the pieces of a text that have most of the words, in their order."""
+    if len(text) <= room:
+        return text
+    pieces = _PIECE.findall(text)
+    shared = [len(words.intersection(words_of(piece))) for piece in pieces]
+    chosen: set[int] = set()
+    for place in sorted(range(len(pieces)), key=lambda place: (-shared[place], place)):
+        if len(pieces[place]) <= room:
+            chosen.add(place)
+            room -= len(pieces[place])
+    return "".join(_with_gaps(pieces, sorted(chosen))).strip()
+
+
+def _with_gaps(pieces: Sequence[str], places: Sequence[int]) -> Iterator[str]:
+    before = -1
+    for place in places:
+        if place != before + 1:
+            yield _LEFT_OUT
+        yield pieces[place]
+        before = place

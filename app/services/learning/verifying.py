@@ -7,10 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from app.domain.learned import Proposal
-from app.services.learning.excerpts import excerpts
-from app.services.learning.request import Request, asked, clipped_schema, fenced
+from app.services.learning.request import Request, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
-from app.services.learning.transcript import Line, transcript
+from app.services.learning.transcript import Line, excerpts, transcript
 
 Check: TypeAlias = Literal["entity", "object", "place", "time", "organisation", "completeness", "relation", "supported"]
 AT_ONCE = 20
@@ -58,9 +57,6 @@ class Verdict:
     """Why it was corrected or dropped; "" where it passed."""
 
 
-_FORM = clipped_schema("verify", Verified)
-
-
 def verification(proposals: Sequence[Proposal], lines: Sequence[Line], mark: str) -> Request[Verified]:
     """Return what a model is asked of proposals, at most ``AT_ONCE``, beside their messages.
 
@@ -81,17 +77,8 @@ def verification(proposals: Sequence[Proposal], lines: Sequence[Line], mark: str
         f"({place}) from {[numbers[id_] for id_ in each.message_ids if id_ in numbers]}: {each.content}"
         for place, each in enumerate(proposals, 1)
     )
-    return Request(
-        asked(
-            "verify",
-            mark,
-            transcript(excerpts(shown, cited, [each.content for each in proposals]), mark),
-            fenced("memories", memories, mark),
-        ),
-        _FORM,
-        "verify",
-        MAX_TOKENS,
-    )
+    read = transcript(excerpts(shown, cited, [each.content for each in proposals]), mark)
+    return request("verify", Verified, MAX_TOKENS, asked("verify", mark, read, fenced("memories", memories, mark)))
 
 
 def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[Verdict]:

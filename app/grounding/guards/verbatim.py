@@ -1,4 +1,4 @@
-"""What stands between quotation marks stands in a source, word for word."""
+"""What stands between quotation marks, and a template's braces and the like, stand in a source, word for word."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,9 @@ from app.grounding.known import Comparison
 from app.grounding.source import Ungrounded
 from app.language.clauses import plain
 
+_PLACEHOLDER = re.compile(
+    r"\{[^{}\n]{0,60}\}|[{}]|<[^<>\n]{1,60}>|\[[A-Z_ ]{2,40}\]|%[sd](?!\w)|\$\w{0,40}\$|</?\w{1,40}"
+)
 _MOST = 16
 """Quotations of a statement that are looked for; of more, none is believed."""
 _QUOTED = re.compile(
@@ -14,15 +17,22 @@ _QUOTED = re.compile(
 )
 
 
+def placeholders(comparison: Comparison) -> Iterator[Ungrounded]:
+    """Give the placeholders of a statement that no source has: it was never filled in."""
+    for match in _PLACEHOLDER.finditer(comparison.claim.text):
+        if plain(match[0]) not in comparison.known.text:
+            yield Ungrounded("placeholder", match[0])
+
+
 def quotations(comparison: Comparison) -> Iterator[Ungrounded]:
     """Give the quotations of a statement that no source has."""
     for number, match in enumerate(_QUOTED.finditer(comparison.claim.text)):
         quoted = plain(match[1]).strip(" .,!?;:")
-        if number >= _MOST or not stands_in(quoted, comparison.known.text):
+        if number >= _MOST or not _stands_in(quoted, comparison.known.text):
             yield Ungrounded("quotation", match[1])
 
 
-def stands_in(part: str, text: str) -> bool:
+def _stands_in(part: str, text: str) -> bool:
     """Tell whether a part stands in a text as whole words."""
     place = text.find(part)
     if place < 0:
