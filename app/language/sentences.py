@@ -1,8 +1,7 @@
-"""Splits a content into sentences and tells where in the content each of them stands."""
+"""Splits a content into sentences."""
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import sentencex
 
@@ -24,25 +23,20 @@ _DAY = re.compile(r"(?<!\S)\d{1,2}\.[^\S\n]+\Z")
 _MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})(?!\w)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence, without the white space around it, and its place in the content."""
+def sentences(content: str, start: int = 0) -> list[str]:
+    """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops.
 
-    text: str
-    start: int
-    end: int
-
-
-def sentences(content: str, start: int = 0) -> list[Sentence]:
-    """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops."""
-    found: list[Sentence] = []
+    Each is without the white space around it, and cut to the length that is looked at.
+    """
+    found: list[str] = []
     readable = _UNREADABLE.sub("_", content[start : start + MAX_SENTENCES * MAX_SENTENCE])
     for length in _lengths(sentencex.segment(_SPLITTER, _lowered(readable))):
-        found.extend(_trimmed(content[start : start + length], start))
+        lines = filter(None, map(str.strip, content[start : start + length].splitlines()))
+        found += [line[:MAX_SENTENCE].rstrip() for line in lines]
         if len(found) >= MAX_SENTENCES:
-            return found[:MAX_SENTENCES]
+            break
         start += length
-    return found
+    return found[:MAX_SENTENCES]
 
 
 def _lowered(text: str) -> str:
@@ -65,14 +59,3 @@ def _lengths(pieces: Iterable[str]) -> Iterator[int]:
         before = piece
     if length:
         yield length
-
-
-def _trimmed(piece: str, start: int) -> Iterator[Sentence]:
-    """Give the lines of a piece that hold anything, each cut to the length that is looked at."""
-    for line in piece.splitlines(keepends=True):
-        text = line.strip()
-        if text:
-            begin = start + line.index(text)
-            text = text[:MAX_SENTENCE].rstrip()
-            yield Sentence(text, begin, begin + len(text))
-        start += len(line)

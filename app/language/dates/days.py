@@ -16,7 +16,6 @@ MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""
 _VAGUE = frozenset(name for name, (least, most) in NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
-_DIVIDES = re.compile("[/-]")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
@@ -85,7 +84,7 @@ def dated_once(content: str) -> Sequence[str]:
     """
     if len(content) > _MAX_READ:
         return []
-    parts = [each.text for each in sentences(content)]
+    parts = sentences(content)
     return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
 
 
@@ -94,12 +93,14 @@ def last_day(content: str, reference: datetime) -> date | None:
     return max((each.end for each in resolved(content, reference)), default=None)
 
 
-def is_either(span: Span) -> bool:
-    """Tell whether a date in digits may be read with its month or with its day first."""
+def swapped(span: Span) -> str | None:
+    """Return a date in digits with its month and its day changed about, where it may be read so too."""
     if span.kind != "numeric" or "." in span.text:
-        return False
-    first, second = (int(part) for part in _DIVIDES.split(span.text)[:2])
-    return first != second and first <= _MAX_MONTH and second <= _MAX_MONTH
+        return None
+    mark = "/" if "/" in span.text else "-"
+    first, second, year = span.text.split(mark)
+    is_either = int(first) != int(second) and max(int(first), int(second)) <= _MAX_MONTH
+    return mark.join((second, first, year)) if is_either else None
 
 
 def _sure_days(span: Span, text: str, today: int) -> Days | None:
@@ -107,7 +108,7 @@ def _sure_days(span: Span, text: str, today: int) -> Days | None:
     if span.kind in RELATIVE:
         sure = span.sure or not (span.ends_range or span.part or _is_open(span, text))
         return read(span.kind, span.text, span.shift, span.part, today) if sure else None
-    if span.kind == "weekday" or span.shift or span.part or is_either(span):
+    if span.kind == "weekday" or span.shift or span.part or swapped(span):
         return None
     return _nearest(span, today) if yearly(span.kind, span.text) else read(span.kind, span.text, "", "", today)
 

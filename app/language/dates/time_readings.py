@@ -83,7 +83,7 @@ def _days(kind: str, text: str, day: date) -> Days:
         case "quarter" | "season":
             days = _recurring(text, None, day)
         case "weekday":
-            days = _unit(day + relativedelta(weekday=_weekday(text, -1)), "day")
+            days = _unit(day + relativedelta(weekday=weekday(words.WEEKDAYS[text], -1)), "day")
         case _:
             days = _relative(kind, text.split(), day)
     return days
@@ -190,13 +190,9 @@ def _which(which: int, thing: str, day: date) -> Days:
     if thing not in words.WEEKDAYS:
         return _recurring(thing, which, day)
     if which:
-        return _unit(day + relativedelta(days=which, weekday=_weekday(thing, which)), "day")
+        return _unit(day + relativedelta(days=which, weekday=weekday(words.WEEKDAYS[thing], which)), "day")
     monday = _unit(day, "week")[0]
     return monday + words.WEEKDAYS[thing], monday + words.WEEKDAYS[thing] + 1
-
-
-def _weekday(name: str, which: int) -> weekday:
-    return weekday(words.WEEKDAYS[name], which)
 
 
 def _count(said: list[str]) -> tuple[int, int, str]:

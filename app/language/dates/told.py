@@ -6,7 +6,7 @@ from datetime import date
 
 from app.language.dates import time_words
 from app.language.dates.counted import expressions
-from app.language.dates.days import is_either
+from app.language.dates.days import swapped
 from app.language.dates.time_readings import RELATIVE, Days, read, yearly
 from app.language.dates.time_spans import Span, in_small_letters
 
@@ -51,16 +51,9 @@ def _told(span: Span, said: str, today: int | None) -> Told:
         around = (_YEAR_END,) if today is None else (today, min(today + _YEAR, date.max.toordinal()))
         readings = (read(span.kind, span.text, "", "", day) for day in around)
     else:
-        texts = (span.text, _swapped(span.text)) if is_either(span) else (span.text,)
-        readings = (read(span.kind, each, "", "", 1) for each in texts)
+        readings = (read(span.kind, each, "", "", 1) for each in (span.text, swapped(span) or span.text))
     is_fixed = weekday is None and not is_relative and not is_yearly
     return Told(span.starts, span.ends, text, frozenset(filter(None, readings)), is_fixed, weekday, is_yearly)
-
-
-def _swapped(text: str) -> str:
-    mark = "/" if "/" in text else "-"
-    first, second, year = text.split(mark)[:3]
-    return mark.join((second, first, year))
 
 
 def _weekdays(weekday: int, today: int | None) -> Iterator[Days | None]:

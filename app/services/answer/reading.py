@@ -101,7 +101,7 @@ def read(memory: Told, most: int = MAX_SENTENCES) -> Sequence[Said]:
     content = memory.content[:MAX_READ]
     named = speaker_of(content, memory.metadata)
     found = sentences(content, start=_spoken_from(content, named))
-    return list(_said(memory, name(named), [one.text for one in found[:most]]))
+    return list(_said(memory, name(named), found[:most]))
 
 
 def _said(memory: Told, speaker: str, texts: Sequence[str]) -> Iterator[Said]:

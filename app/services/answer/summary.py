@@ -1,8 +1,8 @@
 """Writes what is known of somebody as Markdown: the memories by their kind, each with its day."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol
 
 from app.domain.claim import MemoryType
 from app.language.dates.beside import with_days
@@ -15,8 +15,6 @@ MAX_MEMORIES = 200
 """No more memories are read: the newest."""
 MAX_READ_TOGETHER = 30_000
 """Characters of all memories together that are read."""
-
-_T = TypeVar("_T")
 
 Section = Literal["holds", "instructions", "tasks", "recently"]
 _TITLES: Mapping[Section, str] = {
@@ -63,7 +61,7 @@ def summary(memories: Sequence[Kept]) -> str:
         if (same := (section, _NO_WORD.sub(" ", said.text.casefold()))) not in known:
             known.add(same)
             sections[section].append(said)
-    return _written(sections, _line)
+    return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
 
 
 def written(told: Iterable[tuple[Kept, str]]) -> str:
@@ -72,7 +70,7 @@ def written(told: Iterable[tuple[Kept, str]]) -> str:
     for memory, text in told:
         line = f"- {day(moment(memory))}: {in_markdown(plain(text))}"
         sections[_section(memory)].append(line)
-    return _written(sections, str)
+    return _written(sections)
 
 
 def _read(memories: Sequence[Kept]) -> Iterator[tuple[Section, Said]]:
@@ -94,7 +92,7 @@ def _section(memory: Kept) -> Section:
     return _SECTIONS.get(memory.type or "event", "recently")
 
 
-def _written(sections: Mapping[Section, Sequence[_T]], as_line: Callable[[_T], str]) -> str:
+def _written(sections: Mapping[Section, Sequence[str]]) -> str:
     """Write the sections that hold anything; each may use the lines that others leave."""
     spare = sum(max(_ROOM[section] - len(found), 0) for section, found in sections.items())
     lines: list[str] = []
@@ -103,8 +101,7 @@ def _written(sections: Mapping[Section, Sequence[_T]], as_line: Callable[[_T], s
         more = min(spare, max(len(found) - _ROOM[section], 0))
         spare -= more
         kept: list[str] = []
-        for each in found[: _ROOM[section] + more]:
-            line = as_line(each)
+        for line in found[: _ROOM[section] + more]:
             if len(line) + 1 <= room - len(_TITLES[section]) - 5:
                 kept.append(line)
                 room -= len(line) + 1

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
@@ -25,7 +25,6 @@ MAX_OF_TOPIC = 3
 """Memories of one call that may have one topic: somebody corrects a thing twice, not ten things at once."""
 MAX_TOPICS = 20
 """Topics that a model is shown."""
-_NO_KINDS: Final[Mapping[int, MemoryType]] = {}
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -69,7 +68,7 @@ def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:
 
 
 def classified(
-    answer: Classified, proposals: Sequence[Proposal], kinds: Mapping[int, MemoryType] = _NO_KINDS
+    answer: Classified, proposals: Sequence[Proposal], kinds: Mapping[int, MemoryType] | None = None
 ) -> list[Proposal]:
     """Return the proposals in their order, each with its type, and its topic and search queries as far as they can be.
 
@@ -78,9 +77,8 @@ def classified(
     more than ``MAX_OF_TOPIC`` share tells nothing apart and is none.
     """
     said = {each.memory: each for each in reversed(answer.memories)}
-    found = [
-        _of(proposal, said.get(number), kinds.get(number, "event")) for number, proposal in enumerate(proposals, 1)
-    ]
+    kinds = kinds or {}
+    found = [_of(each, said.get(number), kinds.get(number, "event")) for number, each in enumerate(proposals, 1)]
     shared = Counter(each.topic for each in found)
     return [each if shared[each.topic] <= MAX_OF_TOPIC else replace(each, topic=None) for each in found]
 

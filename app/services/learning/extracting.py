@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import cache
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
@@ -23,7 +23,6 @@ MAX_LINES = 8
 MAX_TOKENS = 3_000
 _MAX_SHOWN = 200
 """Characters that are shown of what is refused."""
-_NO_LINE: Final = "It cites lines that do not exist."
 _DAY_MS = 86_400_000
 
 
@@ -107,7 +106,7 @@ def _whats_wrong(
 ) -> str:
     """Return why a candidate is refused whatever else was proposed; "" where it is not."""
     if not cited or not by_number.keys() >= {*candidate.lines}:
-        return _NO_LINE
+        return "It cites lines that do not exist."
     if len({*candidate.lines}) > MAX_LINES:
         return f"It cites more than {MAX_LINES} lines."
     if all(line.context for line in cited):

@@ -46,10 +46,18 @@ def merge(
         return places.get(id_, len(places)), id_
 
     def one(kept: Proposal, other: Proposal) -> Proposal:
+        """Return a proposal with what it does not say and another one does."""
         ids = kept.message_ids
         if [*ids] != [*other.message_ids]:
             ids = sorted({*ids, *other.message_ids}, key=place)
-        return _filled(replace(kept, message_ids=ids), other)
+        return replace(
+            kept,
+            message_ids=ids,
+            happened_at=other.happened_at if kept.happened_at is None else kept.happened_at,
+            type=kept.type or other.type,
+            topic=kept.topic or other.topic,
+            search_queries=kept.search_queries or other.search_queries,
+        )
 
     found: dict[str, Proposal] = {}
     for each in sorted(proposals, key=_key):
@@ -89,17 +97,6 @@ def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
     """Tell whether words stand among others in their order."""
     rest = iter(many)
     return all(word in rest for word in few)
-
-
-def _filled(kept: Proposal, other: Proposal) -> Proposal:
-    """Return a proposal with what it does not say and another one does."""
-    return replace(
-        kept,
-        happened_at=other.happened_at if kept.happened_at is None else kept.happened_at,
-        type=kept.type or other.type,
-        topic=kept.topic or other.topic,
-        search_queries=kept.search_queries or other.search_queries,
-    )
 
 
 def _key(proposal: Proposal) -> tuple[object, ...]:

@@ -49,28 +49,21 @@ def whats_wrong(content: str, sources: Sequence[str]) -> str:
     return ""
 
 
-def _repeats_a_prompt(content: str) -> bool:
-    words = words_of(content)
-    if _FEWEST_WORDS <= len(words) < REPEATED_WORDS:
-        text = f" {' '.join(words)} "
-        return any(text in f" {' '.join(prompt)} " for prompt in _prompts())
-    return not _runs(words).isdisjoint(_all_runs())
-
-
 def words_of(text: str) -> Words:
     """Return the words of a text, folded."""
     return tuple(_WORD.findall(folded(text)))
 
 
-def _runs(words: Words) -> frozenset[Words]:
-    return frozenset(words[begin : begin + REPEATED_WORDS] for begin in range(len(words) - REPEATED_WORDS + 1))
+def _repeats_a_prompt(content: str) -> bool:
+    words = words_of(content)
+    size = min(len(words), REPEATED_WORDS)
+    return size >= _FEWEST_WORDS and not _runs(words, size).isdisjoint(_runs_of_prompts(size))
 
 
 @cache
-def _prompts() -> Sequence[Words]:
-    return [words_of(text) for text in prompts()]
+def _runs_of_prompts(size: int) -> frozenset[Words]:
+    return frozenset(run for text in prompts() for run in _runs(words_of(text), size))
 
 
-@cache
-def _all_runs() -> frozenset[Words]:
-    return frozenset(run for words in _prompts() for run in _runs(words))
+def _runs(words: Words, size: int) -> frozenset[Words]:
+    return frozenset(words[begin : begin + size] for begin in range(len(words) - size + 1))

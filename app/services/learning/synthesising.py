@@ -1,7 +1,7 @@
 """Asks a model for an answer, or a summary, of memories, and takes of it what follows from those that it cites."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
@@ -113,7 +113,11 @@ def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str
     """
     today = date.fromisoformat(day(now))
     by_number = {each.number: each for each in memories}
-    told = [Sentence(text, said.memories) for said in answer.sentences for text in _told(said)]
+    told = [
+        Sentence(text, said.memories)
+        for said in answer.sentences
+        for text in sentences(plain(_CITATION.sub("", said.text)))
+    ]
     good = [each for each in told if _cites(each, by_number)]
     claims = [Claim(each.text, _sources(each, by_number, facts), [today]) for each in good]
     return Sentences(good, claims, checked(claims, Checker()), len(told) - len(good))
@@ -134,13 +138,6 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
             left -= size
             kept.append(each)
     return Grounded(kept, dropped)
-
-
-def _told(said: Sentence) -> Iterator[str]:
-    """Give what a model calls a sentence, sentence by sentence, each in one line and without numbers of memories."""
-    text = plain(_CITATION.sub("", said.text))
-    for one in sentences(text):
-        yield one.text
 
 
 def _cites(each: Sentence, by_number: Mapping[int, Evidence]) -> bool:

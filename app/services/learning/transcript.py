@@ -1,7 +1,7 @@
 """Writes messages as lines that a model can cite, each with its number, the day on which it was said and its role."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain.learned import Pass
@@ -84,13 +84,5 @@ def _excerpt(text: str, words: set[str], room: int) -> str:
         if len(pieces[place]) <= room:
             chosen.add(place)
             room -= len(pieces[place])
-    return "".join(_with_gaps(pieces, sorted(chosen))).strip()
-
-
-def _with_gaps(pieces: Sequence[str], places: Sequence[int]) -> Iterator[str]:
-    before = -1
-    for place in places:
-        if place != before + 1:
-            yield _LEFT_OUT
-        yield pieces[place]
-        before = place
+    gaps = {place for place in chosen if place and place - 1 not in chosen}
+    return "".join(f"{_LEFT_OUT if place in gaps else ''}{pieces[place]}" for place in sorted(chosen)).strip()
