@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Final
 
-from app.language.dates.counted import expressions
 from app.language.dates.time_readings import RELATIVE, Days, read, yearly
-from app.language.dates.time_spans import Span, in_small_letters, spans
+from app.language.dates.time_spans import Span, expressions, in_small_letters, spans
 from app.language.dates.time_words import LONG, NUMBERS, REPEATED, UNITS, WEEKDAYS, WHICH
 from app.language.sentences import sentences
 

@@ -1,4 +1,4 @@
-"""Finds the expressions of time in a query, and drops those that only look like one."""
+"""Finds the expressions of time in a query or a text, and drops those that only look like one."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,13 @@ from app.language.dates.time_readings import floats
 _MAX_CANDIDATES = 40
 
 
-def any_of(names: Iterable[str]) -> str:
+def _any(names: Iterable[str]) -> str:
     """Return a pattern for the longest of the names, as a tree of their letters: a plain list takes thrice the time."""
     tails: dict[str, set[str]] = {}
     for name in names:
         tails.setdefault(name[:1], set()).add(name[1:])
     branches = [
-        re.escape(head) + (any_of(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
+        re.escape(head) + (_any(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
     ]
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
@@ -25,17 +25,17 @@ def any_of(names: Iterable[str]) -> str:
 _GAP = r"\s{1,2}"
 _ALONE = r"(?<![\w$€£¥#@&.,:/\\+*=^~-])"
 _END = r"(?![\w%$€£°]|[-/.,:]\d)"
-_MONTH = any_of(words.MONTHS) + r"(?!\w)\.?"
+_MONTH = _any(words.MONTHS) + r"(?!\w)\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _WHICH, _UNIT, _NUMBER = (
-    any_of(words.WHICH),
-    any_of(words.UNITS) + "s?",
-    rf"(?:\d{{1,3}}|{any_of(number for number in words.NUMBERS if number)})",
+    _any(words.WHICH),
+    _any(words.UNITS) + "s?",
+    rf"(?:\d{{1,3}}|{_any(number for number in words.NUMBERS if number)})",
 )
-_WEEKDAY, _SEASON = any_of(words.WEEKDAYS), any_of(words.SEASONS)
+_WEEKDAY, _SEASON = _any(words.WEEKDAYS), _any(words.SEASONS)
 _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
 _OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|de){_GAP}(?:the{_GAP})?)?{_YEAR})"
-_ORDINAL_QUARTER = rf"{any_of(words.ORDINALS)}{_GAP}quarter(?!\w)"
+_ORDINAL_QUARTER = rf"{_any(words.ORDINALS)}{_GAP}quarter(?!\w)"
 _ATOMS = {
     "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
     "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
@@ -48,20 +48,20 @@ _ATOMS = {
     "quarter": rf"q[1-4](?!\w)(?:[-/ ]?{_YEAR}|{_OF_YEAR})?|{_ALONE}(?:19|20)\d\d[- ]?q[1-4](?!\w)"
     rf"|{_ORDINAL_QUARTER}{_OF_YEAR}?|last{_GAP}quarter{_OF_YEAR}",
     "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
-    "which": rf"{_WHICH}{_GAP}(?:{any_of(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{any_of(words.MONTHS)})(?!\w)",
+    "which": rf"{_WHICH}{_GAP}(?:{_any(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(words.MONTHS)})(?!\w)",
     "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
     "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago|from{_GAP}now)(?!\w)",
-    "fixed": rf"{any_of(words.FIXED)}(?!\w)",
+    "fixed": rf"{_any(words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
     "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{'|'.join(words.COUNTED)})\b)",
 }
 _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
-_PART += rf"|(?:{any_of(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
-_LEAD = rf"(?:{any_of(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
+_PART += rf"|(?:{_any(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
+_LEAD = rf"(?:{_any(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
 _SPAN = re.compile(
-    rf"(?P<unspaced>{any_of(words.UNSPACED)})"
+    rf"(?P<unspaced>{_any(words.UNSPACED)})"
     r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
     rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
     rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
@@ -82,15 +82,32 @@ _PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in ra
 _TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
 _OF_A_PERIOD = re.compile(
     rf"{_GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){_GAP}(?:(?:the|a|each|every|any|den|varje){_GAP})?"
-    rf"(?:{any_of(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}"
-    rf"|{any_of(words.MONTHS)}(?!\w))"
+    rf"(?:{_any(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}"
+    rf"|{_any(words.MONTHS)}(?!\w))"
 )
 """What stands behind a day of each week that is told of a longer period."""
-_NAMED = re.compile(rf"(?:^|\s){any_of(words.NUMBERED)}\s$")
+_NAMED = re.compile(rf"(?:^|\s){_any(words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
-_MONTH_NAME = re.compile(rf"(?<!\w){any_of(words.MONTHS)}(?!\w)")
+_MONTH_NAME = re.compile(rf"(?<!\w){_any(words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
+# Counted from a day, which a query hardly has; each is read as the expression of a query that means the same.
+_SOME = rf"(?:\d{{1,3}}|{_any(words.COUNTS)}){_GAP}(?:{_any(words.FORMS_OF_UNITS)})"
+_FORMS = {
+    "from": rf"(?:heute{_GAP}in{_GAP}{_SOME}|morgen{_GAP}in{_GAP}{_SOME}|{_SOME}{_GAP}from{_GAP}(?:today|tomorrow))",
+    "ahead": rf"(?:in|om){_GAP}{_SOME}",
+    "back": rf"för{_GAP}{_SOME}{_GAP}(?:sedan|sen)|vor{_GAP}{_SOME}",
+    "last": rf"i{_GAP}(?:{_any(name for name in words.WEEKDAYS if name.endswith('dags'))})|i{_GAP}fjol",
+    "next": rf"på{_GAP}(?:{_any(name for name in words.WEEKDAYS if name.endswith('dag'))})"
+    rf"|kommende[nrsm]?{_GAP}(?:{_any(words.WEEKDAYS)}|woche|monat|jahr)",
+    "this": rf"den{_GAP}här{_GAP}(?:veckan|månaden)|det{_GAP}här{_GAP}året|i{_GAP}år",
+    "fixed": rf"i{_GAP}övermorgon|(?<!heute\s)(?<!jeden\s)(?<!guten\s)(?<!am\s)(?<!gestern\s)morgen",
+}
+_EXPRESSION = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?P<{form}>{pattern})' for form, pattern in _FORMS.items())})(?!\w)")
+_WHETHER = re.compile(r"(?:undrar|undrade|vet|veta|frågar|frågade|osäker\spå|oklart)\s$")
+_CLAUSE = re.compile(r"[^.,;:!?\n]*")
+_FREQUENT = frozenset(("need", "feed", "indeed"))
+_HOW_FAR_BACK = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +154,15 @@ def spans(query: str) -> Iterator[Span]:
         if _meant(span, query, lowered, has_article=match["the"] is not None):
             yield span
             before = span
+
+
+def expressions(text: str) -> list[Span]:
+    """Return the expressions of time in a text, in their order: these, and those of ``spans`` beside them."""
+    found = list(_counted(in_small_letters(text)))
+    others = [
+        span for span in spans(text) if all(span.ends <= each.starts or each.ends <= span.starts for each in found)
+    ]
+    return sorted([*found, *others], key=lambda span: span.starts)
 
 
 def _span(match: re.Match[str], before: Span | None) -> Span:
@@ -194,3 +220,42 @@ def _is_verb(span: Span, query: str) -> bool:
     """Whether the month is written as the verb is: "5 may", not "5 May"."""
     name = _MONTH_NAME.search(query[span.starts : span.ends])
     return name is not None and name[0] in _VERBS
+
+
+def _counted(lowered: str) -> Iterator[Span]:
+    for _, match in zip(range(_MAX_CANDIDATES), _EXPRESSION.finditer(lowered), strict=False):
+        if match.lastgroup != "ahead" or _is_ahead(match, lowered):
+            kind, text = _in_english(str(match.lastgroup), match[0].split())
+            yield Span(kind, text, match.start(), match.end(), sure=True)
+
+
+def _in_english(form: str, said: list[str]) -> tuple[str, str]:
+    """Return the kind and the words of the expression that means the same."""
+    match form:
+        case "from":
+            day = "tomorrow" if "tomorrow" in said or said[0] == "morgen" else "today"
+            return "exact", f"{_count(said)} from {day}"
+        case "ahead" | "back":
+            return "ago", f"{_count(said)} {'from now' if form == 'ahead' else 'ago'}"
+        case "fixed":
+            return "fixed", "day after tomorrow" if "övermorgon" in said else "tomorrow"
+    return "which", f"{form} {'år' if said[-1] == 'fjol' else said[-1]}"
+
+
+def _count(said: list[str]) -> str:
+    """Return how many of which unit an expression counts."""
+    place = next(place for place, word in enumerate(said[1:], 1) if word in words.FORMS_OF_UNITS)
+    number = said[place - 1]
+    return f"{words.COUNTS.get(number) or int(number)} {words.FORMS_OF_UNITS[said[place]]}s"
+
+
+def _is_ahead(match: re.Match[str], lowered: str) -> bool:
+    """Tell whether the words are a time here: "in two weeks" may be how long it took, "om två veckor" a doubt."""
+    furthest = max(match.start() - _HOW_FAR_BACK, 0)
+    begins = max(lowered.rfind(mark, furthest, match.start()) for mark in ".,;:!?\n") + 1
+    before = lowered[max(begins, furthest) : match.start()]
+    if match[0].startswith("om"):
+        return _WHETHER.search(before) is None
+    rest = _CLAUSE.match(lowered, match.end(), match.end() + _HOW_FAR_BACK)
+    said = set(_WORD.findall(before + (rest[0] if rest else "")))
+    return said.isdisjoint(words.PAST) and not any(word.endswith("ed") for word in said - _FREQUENT)

@@ -9,38 +9,31 @@ from dateutil.parser import parserinfo
 from app.language.numbers import ONES, by_name
 from app.language.numbers import UNITS as UNITS_OF_QUANTITIES
 
-_OTHER_MONTHS = by_name(
-    {
-        1: "januar januari janvier enero يناير",
-        2: "februar februari février febrero فبراير",
-        3: "märz mars marzo مارس",
-        4: "avril abril أبريل",
-        5: "mai maj mayo مايو",
-        6: "juni juin junio يونيو",
-        7: "juli juillet julio يوليو",
-        8: "augusti août agosto أغسطس",
-        9: "septembre septiembre سبتمبر",
-        10: "oktober octobre octubre أكتوبر",
-        11: "novembre noviembre نوفمبر",
-        12: "dezember décembre diciembre ديسمبر",
-    }
+_OTHER_MONTHS = (
+    "januar januari janvier enero يناير",
+    "februar februari février febrero فبراير",
+    "märz mars marzo مارس",
+    "avril abril أبريل",
+    "mai maj mayo مايو",
+    "juni juin junio يونيو",
+    "juli juillet julio يوليو",
+    "augusti août agosto أغسطس",
+    "septembre septiembre سبتمبر",
+    "oktober octobre octubre أكتوبر",
+    "novembre noviembre نوفمبر",
+    "dezember décembre diciembre ديسمبر",
 )
 
 
 class Names(parserinfo):
     """The words dateutil reads dates with: its own English ones, German, Swedish, French, Spanish and Arabic."""
 
-    def jump(self, name: str) -> bool:
-        """Whether the word means nothing in a date."""
-        return super().jump(name) or name.lower() in {"the", "de", "den", "er"}
-
-    def month(self, name: str) -> int | None:
-        """Return the number of the month of this name, or None."""
-        return super().month(name) or _OTHER_MONTHS.get(name.lower())
+    JUMP = [*parserinfo.JUMP, "the", "de", "den", "er"]  # noqa: RUF012  # as dateutil declares it
+    MONTHS = [(*known, *others.split()) for known, others in zip(parserinfo.MONTHS, _OTHER_MONTHS, strict=True)]  # noqa: RUF012
 
 
-MONTHS = {name.lower(): number for number, names in enumerate(Names.MONTHS, 1) for name in names} | _OTHER_MONTHS
-ENGLISH_MONTHS = frozenset(name.lower() for names in Names.MONTHS for name in names)
+MONTHS = {name.lower(): number for number, names in enumerate(Names.MONTHS, 1) for name in names}
+ENGLISH_MONTHS = frozenset(name.lower() for names in parserinfo.MONTHS for name in names)
 CLEAR_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
 """Months whose names are no person's and no other word: read without a preposition too."""
 

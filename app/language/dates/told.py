@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.language.dates import time_words
-from app.language.dates.counted import expressions
 from app.language.dates.days import swapped
 from app.language.dates.time_readings import RELATIVE, Days, read, yearly
-from app.language.dates.time_spans import Span, in_small_letters
+from app.language.dates.time_spans import Span, expressions, in_small_letters
 
 _YEAR = 365
 _YEAR_END = date(2000, 12, 31).toordinal()
