@@ -72,17 +72,6 @@ class Checker:
             return Checked(ungrounded)
         return Checked(pairs=pairs(in_words_of_the_sources(comparison), comparison.known))
 
-    def ungrounded(
-        self,
-        statement: str,
-        sources: Sequence[Source],
-        *,
-        computed: Collection[date] = (),
-        guards: Collection[str] = GUARDS.keys(),
-    ) -> list[Ungrounded]:
-        """Return what guards find of a statement, in the order in which it was found."""
-        return list(self.check(statement, sources, computed=computed, guards=guards).ungrounded)
-
     def _read(self, sources: Sequence[Source]) -> Iterator[SourceReading]:
         """Give the sources as far as they are read: within the bounds."""
         left = MAX_ALL_SOURCES

@@ -23,7 +23,7 @@ def pairs(text: str, known: Known) -> list[tuple[str, str]]:
     room = MAX_TOKENS - size(text)
     if room <= 0:
         return []
-    whole = "\n".join(source.source.text for source in known.sources)
+    whole = "\n".join(source.text for source in known.sources)
     if size(whole) <= room:
         return [(whole, text)] if whole.strip() else []
     keys = (key for sentence in sentences(text) for key in sentence.keys)
@@ -43,7 +43,7 @@ def _joined(near: Sequence[tuple[int, int]], known: Known, room: int) -> str:
     for number, place in (*near, *((number, place - 1) for number, place in near if place)):
         source = known.sources[number]
         sentence = source.sentences[place]
-        text = source.source.text[sentence.starts : sentence.ends].strip()
+        text = source.text[sentence.starts : sentence.ends].strip()
         leads = (number, place) in near or (number, place + 1) in texts
         if leads and (number, place) not in texts and size(text) <= room:
             texts[number, place] = text

@@ -27,7 +27,7 @@ class Pair:
 
 def ungrounded(statement: str, sources: Sequence[Source]) -> list[Ungrounded]:
     """Return what guards find of a statement."""
-    return Checker().ungrounded(statement, sources)
+    return list(Checker().check(statement, sources).ungrounded)
 
 
 def pairs(name: str) -> list[Pair]:

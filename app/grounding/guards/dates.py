@@ -30,16 +30,15 @@ def in_words_of_the_sources(comparison: Comparison) -> str:
         readings = _readings(each, comparison)
         other = next(
             (
-                (source, time)
+                source.text[time.starts : time.ends].strip()
                 for source in known.sources
                 for time in source.times
                 if any(supported(reading, [time], time.days) for reading in readings)
             ),
-            None,
+            "",
         )
-        if other is not None:
-            source, time = other
-            written += [claim.text[place : each.starts], source.source.text[time.starts : time.ends].strip()]
+        if other:
+            written += [claim.text[place : each.starts], other]
             place = each.ends
     return "".join((*written, claim.text[place:]))
 

@@ -75,4 +75,4 @@ def grounded_topic(topic: str | None, content: str) -> str | None:
 
 
 def _named_besides(text: str, content: str, checker: Checker) -> bool:
-    return bool(checker.ungrounded(text, [Source(content, None)], guards=NAMING))
+    return bool(checker.check(text, [Source(content, None)], guards=NAMING).ungrounded)

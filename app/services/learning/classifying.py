@@ -84,15 +84,13 @@ def classified(
 
 
 def _of(proposal: Proposal, said: Classification | None, unsaid_kind: MemoryType) -> Proposal:
-    if said is None:
-        happened_at = proposal.happened_at if unsaid_kind == "event" else None
-        return replace(proposal, type=unsaid_kind, topic=None, search_queries=(), happened_at=happened_at)
+    kind = unsaid_kind if said is None else said.type
     return replace(
         proposal,
-        type=said.type,
-        topic=topic(said.topic) if said.type in {"fact", "instruction"} else None,
-        happened_at=proposal.happened_at if said.type == "event" else None,
-        search_queries=_queries(said.queries, proposal.content),
+        type=kind,
+        topic=topic(said.topic) if said and kind in {"fact", "instruction"} else None,
+        happened_at=proposal.happened_at if kind == "event" else None,
+        search_queries=_queries(said.queries, proposal.content) if said else (),
     )
 
 

@@ -7,4 +7,4 @@ from tests.grounding.pairs import noon
 def found(guard: str, statement: str, *lines: str, speaker: str = "user") -> list[str]:
     """Return what a guard rejects, as the statement has it."""
     sources = [Source(line, noon("2026-03-10"), speaker) for line in lines]
-    return [each.text for each in Checker().ungrounded(statement, sources, guards=[guard])]
+    return [each.text for each in Checker().check(statement, sources, guards=[guard]).ungrounded]

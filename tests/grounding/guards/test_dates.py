@@ -29,8 +29,8 @@ def test_a_day_that_no_source_tells_is_rejected(statement: str, line: str, rejec
 def test_a_day_that_code_has_computed_is_told() -> None:
     statement = "The user met Ann on 2026-01-05."
     sources = [Source("I met Ann.", None, "user")]
-    assert Checker().ungrounded(statement, sources)
-    assert Checker().ungrounded(statement, sources, computed=[date(2026, 1, 5)]) == []
+    assert Checker().check(statement, sources).ungrounded
+    assert list(Checker().check(statement, sources, computed=[date(2026, 1, 5)]).ungrounded) == []
 
 
 def test_a_reader_is_asked_with_the_words_in_which_the_source_tells_the_day() -> None:
