@@ -12,7 +12,7 @@ from heapq import nsmallest
 from app.domain.words import folded
 from app.grounding.source import Source
 from app.language.clauses import Clause, plain, sentences
-from app.language.dates.beside import ordinal
+from app.language.dates.days import ordinal
 from app.language.dates.time_readings import Days
 from app.language.dates.told import Told, told
 from app.language.numbers import quantities

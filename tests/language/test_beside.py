@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.language.dates.beside import ordinal, shown, with_days
+from app.language.dates.days import ordinal, shown, with_days
 from tests.services.answer.made import noon
 
 SURE = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.language.dates.beside import with_days
+from app.language.dates.days import with_days
 from app.services.answer.computing import Computed
 from app.services.answer.plain import day
 from app.services.answer.reading import Former, Said, moment, read, until

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from app.language.dates.beside import ordinal
-from app.language.dates.days import single_days
+from app.language.dates.days import ordinal, single_days
 from app.language.dates.lengths import LengthAsked, Unit, length
 from app.language.dates.time_spans import spans
 from app.services.answer.reading import MAX_READ, Said

@@ -6,8 +6,7 @@ from datetime import date
 
 from app.domain.author import speaker_of
 from app.domain.moments import moment as moment_of
-from app.language.dates.beside import ordinal, with_days
-from app.language.dates.days import resolved
+from app.language.dates.days import ordinal, resolved, with_days
 from app.language.dates.lengths import length
 from app.services.answer.plain import day, name, plain
 from app.services.answer.reading import MAX_READ, Former, Told, moment, until

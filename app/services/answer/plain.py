@@ -5,7 +5,7 @@ import unicodedata
 from datetime import date
 
 from app.domain.author import is_system
-from app.language.dates.beside import ordinal
+from app.language.dates.days import ordinal
 
 _MAX_NAME = 40
 # Line breaks and other controls; marks that turn the order of writing; spaces of no width; tags, which nobody sees;

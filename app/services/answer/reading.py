@@ -1,7 +1,7 @@
 """Reads memories as sentences."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -100,19 +100,14 @@ def read(memory: Told, most: int = MAX_SENTENCES) -> Sequence[Said]:
     """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
     content = memory.content[:MAX_READ]
     named = speaker_of(content, memory.metadata)
-    found = sentences(content, start=_spoken_from(content, named))
-    return list(_said(memory, name(named), found[:most]))
-
-
-def _said(memory: Told, speaker: str, texts: Sequence[str]) -> Iterator[Said]:
-    before = ""
-    for place, raw in enumerate(texts):
+    speaker = name(named)
+    found: list[Said] = []
+    for place, raw in enumerate(sentences(content, start=_spoken_from(content, named))[:most]):
         mark = _LIST_MARK.match(raw)  # of a heading or an item of a list
-        text = plain(raw[mark.end() :] if mark else raw)
-        if text:
-            leans = len(text) <= _SHORT
-            yield Said(memory, speaker, text, place, f"{before[-_BEFORE:]} {text}".strip() if leans else text)
-            before = text
+        if text := plain(raw[mark.end() :] if mark else raw):
+            before = found[-1].text if found and len(text) <= _SHORT else ""
+            found.append(Said(memory, speaker, text, place, f"{before[-_BEFORE:]} {text}".strip()))
+    return found
 
 
 def _spoken_from(content: str, speaker: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from app.domain.claim import MemoryType
-from app.language.dates.beside import with_days
+from app.language.dates.days import with_days
 from app.services.answer.plain import day, in_markdown, plain
 from app.services.answer.reading import MAX_READ, Said, Told, moment, read
 
