@@ -66,7 +66,15 @@ def test_several_expressions_come_in_their_order_each_with_its_place() -> None:
 
 @pytest.mark.parametrize("reference", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
 def test_the_ends_of_the_calendar_are_no_error(reference: datetime) -> None:
-    for text in ("in 999 years", "999 years ago", "om 999 år", "vor 999 Jahren", "i övermorgon", "heute in 999 Jahren"):
+    for text in (
+        "in 999 years",
+        "999 years ago",
+        "om 999 år",
+        "vor 999 Jahren",
+        "i övermorgon",
+        "heute in 999 Jahren",
+        "this week",
+    ):
         assert all(each.start <= each.end for each in resolved(text, reference))
 
 

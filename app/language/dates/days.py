@@ -4,7 +4,7 @@ Nothing is told or written where it is not sure.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Final
@@ -86,16 +86,15 @@ def with_days(text: str, happened_at: int) -> str:
     """
     today = datetime.fromordinal(ordinal(happened_at))
     relative = [each for each in resolved(text, today) if each.relative]
-    return _written(text, _other_days(relative, today.date())[:_MAX_NOTES])
+    return _written(text, relative, today.date(), _MAX_NOTES)
 
 
 def with_all_days(text: str, said_at: int) -> str:
     """Return a text with the days in brackets behind each expression that needs the day on which it was said."""
-    today = moment(said_at).date()
-    found = (
-        each for each in resolved_by_sentence(text, moment(said_at)) if str(each.start.year) not in each.expression
-    )
-    return _written(text, (each for each in found if not today == each.start == each.end))
+    reference = moment(said_at)
+    found = resolved_by_sentence(text, reference)
+    undated = [each for each in found if str(each.start.year) not in each.expression]
+    return _written(text, undated, reference.date())
 
 
 def shown(days: Days) -> str:
@@ -190,13 +189,9 @@ def _is_day(span: Span) -> bool:
     return span.sure or span.kind in _DAYS or (span.kind == "which" and span.text.split()[-1] not in LONG)
 
 
-def _other_days(found: Iterable[Resolved], today: date) -> list[Resolved]:
-    return [each for each in found if not today == each.start == each.end]
-
-
-def _written(text: str, found: Iterable[Resolved]) -> str:
+def _written(text: str, found: Sequence[Resolved], today: date, most: int | None = None) -> str:
     written, place = [], 0
-    for each in found:
+    for each in [each for each in found if not today == each.start == each.end][:most]:
         end = each.place + len(each.expression)
         ending = _ENDING.match(text, end)
         end = ending.end() if ending else end
