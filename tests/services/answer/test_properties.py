@@ -127,8 +127,8 @@ def test_the_same_input_has_the_same_answer_and_the_first_sentence_is_of_the_fir
     again = composed(query, found, formers, length)
     assert (again.text, again.cited) == (made.text, made.cited)
     if made.quotes and len(made.text.split("\n")) == len(made.quotes):  # nothing was computed
-        assert made.quotes[0].memory_id == next(each.id for each in found if plain(each.content))
         assert found[0].score >= 0.5
+        assert made.quotes[0].memory_id == found[0].id or not plain(found[0].content)
 
 
 @given(st.lists(st.tuples(TEXTS, MOMENTS, st.booleans()), max_size=8))
