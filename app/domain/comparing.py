@@ -150,10 +150,11 @@ def strongest(relations: Sequence[Relation]) -> Relation:
 
 
 def effect_of(relation: Relation, thresholds: Thresholds, older: Statement) -> Effect | None:
-    """Return what follows of a relation; what says more than what was replaced is not hidden."""
-    if relation.update >= thresholds.hide and older.is_one:
-        return "hides"
-    return "newer_first" if relation.update >= thresholds.newer_first else None
+    """Return what follows of a relation; what replaces one sentence of several says little of the others."""
+    sure = relation.update >= thresholds.hide
+    if older.is_one:
+        return "hides" if sure else "newer_first" if relation.update >= thresholds.newer_first else None
+    return "newer_first" if sure else None
 
 
 def sentences(text: str) -> Sequence[str]:

@@ -27,7 +27,7 @@ _PASSAGE = 240
 _CHARACTERS = 1_400
 """Characters that are read in all, the query with each passage: what takes some 20 ms of a processor."""
 _FAR = 2.0
-"""Log odds by which what still holds may be more relevant than a newer one that takes its place."""
+"""Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6
 """No likelihood counts as nearer to 0 or 1."""
 
@@ -47,7 +47,7 @@ class _Fit:
         return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(place=-1.01, relevance=0.86, base=-1.01)
+_FIT = _Fit(place=-0.93, relevance=0.94, base=-0.99)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
@@ -81,18 +81,18 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
     return chosen
 
 
-def leave_apart(pool: Pool, relevance: Relevance, least: float) -> None:
+def leave_apart(pool: Pool, relevance: Relevance) -> None:
     """Have no candidate take the place of an older one that still holds, if the query asks for that one.
 
-    It does where the newer one's own relevance is below ``least``, or far below the older one's.
+    How likely the newer one answers, and is an update, count together, against how likely the older one answers.
     """
     for one in pool.candidates.values():
         heir = pool.candidates.get(one.current or "")
-        if heir is None or not one.compared or one.superseded or heir.keyed:
+        if heir is None or one.update is None or one.superseded or heir.keyed:
             continue
-        own = relevance.get(heir.id, 0.0)
-        if own < least or _logit(own) < _logit(relevance.get(one.id, 0.0)) - _FAR:
-            one.current, one.until, one.compared = None, None, False
+        newer = _logit(relevance.get(heir.id, 0.0)) + _logit(one.update)
+        if newer < _logit(relevance.get(one.id, 0.0)) - _FAR:
+            one.current, one.until, one.update = None, None, None
 
 
 def scores(fusion: Fusion, relevance: Relevance) -> Relevance:

@@ -55,8 +55,8 @@ class Candidate:
     """The memory that states what now holds of what this one states otherwise."""
     until: int | None = None
     """When what it states otherwise was replaced; None: it states nothing that was."""
-    compared: bool = False
-    """Whether it was a reader that has found so, by comparing both."""
+    update: float | None = None
+    """How likely that is an update of it, as a reader has found by comparing both; None: no reader has."""
     message_id: str | None = None
     """The message that it is; read only where a model is to answer."""
     sources: Sequence[str] | None = None

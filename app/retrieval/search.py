@@ -92,7 +92,6 @@ class Search:
     def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
         """Make an entry of a candidate."""
         id_ = candidate.id
-        findings = self._findings(id_) if explain else []
         return Entry(
             id=id_,
             content=candidate.content,
@@ -103,16 +102,17 @@ class Search:
             session_id=candidate.session_id,
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
-            findings=self._with_rating(id_, findings),
+            findings=self._findings(id_) if explain else [],
         )
 
-    def _with_rating(self, id_: str, found: Sequence[Finding]) -> Sequence[Finding]:
-        if self.is_read:
-            return answering.findings(id_, found, self.relevance, self._rated)
-        return reranking.findings(id_, found, self.relevance)
-
     def _findings(self, id_: str) -> Sequence[Finding]:
-        """Return what a candidate's place is made of, as shares of its score."""
+        """Return what a candidate's score is made of."""
+        if self.is_read:
+            return answering.findings(id_, self._shares(id_), self.relevance, self._rated)
+        return reranking.findings(id_, self._shares(id_), self.relevance)
+
+    def _shares(self, id_: str) -> Sequence[Finding]:
+        """Return what a candidate's place is made of, as shares of its likelihood."""
         fused, own = self.fusion.scores[id_], self._own_scores[id_]
         share = own / fused if fused else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]

@@ -25,7 +25,7 @@ def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
         older = pool.candidates[one.older_id]
         if one.effect is not None:
             older.current, older.until = one.newer_id, pool.candidates[one.newer_id].happened_at
-            older.compared = True
+            older.update = one.probability
             older.superseded |= one.effect == "hides"
 
 
@@ -41,7 +41,9 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     heirs: dict[str, str] = {}
     for one in candidates.values():
         heir = None if one.current is None else candidates.get(one.current)
-        if heir is not None and (one.superseded or heir.keyed or one.compared) and {one.id, heir.id} <= scores.keys():
+        if heir is None or not {one.id, heir.id} <= scores.keys():
+            continue
+        if one.superseded or heir.keyed or one.update is not None:
             heirs[one.id] = heir.id
     passed_on = dict(scores)
     for id_ in heirs:

@@ -82,7 +82,7 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     except Unavailable as error:
         return _without(search, "reader", error)
     relevance = {each.id: value for each, value in zip(chosen, relevances, strict=True)}
-    answering.leave_apart(search.fusion.pool, relevance, reader.thresholds.tells / 2)
+    answering.leave_apart(search.fusion.pool, relevance)
     return replace(search, relevance=succeeded(search.fusion.pool, relevance), is_read=True)
 
 

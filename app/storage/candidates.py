@@ -171,8 +171,7 @@ def _fields(
     if occurred_at is not None:
         fields["occurred_at"] = fields["happened_at"] = occurred_at
     if holding is not None:
-        fields["current"], fields["until"], compared = holding
-        fields["compared"] = bool(compared)
+        fields["current"], fields["until"], fields["update"] = holding
     source = usual_source if source == _USUAL else source
     if source is not None:
         fields["written_by"], fields["written_through"], written_at = source

@@ -336,7 +336,7 @@ found_rows AS (
 ),
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
 -- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
--- holding: who does, when that was replaced which no longer holds, and whether a reader has found so (0042_relations.sql):
+-- holding: who does, when that was replaced which no longer holds, and how likely it was, if a reader has found so:
 -- of the first key of which somebody does, and of relations the last. Who does may lead to another in turn.
 -- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention. step: whether the row was
 -- judged, as each is in its turn where anything is claimed at all.
@@ -345,7 +345,11 @@ judged(row, whole, added, holding, step) AS (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
   ) FROM found_rows UNION ALL
   SELECT own.row, step OR judged.whole, NOT step AND judged.added, (
-    SELECT json_array(holder, superseded_at, key GLOB '~*') FROM (
+    SELECT json_array(holder, superseded_at, (
+      SELECT probability FROM relation
+      WHERE key GLOB '~*' AND relation.tenant_id = ?1 ->> 'tenant_id' AND relation.agent_id = ?1 ->> 'agent_id'
+        AND newer_id = holder AND older_id = own.stated_by
+    )) FROM (
       SELECT key, superseded_at, (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ) AS holder

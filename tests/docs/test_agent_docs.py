@@ -42,7 +42,7 @@ def blocks(text: str, language: str) -> list[str]:
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     folder = tmp_path_factory.mktemp("readme")
-    server = Server.spawn(folder / "data", folder / "log", EMBEDDER="auto")
+    server = Server.spawn(folder / "data", folder / "log", EMBEDDER="auto", READER="local")
     await server.ready()
     yield server
     assert await server.stop() == -signal.SIGTERM

@@ -1,6 +1,9 @@
-"""Which memories a reader compares at all."""
+"""Which memories a reader compares at all, and what follows of what it finds."""
 
-from app.domain.comparing import Statement, may_bear
+import pytest
+
+from app.domain.comparing import Effect, Statement, effect_of, may_bear
+from app.domain.reading import Relation, Thresholds
 
 SAID = Statement("b", "I live in Rome", {}, 2, message_id="m2")
 STORED = Statement("c", "I live in Oslo", {}, 3)
@@ -18,3 +21,21 @@ def test_what_is_said_takes_the_place_of_what_was_said_and_of_what_was_learned_o
     assert may_bear(SAID, STORED)
     assert may_bear(LEARNED_BEFORE, SAID)
     assert not may_bear(Statement("a", "The user lives in Rome", {}, 2, message_ids=("m2",)), SAID)
+
+
+@pytest.mark.parametrize(
+    ("older", "update", "effect"),
+    [
+        ("I live in Rome.", 0.99, "hides"),
+        ("I live in Rome.", 0.6, "newer_first"),
+        ("I live in Rome.", 0.4, None),
+        ("I live in Rome. My brother is a baker.", 0.99, "newer_first"),
+        ("I live in Rome. My brother is a baker.", 0.6, None),
+    ],
+)
+def test_a_memory_of_several_sentences_is_never_hidden_and_comes_behind_what_surely_replaces_one_of_them(
+    older: str, update: float, effect: Effect | None
+) -> None:
+    thresholds = Thresholds(hide=0.98, newer_first=0.5, tells=0.5, follows=0.5, task=0.5)
+    relation = Relation(1 - update, update, 0.0, 0.0)
+    assert effect_of(relation, thresholds, Statement("a", older, {}, 1)) == effect

@@ -60,8 +60,8 @@ def test_who_says_more_than_what_is_outdated_is_left_alone_unless_that_is_asked_
 
 def test_what_a_reader_has_found_to_change_goes_before_what_it_changes_which_stays() -> None:
     found = {0: 1, 1: 1, 2: 1}
-    old = candidate("old", words=(0, 1, 2), current="new", compared=True)
-    new = candidate("new", words=(0,), current="newest", compared=True, happened_at=1)
+    old = candidate("old", words=(0, 1, 2), current="new", update=0.9)
+    new = candidate("new", words=(0,), current="newest", update=0.9, happened_at=1)
     search = searched(old, new, candidate("newest", happened_at=2), found=found)
     assert [one.id for one in search.ranking] == ["newest", "new", "old"]
     entries = [search.entry(one, explain=True) for one in search.ranked(Query(TEXT))]
@@ -73,7 +73,7 @@ def test_what_a_reader_has_found_to_change_goes_before_what_it_changes_which_sta
 
 def test_what_takes_the_place_of_what_was_learned_goes_before_its_message_as_well() -> None:
     message = candidate("message", words=(0, 1, 2), message_id="m")
-    learned = candidate("learned", words=(0,), sources=["m"], current="new", compared=True)
+    learned = candidate("learned", words=(0,), sources=["m"], current="new", update=0.9)
     new = candidate("new", message_id="n", happened_at=1)
     search = searched(message, learned, new, candidate("new learned", sources=["n"]), found={0: 1, 1: 1, 2: 1})
     assert [one.id for one in search.ranking] == ["new learned", "new", "message", "learned"]

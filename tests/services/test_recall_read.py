@@ -182,11 +182,13 @@ async def test_what_took_the_place_of_an_answer_is_as_relevant_as_that(bench: Be
     assert next(finding.raw for finding in entry.findings if finding.channel == "reader") == 0.9
 
 
-async def two_homes(bench: Bench, reader: ScriptedReader, relation: Relation) -> tuple[str, str, str]:
+async def two_homes(
+    bench: Bench, reader: ScriptedReader, relation: Relation, agent_id: str = "bot"
+) -> tuple[str, str, str]:
     older, newer, question = "I live in Rome", "I am often in Oslo", "Where do I live?"
     reader.pairs = {(older, newer): relation}
     for day, content in ((1, older), (40, newer)):
-        await bench.gateway.store("bot", NewMemory(content, {}, None, day * DAY))
+        await bench.gateway.store(agent_id, NewMemory(content, {}, None, day * DAY))
     return older, newer, question
 
 
@@ -208,6 +210,17 @@ async def test_what_answers_far_better_than_a_possible_update_of_it_stays_before
     older, newer, question = await two_homes(bench, reader, DOUBTFUL)
     say(reader, {older: older_one, newer: newer_one}, question)
     assert [entry.content for entry in (await recalled(bench, question)).entries] == [older, newer]
+
+
+async def test_the_likelier_an_update_is_the_further_its_relevance_may_be_behind(
+    bench: Bench, reader: ScriptedReader
+) -> None:
+    for number, (update, newer_first) in enumerate(((0.7, False), (0.88, True))):
+        relation = Relation(1 - update, update, 0.0, 0.0)
+        older, newer, question = await two_homes(bench, reader, relation, f"bot{number}")
+        say(reader, {older: 0.999, newer: 0.95}, question)
+        entries = (await bench.gateway.recall(f"bot{number}", Query(question))).entries
+        assert [entry.content for entry in entries] == ([newer, older] if newer_first else [older, newer])
 
 
 async def test_of_two_that_both_hold_the_more_relevant_comes_first(bench: Bench, reader: ScriptedReader) -> None:

@@ -30,15 +30,14 @@ _EMBEDDINGS: Mapping[str, str] = {
     "norm.weight": "embeddings.LayerNorm.weight",
     "norm.bias": "embeddings.LayerNorm.bias",
 }
-_HIDDEN_WRONGLY, _NEAR_HIDDEN_WRONGLY = 0.01, 0.001
-"""Shares of pairs that both hold of which one is hidden: of hard ones, and of those that nobody has marked.
+_HIDDEN_WRONGLY = 0.001
+"""Share of pairs that both hold of which one is hidden: of hard ones, and of those that nobody has marked.
 
-Each memory has several of the latter, and most of them both hold.
+Of pairs whose writers have seen no scene about ten times as many are hidden.
 """
 _LIKELIER = 0.5
 """From here on an update is likelier than not, and the newer comes first: nothing is lost where that is wrong."""
-_TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.01, 0.01
-
+_TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.03, 0.01
 
 _UNKNOWN = Thresholds(1.0, 1.0, 1.0, 1.0, 1.0)
 _TASK = KIND_NAMES.index("task")
@@ -95,7 +94,7 @@ def _thresholds(examples: Sequence[Example], probabilities: Sequence[Probabiliti
     ]
     hard, near = called_updates(hard=True), called_updates(hard=False)
     return Thresholds(
-        hide=max(threshold(hard, _HIDDEN_WRONGLY), threshold(near, _NEAR_HIDDEN_WRONGLY)),
+        hide=max(threshold(hard, _HIDDEN_WRONGLY), threshold(near, _HIDDEN_WRONGLY)),
         newer_first=_LIKELIER,
         tells=threshold(wrong(Task.RELEVANCE, 1), _TOLD_WRONGLY),
         follows=threshold(wrong(Task.FOLLOWS, 1), _TAKEN_WRONGLY),
