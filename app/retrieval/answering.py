@@ -25,7 +25,7 @@ CHANNEL: Final = "reader"
 _PASSAGE = 240
 """Characters that are read of a memory: those around the words of the query."""
 _CHARACTERS = 1_400
-"""Characters that are read in all, the query with each passage: what takes some 20 ms of a processor."""
+"""Characters that are read in all, the query with each passage: what takes 20 to 40 ms of a processor."""
 _FAR = 2.0
 """Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6

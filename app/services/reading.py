@@ -1,6 +1,5 @@
 """A reader as one tenant's requests see it: within the tenant's share, and within a deadline."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -61,14 +60,11 @@ class TenantReader:
         return await self._within(lambda seconds: read(claims, tenant_id=self._tenant_id, seconds=seconds))
 
     async def _within(self, read: Callable[[float], Awaitable[_T]]) -> _T:
-        clock = asyncio.get_running_loop().time
-        ends = clock() + self._seconds
         try:
-            async with asyncio.timeout_at(ends):
-                await self._shares.acquire(self._tenant_id, 1)
+            left = await self._shares.acquire_within(self._tenant_id, 1, self._seconds)
         except TimeoutError as error:
             raise ReaderUnavailable("Earlier requests of the tenant kept the reader busy.") from error
         try:
-            return await read(max(ends - clock(), _SHORTEST))
+            return await read(max(left, _SHORTEST))
         finally:
             self._shares.release(self._tenant_id, 1)

@@ -1,6 +1,5 @@
 """Has the best candidates of a recall rated by a reranker or a reader, and goes on without where none is there."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -37,16 +36,13 @@ class TenantReranker:
         Raises:
             Unavailable: the reranker is away, or there was no answer in time.
         """
-        clock = asyncio.get_running_loop().time
-        ends = clock() + self._seconds
         try:
-            async with asyncio.timeout_at(ends):
-                await self._shares.acquire(self._tenant_id, 1)
+            left = await self._shares.acquire_within(self._tenant_id, 1, self._seconds)
         except TimeoutError as error:
             raise UpstreamTimeout("Earlier recalls of the tenant kept the reranker busy.") from error
         try:
-            left = max(ends - clock(), _SHORTEST)
-            return await self._reranker.rerank(query, texts, tenant_id=self._tenant_id, seconds=left)
+            seconds = max(left, _SHORTEST)
+            return await self._reranker.rerank(query, texts, tenant_id=self._tenant_id, seconds=seconds)
         finally:
             self._shares.release(self._tenant_id, 1)
 

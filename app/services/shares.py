@@ -117,6 +117,18 @@ class Shares:
         finally:
             self._forget(tenant_id, share)
 
+    async def acquire_within(self, tenant_id: str, size: int, seconds: float) -> float:
+        """Wait for room for so many seconds at most, hold it until ``release``, and return how many are left.
+
+        Raises:
+            TimeoutError: there was no room in time, and none is held.
+        """
+        clock = asyncio.get_running_loop().time
+        ends = clock() + seconds
+        async with asyncio.timeout_at(ends):
+            await self.acquire(tenant_id, size)
+        return ends - clock()
+
     def release(self, tenant_id: str, size: int) -> None:
         """Give back the room of an ``acquire`` of the same size."""
         share = self._of[tenant_id]

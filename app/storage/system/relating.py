@@ -15,6 +15,7 @@ from app.storage.filters import kept_by_no_program, living
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING
 from app.storage.rows import read_rows
 from app.storage.system.leases import NamedLease
+from app.storage.system.unread import OWN_END
 
 LEASE = NamedLease("relations")
 """One process at a time reads what is left over; each reads what it has stored itself."""
@@ -122,17 +123,10 @@ WHERE memory.id = read.value ->> 'id' AND +memory.tenant_id = read.value ->> 'te
   ))
 ON CONFLICT DO NOTHING
 """
-_OWN_END = """
-(
-  SELECT min(own.superseded_at) FROM claim AS own
-  WHERE own.tenant_id = long_term_memory.tenant_id AND own.agent_id = long_term_memory.agent_id
-    AND own.memory_id = long_term_memory.id AND own.whole
-)
-"""
 _RESTORE = f"""
-UPDATE long_term_memory SET superseded_at = {_OWN_END}
+UPDATE long_term_memory SET superseded_at = {OWN_END}
 WHERE id IN (SELECT read.value ->> 'id' FROM json_each(?1, '$.read') AS read)
-  AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {_OWN_END}
+  AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {OWN_END}
 """
 _MARK = """
 UPDATE long_term_memory SET statements_read = 1, type = read.value ->> 'type'

@@ -51,17 +51,18 @@ FROM json_each(?1, '$.claims') AS stated JOIN json_each(stated.value) AS claimed
 WHERE memory.id = stated.key AND memory.statements_read IS NULL
 ON CONFLICT DO NOTHING
 """
-_OWN_END = """
+OWN_END = """
 (
   SELECT min(own.superseded_at) FROM claim AS own
   WHERE own.tenant_id = long_term_memory.tenant_id AND own.agent_id = long_term_memory.agent_id
     AND own.memory_id = long_term_memory.id AND own.whole
 )
 """
+"""When the first of the claims that are all of a memory was superseded; NULL: none was."""
 _RESTORE = f"""
-UPDATE long_term_memory SET superseded_at = {_OWN_END}
+UPDATE long_term_memory SET superseded_at = {OWN_END}
 WHERE id IN (SELECT stated.key FROM json_each(?1, '$.claims') AS stated WHERE json_array_length(stated.value))
-  AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {_OWN_END}
+  AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {OWN_END}
 """
 # A claim says itself that its memory waits for a reader (0044_claims_wait.sql); what states nothing has none.
 _MARK = """
