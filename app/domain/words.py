@@ -65,6 +65,11 @@ def folded(text: str) -> str:
     return normalised(text).casefold().replace("\u2019", "'")
 
 
+def plain(text: str) -> str:
+    """Return a text folded, with single spaces: as it is looked for in another one."""
+    return " ".join(folded(text).split())
+
+
 def _joined(run: re.Match[str]) -> str:
     """Put a joiner between each 30 combining marks."""
     marks, joined = 0, []

@@ -6,12 +6,12 @@ from datetime import date
 from itertools import islice
 from typing import Final
 
+from app.domain.words import plain
 from app.grounding.evidence import pairs
 from app.grounding.guards import GUARDS
 from app.grounding.guards.dates import in_words_of_the_sources
 from app.grounding.known import Claim, Comparison, Known, SourceReading
 from app.grounding.source import Source, Ungrounded
-from app.language.clauses import plain
 
 MAX_STATEMENT: Final = 8_000
 """Characters of a statement. A longer one is not grounded: nothing passes that was not read."""

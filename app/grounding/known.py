@@ -9,9 +9,9 @@ from decimal import Decimal
 from functools import cached_property
 from heapq import nsmallest
 
-from app.domain.words import folded
+from app.domain.words import folded, plain
 from app.grounding.source import Source
-from app.language.clauses import Clause, plain, sentences
+from app.language.clauses import Clause, sentences
 from app.language.dates.days import ordinal
 from app.language.dates.time_readings import Days
 from app.language.dates.told import Told, told

@@ -9,7 +9,7 @@ from app.domain.words import folded
 _TOKEN = re.compile(
     r"(?P<word>[^\W_]+(?:['\u2019][^\W\d_]+)*(?:(?:[-_./:@#+&]|(?<=\d),(?=\d))[^\W_]+)*[+#]{0,2})"
     r"|(?P<stop>[.!?\u2026\u3002](?=\s|$|[\"\u201d\u201c\u00ab\u00bb)\]])|\n)"
-    r"|(?P<strong>[;:()\u2014\u2013])|(?P<weak>,)"
+    r"|(?P<mark>[;:()\u2014\u2013,])"
 )
 _STEM: Final = 4
 _ENDING: Final = 3
@@ -79,11 +79,6 @@ class Sentence:
     keys: frozenset[str]
 
 
-def plain(text: str) -> str:
-    """Return a text without difference of case and white space."""
-    return " ".join(folded(text).split())
-
-
 def sentences(text: str) -> list[Sentence]:
     """Return the sentences of a text in their order; a line is one too."""
     found: list[Sentence] = []
@@ -95,7 +90,7 @@ def sentences(text: str) -> list[Sentence]:
             first, count = False, count + 1
             if count < _LONGEST:
                 continue
-        elif match.lastgroup in {"weak", "strong"}:
+        elif match.lastgroup == "mark":
             clauses.append(Clause())
             continue
         else:

@@ -13,7 +13,7 @@ from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
 from app.adapters.local.reader.tokens import ReaderTokens
 from app.adapters.local.transformer import packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
-from training.reader.examples import Examples
+from training.reader.examples import TO_TRAIN, Examples
 from training.reader.figures import Figures, figures
 from training.reader.measuring import DRAW, Embedded, by_language, divided
 from training.reader.scenes import TRAINING, UnreadableScene, files, read_scenes
@@ -31,7 +31,7 @@ def main() -> None:
     train.add_argument("--scenes", type=Path, default=TRAINING)
     train.add_argument("--epochs", type=int, default=2)
     train.add_argument("--seed", type=int, default=1)
-    train.add_argument("--rate", type=float, default=8e-5)
+    train.add_argument("--rate", type=float, default=1.2e-4)
     train.add_argument("--begun", type=Path, help="weights that an earlier run wrote, to go on from")
     train.add_argument("--fraction", type=float, default=1.0, help="of the files, for a trial")
     train.set_defaults(run=_train)
@@ -80,7 +80,7 @@ def _train(given: Namespace) -> None:
     trainer = Trainer(trunk, tokens, Plan(epochs=given.epochs, seed=given.seed, rate=given.rate), given.begun)
     kept = Examples(read_scenes(aside), vectors).epoch(DRAW)
     begun = time.monotonic()
-    for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors), kept):
+    for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors, TO_TRAIN), kept):
         print(f"epoch {number}: loss {loss:.4f}, {(time.monotonic() - begun) / 60:.1f} minutes")
         _print(found)
         weights = trainer.result()

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from training.reader.scenes import Scene
 
 _NEAREST_OLDER = 3
 """Each memory is paired in each epoch with one of so many unmarked older ones that are nearest to it."""
-_NEGATIVES, _NEGATIVES_OF_ABSENT = (2, 4), (4, 6)
+_NEGATIVES, _NEGATIVES_OF_ABSENT = (1, 4), (3, 6)
 """Memories without a mark beside which a question is asked in each epoch: so many drawn of the nearest."""
 
 _Choice = TypeVar("_Choice")
@@ -34,12 +34,26 @@ class Example:
     """Whether its writer has marked it as one that seems to have another answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Which share an epoch has of what is easy or frequent; it has all marked pairs and claims."""
+
+    unmarked: float = 1.0
+    """Of pairs and claims that nobody has marked, and of kinds."""
+    questions: float = 1.0
+
+
+_ALL: Final = Sampling()
+TO_TRAIN: Final = Sampling(unmarked=0.25, questions=0.5)
+"""What is hard comes twice as often as it would: a model of this size gets the rest right with few examples."""
+
+
 class Examples:
     """The examples of scenes; those that are not marked are drawn anew for each epoch."""
 
-    def __init__(self, scenes: Sequence[Scene], vectors: Vectors) -> None:
+    def __init__(self, scenes: Sequence[Scene], vectors: Vectors, sampling: Sampling = _ALL) -> None:
         """Find out what is near what in each scene."""
-        self._scenes = [_Nearness(scene, vectors) for scene in scenes]
+        self._scenes = [_Nearness(scene, vectors, sampling) for scene in scenes]
 
     def epoch(self, seed: int) -> list[Example]:
         """Return the examples of an epoch."""
@@ -54,8 +68,8 @@ class Examples:
 class _Nearness:
     """A scene, with the order in which its memories are near each other and near its questions."""
 
-    def __init__(self, scene: Scene, vectors: Vectors) -> None:
-        self._scene = scene
+    def __init__(self, scene: Scene, vectors: Vectors, sampling: Sampling) -> None:
+        self._scene, self._sampling = scene, sampling
         self._ids = list(scene.memories)
         self._text = {id_: memory.text for id_, memory in scene.memories.items()}
         memories = vectors([self._text[id_] for id_ in self._ids])
@@ -72,7 +86,8 @@ class _Nearness:
         yield from self._relations(draw)
         yield from self._relevances(draw)
         for memory in self._scene.memories.values():
-            yield Example(Task.KIND, memory.text, None, KIND_NAMES.index(memory.kind))
+            if draw.random() < self._sampling.unmarked:
+                yield Example(Task.KIND, memory.text, None, KIND_NAMES.index(memory.kind))
         yield from self._claims(draw)
 
     def _relations(self, draw: random.Random) -> Iterator[Example]:
@@ -86,11 +101,13 @@ class _Nearness:
                 hard=one.name == "holds",
             )
         for newer, nearest in self._older.items():
-            if nearest:
+            if nearest and draw.random() < self._sampling.unmarked:
                 yield Example(Task.RELATION, text[draw.choice(nearest)], text[newer], 0)
 
     def _relevances(self, draw: random.Random) -> Iterator[Example]:
         for question, near in zip(self._scene.questions, self._near, strict=True):
+            if draw.random() >= self._sampling.questions:
+                continue
             for ids, answer, hard in (
                 (question.answers, 1, False),
                 (question.stale, 1, False),
@@ -109,7 +126,7 @@ class _Nearness:
             sources = "\n".join(self._text[id_] for id_ in claim.sources)
             yield Example(Task.FOLLOWS, sources, claim.text, int(claim.follows), hard=not claim.follows)
             others = [id_ for id_ in self._ids if id_ not in claim.sources]
-            if claim.follows:
+            if claim.follows and draw.random() < self._sampling.unmarked:
                 yield Example(Task.FOLLOWS, self._text[draw.choice(others)], claim.text, 0)
 
 

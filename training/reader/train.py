@@ -38,11 +38,11 @@ class Plan:
     """How to train."""
 
     epochs: int = 2
-    batch: int = 64
-    rate: float = 8e-5
+    batch: int = 32
+    rate: float = 1.2e-4
     rate_of_heads: float = 5e-4
     decay: float = 0.01
-    average: float = 0.998
+    average: float = 0.999
     """How slowly the averaged weights follow."""
     seed: int = 1
 
@@ -87,7 +87,7 @@ class Trainer:
                 schedule.step()
                 self._averaged.update_parameters(self.network)
                 total, done = total + float(loss.detach()) * len(batch), done + 1
-                if done % 200 == 0:
+                if done % 400 == 0:
                     left = (seconds() - begun) / done * (steps - done)
                     print(f"step {done} of {steps}, {left / 60:.0f} minutes left", flush=True)
             yield number, total / len(epoch), figures(kept_aside, self.read(kept_aside))

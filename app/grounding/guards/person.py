@@ -2,15 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.grounding.guards.words import (
-    ADDRESSED,
-    ASSISTANT,
-    OTHERS,
-    SPEAKER,
-    SPEAKERS_OWN,
-    SPEAKING,
-    USER,
-)
+from app.grounding.guards.words import ADDRESSED, ASSISTANT, OTHERS, SPEAKER, SPEAKERS_OWN, SPEAKING, USER
 from app.grounding.known import Comparison, Known, SourceReading
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from app.domain.words import plain
 from app.grounding.known import Comparison
 from app.grounding.source import Ungrounded
-from app.language.clauses import plain
 
 _PLACEHOLDER = re.compile(
     r"\{[^{}\n]{0,60}\}|[{}]|<[^<>\n]{1,60}>|\[[A-Z_ ]{2,40}\]|%[sd](?!\w)|\$\w{0,40}\$|</?\w{1,40}"

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from app.domain.learned import Proposal
-from app.language.clauses import plain
+from app.domain.words import plain
 from app.services.learning.sifting import words_of
 
 MAX_ALIKE = 64
