@@ -1,7 +1,7 @@
 """How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
 
 Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
-a candidate that was read joins its place among all that was found and what the reader says.
+a candidate that was read joins how far behind the best it is and what the reader says.
 """
 
 import math
@@ -36,18 +36,18 @@ _SURE = 1e-6
 class _Fit:
     """A logistic regression of whether a memory answers."""
 
-    place: float
-    """What the logarithm of the place counts, from 1."""
     relevance: float
     """What the log odds of the relevance count."""
+    behind: float
+    """What it takes to be behind the best of those that were read, by the scores of the channels."""
     base: float
 
-    def probability(self, place: int, relevance: float) -> float:
-        odds = self.place * math.log(place) + self.relevance * _logit(relevance) + self.base
+    def probability(self, relevance: float, behind: float) -> float:
+        odds = self.relevance * _logit(relevance) - self.behind * behind + self.base
         return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(place=-0.93, relevance=0.94, base=-0.99)
+_FIT = _Fit(relevance=0.85, behind=1.35, base=-2.19)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
@@ -100,8 +100,8 @@ def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
 
     What takes the place of another scores no less than that.
     """
-    places = {one.id: place for place, one in enumerate(fusion.ranked, 1)}
-    joined = {id_: _FIT.probability(places[id_], each) for id_, each in relevance.items()}
+    best = max((fusion.scores[id_] for id_ in relevance), default=0.0)
+    joined = {id_: _FIT.probability(each, best - fusion.scores[id_]) for id_, each in relevance.items()}
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
     return {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}

@@ -45,7 +45,7 @@ def main() -> None:
     measure.add_argument("--weights", type=Path, default=PACKAGED)
     measure.add_argument("--scenes", type=Path, required=True)
     measure.set_defaults(run=_measure)
-    join = commands.add_parser("join", help="fit how a score joins place and relevance, and print the constants")
+    join = commands.add_parser("join", help="fit how a score joins channels and relevance, and print the constants")
     join.add_argument("--weights", type=Path, default=PACKAGED)
     join.add_argument("--scenes", type=Path, default=TRAINING)
     join.set_defaults(run=_join)
@@ -124,7 +124,7 @@ def _join(given: Namespace) -> None:
         finally:
             await reader.close()
 
-    for name, value in zip(("place", "relevance", "base"), asyncio.run(joined()), strict=True):
+    for name, value in zip(("relevance", "behind", "base"), asyncio.run(joined()), strict=True):
         print(f"{name}={value}")
 
 

@@ -1,4 +1,4 @@
-"""Fits how a score joins place and relevance (``app/retrieval/answering.py``), on scenes kept aside."""
+"""Fits how a score joins the channels and the relevance (``app/retrieval/answering.py``), on scenes kept aside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +24,8 @@ from app.storage.migrations.runner import migrate
 from training.reader.scenes import Question, Scene
 
 _TENANT = "scenes"
+_EACH = 3
+"""One of so many scenes is asked: that takes some minutes."""
 _STEPS, _TINY = 50, 1e-6
 
 
@@ -31,14 +33,19 @@ _STEPS, _TINY = 50, 1e-6
 class Read:
     """A candidate of a recall that was read: what is known of it, and whether it answers the question."""
 
-    place: int
     relevance: float
+    behind: float
+    """How much lower the channels have scored it than the best that was read."""
     answers: bool
     stale: bool
 
 
 async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> list[Read]:
-    """Store scenes, each for an agent of its own, ask their questions without a reader, and read the candidates."""
+    """Store scenes, ask their questions without a reader, and read the candidates.
+
+    Each scene is stored for an agent of its own, and once more for one that has all scenes of a language: few memories
+    and many have to be joined alike.
+    """
     runtime = build_runtime(Settings(data_dir=data_dir, reader="none"))
     backends = runtime.backends
     await migrate(backends.database)
@@ -49,15 +56,14 @@ async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> lis
     gateway, recaller = LongTermMemoryGateway(tenant), Recaller(tenant)
     read: list[Read] = []
     try:
-        for number, scene in enumerate(scenes):
-            agent = f"scene{number}"
-            ids: dict[str, str] = {}
-            for name, memory in scene.memories.items():
-                said = int(datetime.fromisoformat(f"{memory.date}T09:00:00").replace(tzinfo=UTC).timestamp() * 1000)
-                ids[await gateway.store(agent, NewMemory(memory.text, {}, None, said))] = name
+        agents = [(scene, agent) for number, scene in enumerate(scenes[::_EACH]) for agent in (number, scene.language)]
+        stored = [(scene, str(agent), await _store(gateway, scene, str(agent))) for scene, agent in agents]
+        for scene, agent, ids in stored:
+            alone = agent != scene.language
             for question in scene.questions:
-                search = await recaller.search(Scope(_TENANT, agent), Query(question.text))
-                read += await _read(question, search, reader, ids)
+                if alone or question.answers:  # what no memory of its scene answers, one of another scene may
+                    search = await recaller.search(Scope(_TENANT, agent), Query(question.text))
+                    read += await _read(question, search, reader, ids)
     finally:
         await backends.deliveries.close(seconds=1.0)
         for close in runtime.closers:
@@ -65,19 +71,30 @@ async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> lis
     return read
 
 
+async def _store(gateway: LongTermMemoryGateway, scene: Scene, agent: str) -> Mapping[str, str]:
+    """Store the memories of a scene, and return their names by their ids."""
+    ids: dict[str, str] = {}
+    for name, memory in scene.memories.items():
+        said = int(datetime.fromisoformat(f"{memory.date}T09:00:00").replace(tzinfo=UTC).timestamp() * 1000)
+        ids[await gateway.store(agent, NewMemory(memory.text, {}, None, said))] = name
+    return ids
+
+
 async def _read(question: Question, search: Search, reader: Reader, ids: Mapping[str, str]) -> list[Read]:
     chosen = answering.to_read(search.fusion, collapse=False)
     values = await reader.relevance(question.text, [each.text for each in chosen]) if chosen else []
     relevance = succeeded(search.fusion.pool, {each.id: value for each, value in zip(chosen, values, strict=True)})
+    fused = search.fusion.scores
+    best = max((fused[id_] for id_ in relevance), default=0.0)
     return [
-        Read(place, relevance[one.id], ids[one.id] in question.answers, ids[one.id] in question.stale)
-        for place, one in enumerate(search.ranking, 1)
-        if one.id in relevance and not one.superseded
+        Read(value, best - fused[id_], ids.get(id_) in question.answers, ids.get(id_) in question.stale)
+        for id_, value in relevance.items()
+        if not search.fusion.pool.candidates[id_].superseded
     ]
 
 
 def fitted(read: Sequence[Read]) -> Sequence[float]:
-    """Return what the logarithm of the place and the log odds of the relevance count, and the base.
+    """Return what the log odds of the relevance count, what it takes to be behind the best, and the base.
 
     It is the likeliest logistic regression, found by Newton's method. What is outdated is left out: whether something
     took its place is not a matter of scores.
@@ -95,7 +112,7 @@ def fitted(read: Sequence[Read]) -> Sequence[float]:
 
 
 def _features(one: Read) -> npt.NDArray[np.float64]:
-    return np.array([np.log(one.place), _logit(one.relevance), 1.0])
+    return np.array([_logit(one.relevance), -one.behind, 1.0])
 
 
 def _logit(probability: float) -> float:
