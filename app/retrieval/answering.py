@@ -1,11 +1,11 @@
 """How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
 
 Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
-a candidate that was read joins how far behind the best it is and what the reader says.
+a candidate joins how far behind the best it is, and what the reader says, or its place where it was not read.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,8 @@ _PASSAGE = 240
 """Characters that are read of a memory: those around the words of the query."""
 _CHARACTERS = 1_400
 """Characters that are read in all, the query with each passage: what takes 20 to 40 ms of a processor."""
+_OF_QUERY = 350
+"""Characters of a long query that count for each passage: of a pair no more than the reader's limit is read."""
 _FAR = 2.0
 """Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6
@@ -33,34 +35,48 @@ _SURE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class Fit:
     """A logistic regression of whether a memory answers."""
 
-    relevance: float
-    """What the log odds of the relevance count."""
+    known: float
+    """What it counts what is known of the memory: the log odds of its relevance, or its place."""
     behind: float
     """What it takes to be behind the best of those that were read, by the scores of the channels."""
     base: float
 
-    def probability(self, relevance: float, behind: float) -> float:
-        odds = self.relevance * _logit(relevance) - self.behind * behind + self.base
+    def probability(self, known: float, behind: float) -> float:
+        """Return how likely it answers."""
+        odds = self.known * known - self.behind * behind + self.base
         return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(relevance=0.85, behind=1.35, base=-2.19)
+_READ: Final = Fit(known=0.85, behind=1.35, base=-2.19)
+_UNREAD: Final = Fit(known=1.45, behind=0.77, base=-0.61)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToRead:
-    """A candidate that is read, and what is read of it."""
+class Standing:
+    """What is known of a candidate where a reader has read the best."""
 
     id: str
-    text: str
+    place: int
+    """Among all candidates that may be entries, as the channels order them, from 1."""
+    behind: float
+    """How much lower the channels have scored it than the best that was read."""
+    relevance: float | None
+    """None: it was not read."""
+
+    @property
+    def probability(self) -> float:
+        """How likely it answers."""
+        if self.relevance is None:
+            return _UNREAD.probability(-math.log(self.place), self.behind)
+        return _READ.probability(log_odds(self.relevance), self.behind)
 
 
-def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
-    """Return what is read: the best candidates that may be entries, each with the best whose place it has taken.
+def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
+    """Return what is read, by ids: of the best that may be entries, and of the best whose place each has taken.
 
     Who asks where somebody lives is answered by "I live in Rome", and means what took its place. There are fewer of
     them where they and the query are long.
@@ -69,15 +85,15 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
     for one in fusion.ranked:
         if one.superseded and one.current is not None and not one.expired:
             outdated.setdefault(one.current, one)
-    chosen: list[ToRead] = []
-    left = _CHARACTERS
+    chosen: dict[str, str] = {}
+    left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
         texts = [passage(one.content, fusion.query.terms, _PASSAGE) for one in both]
-        left -= sum(len(text) + len(fusion.query.text) for text in texts)
+        left -= sum(len(text) + of_query for text in texts)
         if chosen and left < 0:
             break
-        chosen += [ToRead(one.id, text) for one, text in zip(both, texts, strict=True)]
+        chosen |= {one.id: text for one, text in zip(both, texts, strict=True)}
     return chosen
 
 
@@ -90,18 +106,25 @@ def leave_apart(pool: Pool, relevance: Relevance) -> None:
         heir = pool.candidates.get(one.current or "")
         if heir is None or one.update is None or one.superseded or heir.keyed:
             continue
-        newer = _logit(relevance.get(heir.id, 0.0)) + _logit(one.update)
-        if newer < _logit(relevance.get(one.id, 0.0)) - _FAR:
+        newer = log_odds(relevance.get(heir.id, 0.0)) + log_odds(one.update)
+        if newer < log_odds(relevance.get(one.id, 0.0)) - _FAR:
             one.current, one.until, one.update = None, None, None
 
 
-def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
-    """Return the scores of the candidates that were read and may be entries, 0 to 1.
-
-    What takes the place of another scores no less than that.
-    """
+def standings(fusion: Fusion, relevance: Relevance) -> Iterator[Standing]:
+    """Give what is known of the candidates that may be entries, in the order of the channels."""
     best = max((fusion.scores[id_] for id_ in relevance), default=0.0)
-    joined = {id_: _FIT.probability(each, best - fusion.scores[id_]) for id_, each in relevance.items()}
+    for place, one in enumerate(fusion.ranked, 1):
+        yield Standing(one.id, place, best - fusion.scores[one.id], relevance.get(one.id))
+
+
+def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
+    """Return the scores of the candidates that may be entries, 0 to 1.
+
+    Of those that were not read they tell how often one answers that is so far down: what was read and does not answer
+    comes behind them. What takes the place of another scores no less than that.
+    """
+    joined = {one.id: one.probability for one in standings(fusion, relevance)}
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
     return {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}
@@ -110,14 +133,15 @@ def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:
     """Return a candidate's findings, whose shares add up to its score; those ``found`` add up to its likelihood.
 
-    The share of the reader is what it has added to the likelihood, or taken from it.
+    The share of the reader is what reading it, or the others, has added to the likelihood, or taken from it.
     """
     if id_ not in scores_:
         return reranking.unrated(id_, found, scores_)
     likelihood = sum(finding.weighted for finding in found)
-    return [Finding(CHANNEL, scores_[id_] - likelihood, relevance[id_]), *found]
+    return [Finding(CHANNEL, scores_[id_] - likelihood, relevance.get(id_)), *found]
 
 
-def _logit(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """Return the logarithm of the odds, of a probability that is never quite 0 or 1."""
     sure = min(max(probability, _SURE), 1 - _SURE)
     return math.log(sure / (1 - sure))

@@ -74,10 +74,10 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     if not chosen:
         return search
     try:
-        relevances = await reader.relevance(search.fusion.query.text, [each.text for each in chosen])
+        relevances = await reader.relevance(search.fusion.query.text, list(chosen.values()))
     except Unavailable as error:
         return _without(search, "reader", error)
-    relevance = {each.id: value for each, value in zip(chosen, relevances, strict=True)}
+    relevance = dict(zip(chosen, relevances, strict=True))
     answering.leave_apart(search.fusion.pool, relevance)
     return replace(search, relevance=succeeded(search.fusion.pool, relevance), is_read=True)
 

@@ -26,7 +26,7 @@ def read_pools(draw: st.DrawFn) -> tuple[Pool, Mapping[str, float]]:
     """Draw candidates, and ratings of those that are read."""
     drawn = draw(pools(len(QUERY.terms)))
     chosen = answering.to_read(Fusion(QUERY, drawn), collapse=draw(st.booleans()))
-    return drawn, succeeded(drawn, {each.id: draw(RELEVANCES) for each in chosen})
+    return drawn, succeeded(drawn, {id_: draw(RELEVANCES) for id_ in chosen})
 
 
 @settings(deadline=None, max_examples=examples(100))
@@ -36,12 +36,12 @@ def test_candidates_come_in_the_order_of_their_scores_and_findings_add_up_to_the
 ) -> None:
     gathered, relevance = drawn
     search = Search(Fusion(QUERY, gathered), [], relevance, is_read=True)
-    read = {each.id for each in search.ranking if each.id in relevance and not each.superseded}
     entries = [search.entry(each, explain=True) for each in search.ranking]
-    assert {entry.id for entry in entries[: len(read)]} == read
-    scores = [entry.score for entry in entries[: len(read)]]
+    holding = [each for each in search.ranking if each.whole and not each.superseded]
+    assert [entry.id for entry in entries[: len(holding)]] == [each.id for each in holding]
+    scores = [entry.score for entry in entries[: len(holding)]]
     assert scores == sorted(scores, reverse=True)
-    assert all(entry.score <= min(scores, default=1) for entry in entries[len(read) :])
+    assert all(entry.score <= min(scores, default=1) for entry in entries[len(holding) :])
     assert all(0 <= entry.score <= 1 for entry in entries)
     assert sorted(each.id for each in search.ranking) == sorted(gathered.candidates)
     for entry in entries:
@@ -67,7 +67,17 @@ def test_what_is_outdated_is_read_with_what_took_its_place() -> None:
     old, new = candidate("a", "I live in Rome", words=(0,)), candidate("b", "I moved to Oslo")
     old.superseded, old.current = True, "b"
     chosen = answering.to_read(Fusion(QUERY, pool(old, new, found={0: 1})), collapse=True)
-    assert [(one.id, one.text) for one in chosen] == [("b", "I moved to Oslo"), ("a", "I live in Rome")]
+    assert list(chosen.items()) == [("b", "I moved to Oslo"), ("a", "I live in Rome")]
+
+
+def test_what_was_read_and_does_not_answer_comes_behind_what_was_not_read() -> None:
+    found = pool(*(candidate(str(n), f"text {n}", words=(0,)) for n in range(30)), found={0: 30})
+    fusion = Fusion(QUERY, found)
+    read = list(answering.to_read(fusion, collapse=True))
+    search = Search(fusion, [], dict.fromkeys(read, 0.001) | {read[4]: 0.9}, is_read=True)
+    order = [each.id for each in search.ranking]
+    assert order[0] == read[4]
+    assert set(order[-9:]) == set(read) - {read[4]}
 
 
 def test_no_more_is_read_than_the_limits_and_the_best_in_any_case() -> None:
@@ -77,5 +87,5 @@ def test_no_more_is_read_than_the_limits_and_the_best_in_any_case() -> None:
     chosen = answering.to_read(Fusion(QUERY, long), collapse=True)
     assert 0 < len(chosen) < answering.MAX_READ
     asked = "red fox " * 500
-    assert len(answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), long), collapse=True)) == 1
-    assert answering.to_read(Fusion(QUERY, pool()), collapse=True) == []
+    assert 1 < len(answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), long), collapse=True)) < len(chosen)
+    assert answering.to_read(Fusion(QUERY, pool()), collapse=True) == {}

@@ -15,6 +15,7 @@ from app.adapters.local.transformer import packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
 from training.reader.examples import TO_TRAIN, Examples
 from training.reader.figures import Figures, figures
+from training.reader.joining import Judged, fitted, gather
 from training.reader.measuring import DRAW, Embedded, by_language, divided
 from training.reader.scenes import TRAINING, UnreadableScene, files, read_scenes
 
@@ -114,18 +115,16 @@ def _measure(given: Namespace) -> None:
 
 
 def _join(given: Namespace) -> None:
-    from training.reader.joining import fitted, gather  # noqa: PLC0415
-
-    async def joined() -> Sequence[float]:
+    async def judged() -> Sequence[Judged]:
         reader = LocalReader(_trunk(), given.weights)
         try:
             with TemporaryDirectory() as folder:
-                return fitted(await gather(read_scenes(divided(given.scenes)[1]), reader, Path(folder)))
+                return await gather(read_scenes(divided(given.scenes)[1]), reader, Path(folder))
         finally:
             await reader.close()
 
-    for name, value in zip(("relevance", "behind", "base"), asyncio.run(joined()), strict=True):
-        print(f"{name}={value}")
+    for name, fit in fitted(asyncio.run(judged())).items():
+        print(f"{name}: {fit}")
 
 
 def _trunk() -> Path:

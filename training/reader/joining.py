@@ -1,12 +1,13 @@
 """Fits how a score joins the channels and the relevance (``app/retrieval/answering.py``), on scenes kept aside."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from app.bootstrap import build_runtime
 from app.domain.author import Author
@@ -14,6 +15,7 @@ from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.ports.reader import Reader
 from app.retrieval import answering
+from app.retrieval.answering import Fit, Standing
 from app.retrieval.search import Search
 from app.retrieval.succession import succeeded
 from app.services.gateway import LongTermMemoryGateway
@@ -26,21 +28,20 @@ from training.reader.scenes import Question, Scene
 _TENANT = "scenes"
 _EACH = 3
 """One of so many scenes is asked: that takes some minutes."""
-_STEPS, _TINY = 50, 1e-6
+_PLACES = 20
+"""So many candidates of a question are judged."""
+_STEPS, _TINY = 50, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A candidate of a recall that was read: what is known of it, and whether it answers the question."""
+class Judged:
+    """What is known of a candidate of a recall, and whether it answers the question."""
 
-    relevance: float
-    behind: float
-    """How much lower the channels have scored it than the best that was read."""
+    standing: Standing
     answers: bool
-    stale: bool
 
 
-async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> list[Read]:
+async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> list[Judged]:
     """Store scenes, ask their questions without a reader, and read the candidates.
 
     Each scene is stored for an agent of its own, and once more for one that has all scenes of a language: few memories
@@ -54,7 +55,7 @@ async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> lis
     await backends.scales.find(backends.embedder.config, backends.embedder)
     tenant = backends.of_tenant(_TENANT, Author("administrator", "http", may_replace=True))
     gateway, recaller = LongTermMemoryGateway(tenant), Recaller(tenant)
-    read: list[Read] = []
+    judged: list[Judged] = []
     try:
         agents = [(scene, agent) for number, scene in enumerate(scenes[::_EACH]) for agent in (number, scene.language)]
         stored = [(scene, str(agent), await _store(gateway, scene, str(agent))) for scene, agent in agents]
@@ -63,12 +64,12 @@ async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> lis
             for question in scene.questions:
                 if alone or question.answers:  # what no memory of its scene answers, one of another scene may
                     search = await recaller.search(Scope(_TENANT, agent), Query(question.text))
-                    read += await _read(question, search, reader, ids)
+                    judged += await _judged(question, search, reader, ids)
     finally:
         await backends.deliveries.close(seconds=1.0)
         for close in runtime.closers:
             await close()
-    return read
+    return judged
 
 
 async def _store(gateway: LongTermMemoryGateway, scene: Scene, agent: str) -> Mapping[str, str]:
@@ -80,41 +81,29 @@ async def _store(gateway: LongTermMemoryGateway, scene: Scene, agent: str) -> Ma
     return ids
 
 
-async def _read(question: Question, search: Search, reader: Reader, ids: Mapping[str, str]) -> list[Read]:
+async def _judged(question: Question, search: Search, reader: Reader, ids: Mapping[str, str]) -> list[Judged]:
+    """Return the first candidates; what is outdated is left out: whether it is is not a matter of scores."""
     chosen = answering.to_read(search.fusion, collapse=False)
-    values = await reader.relevance(question.text, [each.text for each in chosen]) if chosen else []
-    relevance = succeeded(search.fusion.pool, {each.id: value for each, value in zip(chosen, values, strict=True)})
-    fused = search.fusion.scores
-    best = max((fused[id_] for id_ in relevance), default=0.0)
-    return [
-        Read(value, best - fused[id_], ids.get(id_) in question.answers, ids.get(id_) in question.stale)
-        for id_, value in relevance.items()
-        if not search.fusion.pool.candidates[id_].superseded
-    ]
+    values = await reader.relevance(question.text, list(chosen.values())) if chosen else []
+    relevance = succeeded(search.fusion.pool, dict(zip(chosen, values, strict=True)))
+    first = islice(answering.standings(search.fusion, relevance), _PLACES)
+    return [Judged(one, ids.get(one.id) in question.answers) for one in first if ids.get(one.id) not in question.stale]
 
 
-def fitted(read: Sequence[Read]) -> Sequence[float]:
-    """Return what the log odds of the relevance count, what it takes to be behind the best, and the base.
+def fitted(judged: Sequence[Judged]) -> Mapping[str, Fit]:
+    """Return what counts of candidates that were read, and of all as if nobody had read them."""
+    read = [(answering.log_odds(one.standing.relevance), one) for one in judged if one.standing.relevance is not None]
+    return {"read": _likeliest(read), "unread": _likeliest([(-math.log(one.standing.place), one) for one in judged])}
 
-    It is the likeliest logistic regression, found by Newton's method. What is outdated is left out: whether something
-    took its place is not a matter of scores.
-    """
-    rows = [one for one in read if not one.stale]
-    values = np.array([_features(one) for one in rows])
-    answers = np.array([one.answers for one in rows], np.float64)
+
+def _likeliest(rows: Sequence[tuple[float, Judged]]) -> Fit:
+    """Return the likeliest logistic regression, found by Newton's method."""
+    values = np.array([[known, -one.standing.behind, 1.0] for known, one in rows])
+    answers = np.array([one.answers for _, one in rows], np.float64)
     weights = np.zeros(values.shape[1])
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-values @ weights))
-        slope = values.T @ (answers - likely) - 1e-3 * weights
-        curve = (values * (likely * (1 - likely))[:, None]).T @ values + 1e-3 * np.eye(len(weights))
+        slope = values.T @ (answers - likely) - _TINY * weights
+        curve = (values * (likely * (1 - likely))[:, None]).T @ values + _TINY * np.eye(len(weights))
         weights += np.linalg.solve(curve, slope)
-    return [round(float(weight), 3) for weight in weights]
-
-
-def _features(one: Read) -> npt.NDArray[np.float64]:
-    return np.array([_logit(one.relevance), -one.behind, 1.0])
-
-
-def _logit(probability: float) -> float:
-    sure = min(max(probability, _TINY), 1 - _TINY)
-    return float(np.log(sure / (1 - sure)))
+    return Fit(*(round(float(weight), 2) for weight in weights))
