@@ -8,10 +8,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from app.domain.author import speaker_of
+from app.domain.author import is_system, speaker_of
 from app.domain.facts import fact_in
 from app.domain.json_types import Json
 from app.domain.reading import Relation, RelationName, Thresholds
@@ -62,6 +61,11 @@ class Statement:
     def speaker(self) -> str:
         """Who speaks, in lower case; empty where nobody is named."""
         return speaker_of(self.content, self.metadata).strip().lower()
+
+    @property
+    def is_of_a_machine(self) -> bool:
+        """Whether no person says it; the system is known however its name is written."""
+        return self.speaker in MACHINES or is_system(self.speaker)
 
     @cached_property
     def passages(self) -> Sequence[str]:
@@ -125,7 +129,7 @@ def may_bear(older: Statement, newer: Statement) -> bool:
     nothing else. What a language model has learned takes the place of what it has learned before alone: not of what
     somebody said or stored.
     """
-    if not newer.speaker_holds or older.speaker in MACHINES or newer.speaker in MACHINES:
+    if not newer.speaker_holds or older.is_of_a_machine or newer.is_of_a_machine:
         return False
     if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):
         return False
@@ -163,13 +167,17 @@ def sentences(text: str) -> Sequence[str]:
 
 
 def passages(text: str) -> Sequence[str]:
-    """Return the parts of a text that are read at once, each beginning with the end of the one before it."""
+    """Return the parts of a text that are read at once: two sentences each, or more of them where there are many.
+
+    Each begins with the last sentence of the one before it.
+    """
     if len(text) <= _PASSAGE:
         return [text]
     parts = sentences(text[: _PASSAGE * _MAX_PASSAGES])
     if len(parts) <= 1:
-        return [text]
-    return [f"{before} {sentence}" for before, sentence in pairwise(parts)][:_MAX_PASSAGES]
+        return [text[: _PASSAGE * _MAX_PASSAGES]]
+    more = -(-(len(parts) - 1) // _MAX_PASSAGES)
+    return [" ".join(parts[first : first + more + 1]) for first in range(0, len(parts) - 1, more)]
 
 
 def _words(text: str) -> frozenset[str]:

@@ -28,12 +28,23 @@ class ReadingQueue:
         return self._count
 
     def note(self, scope: Scope, ids: Sequence[str]) -> None:
-        """Note memories that were stored just now."""
-        for id_ in ids[: max(self._most - self._count, 0)]:
+        """Note memories that were stored just now; where there is no room, the longest row of a tenant gives way."""
+        self._make_room(scope.tenant_id, len(ids))
+        for id_ in ids[: self._most - self._count]:
             self._of_tenants.setdefault(scope.tenant_id, deque()).append((scope, id_))
             self._count += 1
         if ids:
             self._noted.set()
+
+    def _make_room(self, tenant_id: str, wanted: int) -> None:
+        missing = wanted - (self._most - self._count)
+        if missing <= 0:
+            return
+        longest = max(self._of_tenants.values(), key=len, default=deque())
+        more = len(longest) - len(self._of_tenants.get(tenant_id, ()))
+        for _ in range(min(missing, more // 2)):
+            longest.pop()
+            self._count -= 1
 
     def take(self, most: int) -> list[Waiting]:
         """Take the next memories: one of each tenant in turn."""

@@ -40,6 +40,8 @@ class Candidate:
     """For whom alone who wrote it may speak, in lower case; None: for anybody."""
     uncompared: bool = False
     """Whether a reader has still to compare it with others."""
+    learned: bool = False
+    """Whether a language model has learned it of messages."""
     written_by: str | None = None
     written_through: str | None = None
     written_at: int | None = None
@@ -89,7 +91,7 @@ class Candidate:
         metadata = self.metadata if in_metadata else {}
         return WORD.findall(speaker_of(self.content, metadata).lower())
 
-    @property
+    @cached_property
     def statement(self) -> Statement:
         """What of it is compared with others."""
         return Statement(

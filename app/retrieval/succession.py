@@ -20,10 +20,14 @@ def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate
 
 
 def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
-    """Have candidates take each other's place as comparisons say, as if these had been recorded before."""
+    """Have candidates take each other's place as comparisons say, as if these had been recorded before.
+
+    What holds of a key that somebody has told goes before what a reader has found.
+    """
     for one in sorted(comparisons, key=lambda one: one.newer_id):
         older = pool.candidates[one.older_id]
-        if one.effect is not None:
+        keyed = older.current is not None and older.update is None
+        if one.effect is not None and not keyed:
             older.current, older.until = one.newer_id, pool.candidates[one.newer_id].happened_at
             older.update = one.probability
             older.superseded |= one.effect == "hides"

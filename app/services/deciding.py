@@ -51,4 +51,6 @@ async def decided(
 
 
 def _may_be_compared(candidate: Candidate) -> bool:
-    return not candidate.expired and STORE_KEY not in candidate.metadata_json
+    """Tell whether all is known that decides it: of what was learned, the messages are read only for a model."""
+    is_known = not candidate.learned or candidate.sources is not None
+    return is_known and not candidate.expired and STORE_KEY not in candidate.metadata_json

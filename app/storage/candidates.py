@@ -118,7 +118,7 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     )
 
 
-_FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added", "uncompared")
+_FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added", "uncompared", "learned")
 _FLAGGED: list[dict[str, Any]] = [
     {name: bits >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)} for bits in range(1 << len(_FLAGS))
 ]

@@ -389,7 +389,7 @@ SELECT memory.id, CASE WHEN whole THEN content
           AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
           AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
       ) ELSE FALSE END)
-      + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added + 128 * uncompared,
+      + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added + 128 * uncompared + 256 * (learned IS NOT NULL),
     iif(whole, created_at, happened_at),
     CASE WHEN whole AND (
         occurred_at IS NOT NULL OR holding IS NOT NULL OR speakers IS NOT NULL

@@ -1,8 +1,10 @@
 """Which memories a reader compares at all, and what follows of what it finds."""
 
+from dataclasses import replace
+
 import pytest
 
-from app.domain.comparing import Effect, Statement, effect_of, may_bear
+from app.domain.comparing import Effect, Statement, effect_of, may_bear, passages
 from app.domain.reading import Relation, Thresholds
 
 SAID = Statement("b", "I live in Rome", {}, 2, message_id="m2")
@@ -21,6 +23,26 @@ def test_what_is_said_takes_the_place_of_what_was_said_and_of_what_was_learned_o
     assert may_bear(SAID, STORED)
     assert may_bear(LEARNED_BEFORE, SAID)
     assert not may_bear(Statement("a", "The user lives in Rome", {}, 2, message_ids=("m2",)), SAID)
+
+
+@pytest.mark.parametrize("name", ["system", "[SYSTEM]", "Assistant"])
+def test_what_a_machine_says_is_not_compared_however_its_name_is_written(name: str) -> None:
+    told = Statement("a", "The export runs at six", {"speaker": name}, 1)
+    assert not may_bear(told, STORED)
+    assert not may_bear(STORED, replace(told, happened_at=9))
+
+
+@pytest.mark.parametrize("lines", [12, 40, 60])
+def test_of_a_list_all_lines_are_read_in_few_passages_that_overlap(lines: int) -> None:
+    read = passages("\n".join(f"Item {number} is on this list" for number in range(lines)))
+    assert len(read) <= 8
+    for number in range(lines - 1):
+        assert any(f"Item {number} is on this list Item {number + 1} " in f"{passage} " for passage in read)
+
+
+def test_of_a_text_without_an_end_a_bounded_part_is_read() -> None:
+    (read,) = passages("no end " * 5_000)
+    assert len(read) < 2_000
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.author import Author
 from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUnavailable
+from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
@@ -230,6 +231,21 @@ async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) ->
     assert scene.reader.compared == []
     assert await scene.hidden() == ["Ann lives in Rome"]
     assert await scene.bench.rows(CLAIMS) == before
+
+
+async def test_what_becomes_a_fact_while_it_is_read_keeps_its_key(scene: Scene) -> None:
+    said = "Ann lives in Rome"
+    fact: Json = {"subject": "Ann", "predicate": "lives in", "object": "Rome", "single": True}
+
+    async def told() -> None:
+        await scene.gateway().store("bot", NewMemory(said, {"fact": fact}, occurred_at=scene.at))
+
+    await scene.compare()
+    await scene.store(said)
+    scene.reader.meanwhile = told
+    await scene.compare()
+    assert [row["value"] for row in await scene.bench.rows(CLAIMS)] == ["rome"]
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]
 
 
 async def test_a_memory_of_several_sentences_is_not_hidden_with_one_of_them(scene: Scene) -> None:

@@ -84,4 +84,19 @@ def test_tenants_take_turns_in_the_queue() -> None:
     queue.note(Scope("late", "bot"), [f"l{number}" for number in range(100)])
     assert len(queue) == 100
     assert len(queue.take(1_000)) == 100
+
+
+def test_a_tenant_that_fills_the_queue_gives_way_to_one_that_has_less_in_it() -> None:
+    queue = ReadingQueue(most=100)
+    queue.note(Scope("many", "bot"), [f"m{number}" for number in range(1_000)])
+    queue.note(Scope("late", "bot"), ["l0", "l1"])
+    queue.note(Scope("many", "bot"), ["m1000"])
+    assert [id_ for _, id_ in queue.take(4)] == ["m0", "l0", "m1", "l1"]
+    assert len(queue) == 96
+
+
+def test_what_is_taken_whole_leaves_an_empty_queue() -> None:
+    queue = ReadingQueue(most=100)
+    queue.note(Scope("few", "bot"), [f"f{number}" for number in range(150)])
+    assert len(queue.take(1_000)) == 100
     assert not queue.take(1)

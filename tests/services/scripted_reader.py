@@ -1,7 +1,7 @@
 """A reader that answers what a test has written down."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.errors import ReaderUnavailable
@@ -40,6 +40,8 @@ class ScriptedReader:
     unreadable: Mapping[str, Exception] = field(default_factory=dict)
     """Texts of which the kind cannot be read."""
     waits: bool = False
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+    """What happens once while kinds are read."""
     compared: list[tuple[str, str]] = field(default_factory=list)
     """The pairs that it was asked about, in order."""
     tenants: list[str] = field(default_factory=list)
@@ -64,6 +66,9 @@ class ScriptedReader:
         self, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
     ) -> Sequence[Kinds]:
         await self._begin(tenant_id, seconds)
+        if self.meanwhile is not None:
+            happens, self.meanwhile = self.meanwhile, None
+            await happens()
         for text in texts:
             if text in self.unreadable:
                 raise self.unreadable[text]

@@ -16,6 +16,7 @@ from app.services.gateway import LongTermMemoryGateway
 from tests.services.scripted_reader import DOUBTFUL, REPLACES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.learned import learn, say
 
 OLD, NEW, TEA = "Ella goes to Sunflower kindergarten", "Ella is a first grader at Parkside", "Ella likes tea"
 ASKED = "Sunflower kindergarten of Ella"
@@ -123,6 +124,17 @@ async def test_a_bound_author_hides_nothing_of_others_at_once_either(scene: Scen
     await scene.store(NEW, author=Author("of-eve", "http", speakers=frozenset({"eve"})))
     assert sorted(await scene.found()) == sorted([OLD, NEW])
     assert scene.reader.compared == []
+
+
+async def test_what_a_model_has_learned_hides_nothing_that_was_stored_before_it_was_compared_either(
+    scene: Scene,
+) -> None:
+    await scene.store(OLD)
+    said = await say(scene.backends, "She starts at Parkside in August", scene.at + 1_000)
+    learned = await learn(scene.backends, NEW, [said], scene.at + 2_000)
+    await scene.bench.delivered()
+    assert learned is not None
+    assert {OLD, NEW} <= set(await scene.found())
 
 
 async def test_an_explanation_tells_the_relation_before_and_after_it_is_recorded(scene: Scene) -> None:

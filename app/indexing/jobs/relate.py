@@ -193,13 +193,9 @@ class Relating:
         kept = [memory for memory in unread if STORE_KEY in memory.metadata]
         plain = [memory for memory in unread if STORE_KEY not in memory.metadata]
         kinds = await self._reader.kinds([memory.content for memory in plain], tenant_id=tenant_id) if plain else []
-        read = {memory.named: Stated() for memory in kept} | {
-            memory.named: _stated(memory, kind, self._reader.thresholds)
-            for memory, kind in zip(plain, kinds, strict=True)
-        }
-        if read:
-            facts = {memory.named for memory in plain if memory.statement.is_fact}
-            await self._database.run(relating.write(read, facts, list(found.values()), self._reader.version))
+        stated = [_stated(memory, kind, self._reader.thresholds) for memory, kind in zip(plain, kinds, strict=True)]
+        read = [*((memory, Stated()) for memory in kept), *zip(plain, stated, strict=True)]
+        await self._database.run(relating.write(read, list(found.values()), self._reader.version))
 
     async def _compare(
         self, tenant_id: str, memory: Compared, near: Iterable[Compared], compared: set[tuple[str, str]]

@@ -1,13 +1,13 @@
 """Statements about memories that a reader has still to compare, and what it finds. They cross tenants."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.claim import RELATION, MemoryType, Stated
 from app.domain.comparing import Effect, Statement
 from app.domain.json_types import Json
 from app.domain.learned import Learned
-from app.domain.memory import Scope
+from app.domain.memory import STORE_KEY, Scope
 from app.domain.reading import RelationName
 from app.ports import database
 from app.ports.database import NOW, Row
@@ -22,9 +22,15 @@ LEASE = NamedLease("relations")
 SWEPT = 500
 """Memories that are marked to be read anew in one run."""
 
-_NEXT = """
-SELECT id, tenant_id, agent_id FROM long_term_memory INDEXED BY long_term_memory_uncompared
-WHERE statements_read = 0 AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
+_NOT_CARRIED = """
+NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = memory.tenant_id AND placed.carried)
+"""
+"""Whether a move to another shard writes the tenant's memories now: they are read when it has ended."""
+_AS_READ = "json_array(memory.metadata, memory.learned, memory.speakers)"
+"""What of a memory decides what it states, and may be another when that is written."""
+_NEXT = f"""
+SELECT id, tenant_id, agent_id FROM long_term_memory AS memory INDEXED BY long_term_memory_uncompared
+WHERE statements_read = 0 AND id > ?1 ->> 'after' AND {_NOT_CARRIED} ORDER BY id LIMIT ?1 ->> 'most'
 """
 # What nobody has read: of an older version, or of a run that stopped.
 _ADOPT = f"""
@@ -39,7 +45,8 @@ SET version = excluded.version, after = '' WHERE reading.version <> excluded.ver
 """
 _MARK_UNREAD = f"""
 UPDATE long_term_memory SET statements_read = 0 WHERE id IN (
-  SELECT id FROM long_term_memory WHERE id > (SELECT after FROM reading) ORDER BY id LIMIT {SWEPT}
+  SELECT id FROM long_term_memory
+  WHERE id > (SELECT after FROM reading WHERE version = ?1 ->> 'version') ORDER BY id LIMIT {SWEPT}
 )
 """
 _MOVE_ON = f"""
@@ -58,10 +65,10 @@ SELECT {_COLUMNS}, (
     SELECT outbox.vector FROM outbox
     WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id AND outbox.id = memory.id
       AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
-  ) AS vector
+  ) AS vector, {_AS_READ} AS as_read
 FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
-  AND +memory.statements_read = 0
+  AND +memory.statements_read = 0 AND {_NOT_CARRIED}
 """
 # What the index may not show yet; of what was queued in bulk few. What was forgotten is compared as well.
 _PENDING = """
@@ -99,6 +106,11 @@ WHERE newer.id = found.value ->> 'newer_id' AND +newer.tenant_id = found.value -
   AND older.id = found.value ->> 'older_id' AND +older.tenant_id = newer.tenant_id AND +older.agent_id = newer.agent_id
 ON CONFLICT DO NOTHING
 """
+# Who has changed since it was read still waits, and keeps what it was made to state meanwhile.
+_UNCHANGED = f"""
++memory.tenant_id = read.value ->> 'tenant_id' AND +memory.statements_read = 0
+  AND {_AS_READ} = read.value ->> 'as_read'
+"""
 # What the rules of older versions had read in them. A fact keeps its key: nobody's reading changes that.
 _UNCLAIM = f"""
 DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
@@ -107,6 +119,7 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
   WHERE old.tenant_id = read.value ->> 'tenant_id' AND old.agent_id = read.value ->> 'agent_id'
     AND old.memory_id = read.value ->> 'id' AND NOT read.value ->> 'is_fact' AND old.key NOT GLOB '{RELATION}*'
     AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(read.value, '$.claims') AS stated)
+    AND EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = old.memory_id AND {_UNCHANGED})
 )
 """
 _CLAIM = f"""
@@ -115,8 +128,7 @@ SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happene
   stated.value ->> 'value', stated.value ->> 'whole'
 FROM json_each(?1, '$.read') AS read JOIN json_each(read.value, '$.claims') AS stated
   CROSS JOIN long_term_memory AS memory
-WHERE memory.id = read.value ->> 'id' AND +memory.tenant_id = read.value ->> 'tenant_id'
-  AND NOT (read.value ->> 'is_fact' AND EXISTS (
+WHERE memory.id = read.value ->> 'id' AND {_UNCHANGED} AND NOT (read.value ->> 'is_fact' AND EXISTS (
     SELECT 1 FROM claim AS own INDEXED BY claim_of_memory
     WHERE own.tenant_id = memory.tenant_id AND own.agent_id = memory.agent_id AND own.memory_id = memory.id
       AND own.key NOT GLOB '{RELATION}*'
@@ -128,11 +140,9 @@ UPDATE long_term_memory SET superseded_at = {OWN_END}
 WHERE id IN (SELECT read.value ->> 'id' FROM json_each(?1, '$.read') AS read)
   AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {OWN_END}
 """
-_MARK = """
-UPDATE long_term_memory SET statements_read = 1, type = read.value ->> 'type'
-FROM json_each(?1, '$.read') AS read
-WHERE long_term_memory.id = read.value ->> 'id' AND +long_term_memory.tenant_id = read.value ->> 'tenant_id'
-  AND +statements_read = 0
+_MARK = f"""
+UPDATE long_term_memory AS memory SET statements_read = 1, type = read.value ->> 'type'
+FROM json_each(?1, '$.read') AS read WHERE memory.id = read.value ->> 'id' AND {_UNCHANGED}
 """
 
 
@@ -157,7 +167,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A memory that is compared, with what is known of it; ``vector``: as it is queued for the index."""
+    """A memory that is compared, with what is known of it.
+
+    Attributes:
+        vector: As it is queued for the index.
+        as_read: What decides what it states, as it was when it was read.
+    """
 
     id: str
     tenant_id: str
@@ -172,6 +187,7 @@ class Compared:
     message_id: str | None
     vector: str | None = None
     superseded_at: int | None = None
+    as_read: str | None = None
 
     @property
     def named(self) -> Named:
@@ -237,7 +253,7 @@ def sweep(version: str) -> list[database.Statement]:
 
     Nothing is returned where another process reads with other weights meanwhile.
     """
-    return [database.Statement.write(_MARK_UNREAD), database.Statement.write(_MOVE_ON, version=version)]
+    return [database.Statement.write(text, version=version) for text in (_MARK_UNREAD, _MOVE_ON)]
 
 
 def read_unread(memories: Sequence[Named], index_name: str) -> database.Statement:
@@ -255,21 +271,20 @@ def read_near(memories: Sequence[Named]) -> database.Statement:
     return database.Statement.read(_NEAR, wanted=[memory.argument for memory in memories])
 
 
-def write(
-    read: Mapping[Named, Stated], facts: Collection[Named], found: Sequence[Found], version: str
-) -> list[database.Statement]:
+def write(read: Sequence[tuple[Compared, Stated]], found: Sequence[Found], version: str) -> list[database.Statement]:
     """Write what was found of memories, and that they were read. Should the run stop before its end, they still wait.
 
-    ``read`` has what each states explicitly, and what it is; those among ``facts`` keep the keys that they have.
+    ``read`` has what each states explicitly, and what it is; facts keep the keys that they have.
     """
     marks: list[Json] = [
-        memory.argument
+        memory.named.argument
         | {
+            "as_read": memory.as_read,
             "type": stated.type,
-            "is_fact": int(memory in facts),
+            "is_fact": int(memory.statement.is_fact and STORE_KEY not in memory.metadata),
             "claims": [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in stated.claims],
         }
-        for memory, stated in read.items()
+        for memory, stated in read
     ]
     relations: list[Json] = [one.argument for one in found]
     make = database.Statement.write
