@@ -29,7 +29,7 @@ async def keep_related(
     others can is tried again with each look.
     """
     job = relating(backends, reader)
-    swept, failures = False, 0
+    begun, failures = False, 0
     left_over: bool | None = True
     mine = True
     while True:
@@ -37,10 +37,9 @@ async def keep_related(
             await asyncio.sleep(_READY_SECONDS)
             continue
         try:
-            if not swept:
+            if not begun:
                 await job.begin()
-                swept = True
-                left_over = True
+                begun = True
             noted = backends.reading_queue.take(BATCH)
             if noted:
                 await job.read([Named(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])

@@ -11,8 +11,6 @@ from app.domain.reading import KIND_NAMES, RELATION_NAMES, Thresholds
 from training.reader.examples import Example
 
 Probabilities: TypeAlias = npt.NDArray[np.float64]
-Read: TypeAlias = Callable[[Sequence[Example]], Sequence[Probabilities]]
-"""Returns for each example the probability of each answer."""
 Figures: TypeAlias = Mapping[str, float]
 
 _UPDATES = (RELATION_NAMES.index("replaces"), RELATION_NAMES.index("ends"))

@@ -24,7 +24,7 @@ class ReaderNetwork(nn.Module):
     def __init__(self, directory: Path) -> None:
         """Begin with the embedding model of a directory; only the heads and the types of tokens are new."""
         super().__init__()
-        shape = self.shape = BertShape.read(directory / "config.json")
+        shape = BertShape.read(directory / "config.json")
         with Weights(directory / "model.safetensors") as weights:
 
             def tensor(name: str, *expected: int) -> Tensor:
