@@ -50,8 +50,8 @@ class Fit:
         return 1 / (1 + math.exp(-odds))
 
 
-_READ: Final = Fit(known=0.85, behind=1.35, base=-2.19)
-_UNREAD: Final = Fit(known=1.45, behind=0.77, base=-0.61)
+_READ: Final = Fit(known=0.89, behind=1.42, base=-2.3)
+_UNREAD: Final = Fit(known=1.37, behind=0.71, base=-0.56)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 

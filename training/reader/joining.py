@@ -47,7 +47,7 @@ async def gather(scenes: Sequence[Scene], reader: Reader, data_dir: Path) -> lis
     Each scene is stored for an agent of its own, and once more for one that has all scenes of a language: few memories
     and many have to be joined alike.
     """
-    runtime = build_runtime(Settings(data_dir=data_dir, reader="none"))
+    runtime = build_runtime(Settings(data_dir=data_dir, reader="none", tenant_stores_per_minute="unlimited"))
     backends = runtime.backends
     await migrate(backends.database)
     await runtime.prepare_index(backends.embedder.config)
