@@ -28,8 +28,8 @@ Effect: TypeAlias = Literal["hides", "newer_first"]
 _PASSAGE = 240
 """Characters of a passage: a text up to this length is read at once."""
 _MAX_PASSAGES = 8
-_SENTENCE = 500
-"""Characters of a sentence that a reader reads to its end, whatever they are."""
+_SENTENCE = 200
+"""Characters of a sentence that says one thing; a longer one says several, as several sentences do."""
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]{0,2}\\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 """An end of a sentence with white space behind it, one of Chinese or Japanese without, or the end of a line."""
 _WORD = re.compile(r"\w+")
@@ -153,12 +153,22 @@ def strongest(relations: Sequence[Relation]) -> Relation:
     return max(relations, key=lambda relation: relation.update)
 
 
-def effect_of(relation: Relation, thresholds: Thresholds, older: Statement) -> Effect | None:
-    """Return what follows of a relation; what replaces one sentence of several says little of the others."""
-    sure = relation.update >= thresholds.hide
+def effect_of(relations: Sequence[Relation], thresholds: Thresholds, older: Statement) -> Effect | None:
+    """Return what follows of the relations of two memories' passages.
+
+    One of several passages seems to be an update sooner than a single one: the odds have to be as many times as high.
+    What replaces one sentence of several says little of the others.
+    """
+    update, several = strongest(relations).update, len(relations)
+    sure = update >= _of_several(thresholds.hide, several)
     if older.is_one:
-        return "hides" if sure else "newer_first" if relation.update >= thresholds.newer_first else None
+        return "hides" if sure else "newer_first" if update >= _of_several(thresholds.newer_first, several) else None
     return "newer_first" if sure else None
+
+
+def _of_several(threshold: float, several: int) -> float:
+    """Return the probability whose odds are several times those of a threshold."""
+    return threshold * several / (threshold * several + 1 - threshold)
 
 
 def sentences(text: str) -> Sequence[str]:

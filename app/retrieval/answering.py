@@ -28,6 +28,8 @@ _CHARACTERS = 1_400
 """Characters that are read in all, the query with each passage: what takes 20 to 40 ms of a processor."""
 _OF_QUERY = 350
 """Characters of a long query that count for each passage: of a pair no more than the reader's limit is read."""
+_SPREAD_OF_FEW = 1.5
+"""How far a clear answer is from what has nothing to do with the query: few candidates may all be about the same."""
 _FAR = 2.0
 """Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6
@@ -35,23 +37,27 @@ _SURE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """A logistic regression of whether a memory answers."""
+class Read:
+    """What counts of a candidate that was read: a logistic regression of whether it answers."""
 
-    known: float
-    """What it counts what is known of the memory: the log odds of its relevance, or its place."""
+    relevance: float
+    """The log odds of its relevance."""
     behind: float
-    """What it takes to be behind the best of those that were read, by the scores of the channels."""
+    """How far it is behind the best by the channels."""
     base: float
 
-    def probability(self, known: float, behind: float) -> float:
-        """Return how likely it answers."""
-        odds = self.known * known - self.behind * behind + self.base
-        return 1 / (1 + math.exp(-odds))
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What counts of one that was not read."""
+
+    place: float
+    """The logarithm of its place."""
+    base: float
 
 
-_READ: Final = Fit(known=0.89, behind=1.42, base=-2.3)
-_UNREAD: Final = Fit(known=1.37, behind=0.71, base=-0.56)
+_READ: Final = Read(relevance=0.79, behind=-2.2, base=-1.52)
+_UNREAD: Final = Unread(place=-1.55, base=-0.59)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
@@ -63,7 +69,7 @@ class Standing:
     place: int
     """Among all candidates that may be entries, as the channels order them, from 1."""
     behind: float
-    """How much lower the channels have scored it than the best that was read."""
+    """How far it is behind the best by the scores of the channels, where the last that may be read is at 1."""
     relevance: float | None
     """None: it was not read."""
 
@@ -71,8 +77,10 @@ class Standing:
     def probability(self) -> float:
         """How likely it answers."""
         if self.relevance is None:
-            return _UNREAD.probability(-math.log(self.place), self.behind)
-        return _READ.probability(log_odds(self.relevance), self.behind)
+            odds = _UNREAD.place * math.log(self.place) + _UNREAD.base
+        else:
+            odds = _READ.relevance * log_odds(self.relevance) + _READ.behind * self.behind + _READ.base
+        return 1 / (1 + math.exp(-odds))
 
 
 def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
@@ -100,22 +108,28 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
 def leave_apart(pool: Pool, relevance: Relevance) -> None:
     """Have no candidate take the place of an older one that still holds, if the query asks for that one.
 
-    How likely the newer one answers, and is an update, count together, against how likely the older one answers.
+    How likely the newer one answers, and is an update, count together, against how likely the older one answers. Of an
+    older one of several sentences the newer may be an update of one that is not asked for: there only answers count.
     """
     for one in pool.candidates.values():
         heir = pool.candidates.get(one.current or "")
         if heir is None or one.update is None or one.superseded or heir.keyed:
             continue
-        newer = log_odds(relevance.get(heir.id, 0.0)) + log_odds(one.update)
+        update = log_odds(one.update) if one.statement.is_one else 0.0
+        newer = log_odds(relevance.get(heir.id, 0.0)) + update
         if newer < log_odds(relevance.get(one.id, 0.0)) - _FAR:
             one.current, one.until, one.update = None, None, None
 
 
 def standings(fusion: Fusion, relevance: Relevance) -> Iterator[Standing]:
     """Give what is known of the candidates that may be entries, in the order of the channels."""
-    best = max((fusion.scores[id_] for id_ in relevance), default=0.0)
+    first = [fusion.scores[one.id] for one in fusion.ranked[:MAX_READ]]
+    best = max(first, default=0.0)
+    spread = best - min(first, default=0.0)
+    if len(first) < MAX_READ or not spread:
+        spread = max(spread, _SPREAD_OF_FEW)
     for place, one in enumerate(fusion.ranked, 1):
-        yield Standing(one.id, place, best - fusion.scores[one.id], relevance.get(one.id))
+        yield Standing(one.id, place, (best - fusion.scores[one.id]) / spread, relevance.get(one.id))
 
 
 def scores(fusion: Fusion, relevance: Relevance) -> Relevance:

@@ -60,4 +60,17 @@ def test_a_memory_of_several_sentences_is_never_hidden_and_comes_behind_what_sur
 ) -> None:
     thresholds = Thresholds(hide=0.98, newer_first=0.5, tells=0.5, follows=0.5, task=0.5)
     relation = Relation(1 - update, update, 0.0, 0.0)
-    assert effect_of(relation, thresholds, Statement("a", older, {}, 1)) == effect
+    assert effect_of([relation], thresholds, Statement("a", older, {}, 1)) == effect
+
+
+def test_one_passage_of_several_has_to_be_an_update_more_surely_than_a_single_one() -> None:
+    thresholds = Thresholds(hide=0.98, newer_first=0.5, tells=0.5, follows=0.5, task=0.5)
+    old, holds = Statement("a", "I live in Rome.", {}, 1), Relation(1.0, 0.0, 0.0, 0.0)
+    for update, alone, of_four in (
+        (0.7, "newer_first", None),
+        (0.85, "newer_first", "newer_first"),
+        (0.99, "hides", "newer_first"),
+    ):
+        found = Relation(1 - update, update, 0.0, 0.0)
+        assert effect_of([found], thresholds, old) == alone
+        assert effect_of([holds, found, holds, holds], thresholds, old) == of_four

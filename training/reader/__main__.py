@@ -123,8 +123,7 @@ def _join(given: Namespace) -> None:
         finally:
             await reader.close()
 
-    for name, fit in fitted(asyncio.run(judged())).items():
-        print(f"{name}: {fit}")
+    print(*fitted(asyncio.run(judged())), sep="\n")
 
 
 def _trunk() -> Path:

@@ -15,7 +15,7 @@ from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.ports.reader import Reader
 from app.retrieval import answering
-from app.retrieval.answering import Fit, Standing
+from app.retrieval.answering import Read, Standing, Unread
 from app.retrieval.search import Search
 from app.retrieval.succession import succeeded
 from app.services.gateway import LongTermMemoryGateway
@@ -90,20 +90,25 @@ async def _judged(question: Question, search: Search, reader: Reader, ids: Mappi
     return [Judged(one, ids.get(one.id) in question.answers) for one in first if ids.get(one.id) not in question.stale]
 
 
-def fitted(judged: Sequence[Judged]) -> Mapping[str, Fit]:
+def fitted(judged: Sequence[Judged]) -> tuple[Read, Unread]:
     """Return what counts of candidates that were read, and of all as if nobody had read them."""
-    read = [(answering.log_odds(one.standing.relevance), one) for one in judged if one.standing.relevance is not None]
-    return {"read": _likeliest(read), "unread": _likeliest([(-math.log(one.standing.place), one) for one in judged])}
+    read = [
+        ((answering.log_odds(each.relevance), each.behind, 1.0), one.answers)
+        for one in judged
+        if (each := one.standing).relevance is not None
+    ]
+    unread = [((math.log(one.standing.place), 1.0), one.answers) for one in judged]
+    return Read(*_likeliest(read)), Unread(*_likeliest(unread))
 
 
-def _likeliest(rows: Sequence[tuple[float, Judged]]) -> Fit:
-    """Return the likeliest logistic regression, found by Newton's method."""
-    values = np.array([[known, -one.standing.behind, 1.0] for known, one in rows])
-    answers = np.array([one.answers for _, one in rows], np.float64)
+def _likeliest(rows: Sequence[tuple[Sequence[float], bool]]) -> Sequence[float]:
+    """Return the weights of the likeliest logistic regression, found by Newton's method."""
+    values = np.array([features for features, _ in rows])
+    answers = np.array([right for _, right in rows], np.float64)
     weights = np.zeros(values.shape[1])
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-values @ weights))
         slope = values.T @ (answers - likely) - _TINY * weights
         curve = (values * (likely * (1 - likely))[:, None]).T @ values + _TINY * np.eye(len(weights))
         weights += np.linalg.solve(curve, slope)
-    return Fit(*(round(float(weight), 2) for weight in weights))
+    return [round(float(weight), 2) for weight in weights]

@@ -15,7 +15,7 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Scope
 from app.domain.query import Filter
-from app.domain.reading import Kinds, Relation, Thresholds
+from app.domain.reading import Kinds, Thresholds
 from app.indexing.embedding_registry import OpenIndex
 from app.ports.database import Database
 from app.ports.reader import Reader
@@ -216,8 +216,8 @@ class Relating:
         answers = iter(await self._reader.relations(asked, tenant_id=tenant_id))
         found: list[Found] = []
         for (older, newer), each in zip(pairs, passages, strict=True):
-            relation: Relation = strongest([next(answers) for _ in each])
-            effect = effect_of(relation, self._reader.thresholds, older)
+            relations = [next(answers) for _ in each]
+            relation, effect = strongest(relations), effect_of(relations, self._reader.thresholds, older)
             if effect is not None or relation.name != "holds":
                 found.append(
                     Found(tenant_id, older.id, newer.id, relation.name, min(1.0, round(relation.update, 4)), effect)
