@@ -29,7 +29,10 @@ _CHARACTERS = 1_400
 _OF_QUERY = 350
 """Characters of a long query that count for each passage: of a pair no more than the reader's limit is read."""
 _SPREAD_OF_FEW = 1.5
-"""How far a clear answer is from what has nothing to do with the query: few candidates may all be about the same."""
+"""By what distance the others are measured where there are fewer than ten: these may all be about the same.
+
+A distance then counts about what a regression over unmeasured distances gives it.
+"""
 _FAR = 2.0
 """Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6
@@ -37,7 +40,7 @@ _SURE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadFit:
     """What counts of a candidate that was read: a logistic regression of whether it answers."""
 
     relevance: float
@@ -48,7 +51,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFit:
     """What counts of one that was not read."""
 
     place: float
@@ -56,8 +59,8 @@ class Unread:
     base: float
 
 
-_READ: Final = Read(relevance=0.79, behind=-2.2, base=-1.52)
-_UNREAD: Final = Unread(place=-1.55, base=-0.59)
+_READ: Final = ReadFit(relevance=0.79, behind=-2.2, base=-1.52)
+_UNREAD: Final = UnreadFit(place=-1.55, base=-0.59)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 

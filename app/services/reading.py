@@ -10,8 +10,6 @@ from app.services.shares import Shares
 
 READER_SECONDS: Final = 0.5
 """How long a request waits for a reader, which is in its process: many times what it takes."""
-_SHORTEST = 0.001
-"""Seconds that a call has at least."""
 
 _T = TypeVar("_T")
 
@@ -65,6 +63,6 @@ class TenantReader:
         except TimeoutError as error:
             raise ReaderUnavailable("Earlier requests of the tenant kept the reader busy.") from error
         try:
-            return await read(max(left, _SHORTEST))
+            return await read(left)
         finally:
             self._shares.release(self._tenant_id, 1)

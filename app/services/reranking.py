@@ -16,9 +16,6 @@ from app.retrieval.succession import succeeded
 from app.services.reading import TenantReader
 from app.services.shares import Shares
 
-_SHORTEST = 0.001
-"""Seconds that a call has at least."""
-
 
 class TenantReranker:
     """A reranker as one tenant's recalls see it: within the tenant's share, and within a deadline."""
@@ -37,11 +34,10 @@ class TenantReranker:
             Unavailable: the reranker is away, or there was no answer in time.
         """
         try:
-            left = await self._shares.acquire_within(self._tenant_id, 1, self._seconds)
+            seconds = await self._shares.acquire_within(self._tenant_id, 1, self._seconds)
         except TimeoutError as error:
             raise UpstreamTimeout("Earlier recalls of the tenant kept the reranker busy.") from error
         try:
-            seconds = max(left, _SHORTEST)
             return await self._reranker.rerank(query, texts, tenant_id=self._tenant_id, seconds=seconds)
         finally:
             self._shares.release(self._tenant_id, 1)

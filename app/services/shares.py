@@ -32,6 +32,8 @@ ALL_LEARNING_CALLS = 24
 """Calls of a language model that the ingestions of all tenants make at once."""
 RECALL_CALLS = 8
 """Calls of a language model that a tenant's recalls make at once."""
+_SHORTEST = 0.001
+"""Seconds that a call has at least."""
 
 
 class Share:
@@ -118,7 +120,7 @@ class Shares:
             self._forget(tenant_id, share)
 
     async def acquire_within(self, tenant_id: str, size: int, seconds: float) -> float:
-        """Wait for room for so many seconds at most, hold it until ``release``, and return how many are left.
+        """Wait for room for so many seconds at most, hold it until ``release``, and return how many a call has left.
 
         Raises:
             TimeoutError: there was no room in time, and none is held.
@@ -127,7 +129,7 @@ class Shares:
         ends = clock() + seconds
         async with asyncio.timeout_at(ends):
             await self.acquire(tenant_id, size)
-        return ends - clock()
+        return max(ends - clock(), _SHORTEST)
 
     def release(self, tenant_id: str, size: int) -> None:
         """Give back the room of an ``acquire`` of the same size."""

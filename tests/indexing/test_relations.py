@@ -233,6 +233,26 @@ async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) ->
     assert await scene.bench.rows(CLAIMS) == before
 
 
+async def test_what_a_move_to_another_shard_writes_waits_until_it_has_ended(scene: Scene) -> None:
+    await scene.compare()
+    await scene.store(ROME)
+    await scene.store(OSLO)
+    await scene.bench.change("INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 1, 'arriving')")
+    await scene.compare()
+    assert scene.reader.compared == []
+    await scene.bench.change("UPDATE tenant_epochs SET state = 'here'")
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+
+
+async def test_a_process_with_older_weights_lets_nothing_be_read_anew(scene: Scene) -> None:
+    await scene.store(ROME)
+    await scene.compare()
+    await relating(scene.backends, ScriptedReader(version="scripted-2")).begin()
+    await scene.job.sweep()
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+
+
 async def test_what_becomes_a_fact_while_it_is_read_keeps_its_key(scene: Scene) -> None:
     said = "Ann lives in Rome"
     fact: Json = {"subject": "Ann", "predicate": "lives in", "object": "Rome", "single": True}

@@ -84,6 +84,7 @@ def test_tenants_take_turns_in_the_queue() -> None:
     queue.note(Scope("late", "bot"), [f"l{number}" for number in range(100)])
     assert len(queue) == 100
     assert len(queue.take(1_000)) == 100
+    assert not queue.take(1)
 
 
 def test_a_tenant_that_fills_the_queue_gives_way_to_one_that_has_less_in_it() -> None:

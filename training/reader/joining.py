@@ -15,7 +15,7 @@ from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.ports.reader import Reader
 from app.retrieval import answering
-from app.retrieval.answering import Read, Standing, Unread
+from app.retrieval.answering import ReadFit, Standing, UnreadFit
 from app.retrieval.search import Search
 from app.retrieval.succession import succeeded
 from app.services.gateway import LongTermMemoryGateway
@@ -90,7 +90,7 @@ async def _judged(question: Question, search: Search, reader: Reader, ids: Mappi
     return [Judged(one, ids.get(one.id) in question.answers) for one in first if ids.get(one.id) not in question.stale]
 
 
-def fitted(judged: Sequence[Judged]) -> tuple[Read, Unread]:
+def fitted(judged: Sequence[Judged]) -> tuple[ReadFit, UnreadFit]:
     """Return what counts of candidates that were read, and of all as if nobody had read them."""
     read = [
         ((answering.log_odds(each.relevance), each.behind, 1.0), one.answers)
@@ -98,7 +98,7 @@ def fitted(judged: Sequence[Judged]) -> tuple[Read, Unread]:
         if (each := one.standing).relevance is not None
     ]
     unread = [((math.log(one.standing.place), 1.0), one.answers) for one in judged]
-    return Read(*_likeliest(read)), Unread(*_likeliest(unread))
+    return ReadFit(*_likeliest(read)), UnreadFit(*_likeliest(unread))
 
 
 def _likeliest(rows: Sequence[tuple[Sequence[float], bool]]) -> Sequence[float]:

@@ -22,15 +22,15 @@ LEASE = NamedLease("relations")
 SWEPT = 500
 """Memories that are marked to be read anew in one run."""
 
-_NOT_CARRIED = """
+_NOT_MOVING = """
 NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = memory.tenant_id AND placed.carried)
 """
-"""Whether a move to another shard writes the tenant's memories now: they are read when it has ended."""
+"""No move writes the tenant's memories now, or has taken them away: what arrives is read when all of it is there."""
 _AS_READ = "json_array(memory.metadata, memory.learned, memory.speakers)"
 """What of a memory decides what it states, and may be another when that is written."""
 _NEXT = f"""
 SELECT id, tenant_id, agent_id FROM long_term_memory AS memory INDEXED BY long_term_memory_uncompared
-WHERE statements_read = 0 AND id > ?1 ->> 'after' AND {_NOT_CARRIED} ORDER BY id LIMIT ?1 ->> 'most'
+WHERE statements_read = 0 AND id > ?1 ->> 'after' AND {_NOT_MOVING} ORDER BY id LIMIT ?1 ->> 'most'
 """
 # What nobody has read: of an older version, or of a run that stopped.
 _ADOPT = f"""
@@ -68,7 +68,7 @@ SELECT {_COLUMNS}, (
   ) AS vector, {_AS_READ} AS as_read
 FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
-  AND +memory.statements_read = 0 AND {_NOT_CARRIED}
+  AND +memory.statements_read = 0 AND {_NOT_MOVING}
 """
 # What the index may not show yet; of what was queued in bulk few. What was forgotten is compared as well.
 _PENDING = """
