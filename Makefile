@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality bench-model bench-promises train-reader lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality bench-bar bench-model bench-promises train-reader lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -125,11 +125,18 @@ format: $(VENV)/dev ## bring the code into form
 bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/; PARTS="edge load" measures only these
 	$(BIN)/python -m bench $(PARTS)
 
+# What recall is measured with: the project's own data, and what QUALITY_DATA names.
+RECALLED = $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
+  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl
+
 bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and QUALITY_DATA, and what is understood, with FACTS
-	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
-	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl bench/quality/updates \
+	$(BIN)/python -m bench.quality $(RECALLED) bench/quality/updates \
 	  --embedder local --embedder hashing --reader none --reader local --ablate --foreign 20 --bm25 --parallel 2
 	$(BIN)/python -m bench.reading $(if $(FACTS),--facts "$(FACTS)")
+	$(BIN)/python -m bench.quality.bar $(RECALLED)
+
+bench-bar: $(VENV)/dev ## hold recall against plain methods, of the project's data and QUALITY_DATA; fails where it is below them
+	$(BIN)/python -m bench.quality.bar $(RECALLED)
 
 bench-model: $(VENV)/dev ## measure what a language model adds, LANGUAGE_MODEL's or the double's
 	$(BIN)/python -m bench.model

@@ -31,7 +31,8 @@ _SETTLE_SECONDS = 0.4
 WINDOWS = 4
 _WINDOW_SECONDS, _RESTING = 0.5, 0.1
 """A server rests that uses less than this share of a processor in ``WINDOWS`` windows of so many seconds."""
-_LONGEST_WORK_SECONDS = 1800.0
+LONGEST_WORK_SECONDS = 1800.0
+"""So long a server may work in the background, unless more is allowed."""
 
 
 class ServerFailed(Exception):
@@ -54,17 +55,17 @@ class Server:
         await asyncio.sleep(_SETTLE_SECONDS)
         return (self.cpu_seconds() - before) * 1000 / len(requests)
 
-    async def rest(self, windows: int = WINDOWS) -> None:
+    async def rest(self, windows: int = WINDOWS, longest: float = LONGEST_WORK_SECONDS) -> None:
         """Wait until the server has done in the background what there was to do.
 
         Raises:
-            ServerFailed: it still works after half an hour.
+            ServerFailed: it still works after so many seconds.
         """
-        deadline = time.monotonic() + _LONGEST_WORK_SECONDS
+        deadline = time.monotonic() + longest
         quiet = 0
         while quiet < windows:
             if time.monotonic() > deadline:
-                raise ServerFailed(f"the server still works after {_LONGEST_WORK_SECONDS:.0f} seconds")
+                raise ServerFailed(f"the server still works after {longest:.0f} seconds")
             before = self.cpu_seconds()
             await asyncio.sleep(_WINDOW_SECONDS)
             quiet = quiet + 1 if self.cpu_seconds() - before < _RESTING * _WINDOW_SECONDS else 0

@@ -3,8 +3,8 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
@@ -28,6 +28,8 @@ class Asked:
     answer: Answer
     foreign: bool = False
     """Whether it belongs to another conversation, so that nothing there answers it."""
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    """The session of each turn of the conversation that has one."""
 
     @property
     def answerable(self) -> bool:
@@ -49,39 +51,50 @@ class Plan:
     """Whether the service is told when a question is asked, where the data say it."""
 
 
-async def tell(service: Service, conversations: Sequence[Conversation], plan: Plan) -> None:
-    """Store every conversation, its turns in order, and wait until all is searched; raises ServiceFailed."""
+async def tell(service: Service, conversations: Sequence[Conversation], plan: Plan) -> list[Asked]:
+    """Store every conversation, its turns in order, and wait until all is searched; raises ServiceFailed.
 
-    async def told(conversation: Conversation) -> None:
+    Returns:
+        The answers to the questions that are asked in between, each when what was told before it is searched.
+    """
+
+    async def told(conversation: Conversation) -> list[Asked]:
         name = namespace(plan.prefix, conversation.conv_id)
-        for memory in conversation.memories:
+        asked: list[Asked] = []
+        for number, memory in enumerate(conversation.memories):
+            if now := [question for question in conversation.questions if question.told == number]:
+                await service.ready(name)
+                asked += [await _asked(service, conversation, question, plan) for question in now]
             await service.store(name, memory)
         await service.ready(name)
+        return asked
 
-    await _in_parallel(conversations, told, plan.parallel)
+    answers = await _in_parallel(conversations, told, plan.parallel)
+    return [answer for of_one in answers for answer in of_one]
 
 
 async def ask(service: Service, conversations: Sequence[Conversation], plan: Plan) -> list[Asked]:
-    """Ask every conversation its questions and those of others; raises ServiceFailed."""
+    """Ask every conversation the questions that come when all is told, and those of others; raises ServiceFailed."""
 
     async def asked(conversation: Conversation) -> list[Asked]:
-        name = namespace(plan.prefix, conversation.conv_id)
-        at = conversation.asked_at if plan.told_when else None
-        own = [(question, False) for question in conversation.questions]
-        others = [(question, True) for question in foreign(conversations, conversation, plan.foreign)]
+        own = [question for question in conversation.questions if question.told is None]
+        others = foreign(conversations, conversation, plan.foreign)
         return [
-            Asked(
-                conversation.dataset,
-                conversation.conv_id,
-                question,
-                await service.ask(name, question.text, TOP_K, at),
-                foreign=is_foreign,
-            )
-            for question, is_foreign in [*own, *others]
+            *[await _asked(service, conversation, question, plan) for question in own],
+            *[await _asked(service, conversation, question, plan, is_foreign=True) for question in others],
         ]
 
     answers = await _in_parallel(conversations, asked, plan.parallel)
     return [answer for of_one in answers for answer in of_one]
+
+
+async def _asked(
+    service: Service, conversation: Conversation, question: Question, plan: Plan, *, is_foreign: bool = False
+) -> Asked:
+    name = namespace(plan.prefix, conversation.conv_id)
+    at = conversation.asked_at if plan.told_when else None
+    answer = await service.ask(name, question.text, TOP_K, at)
+    return Asked(conversation.dataset, conversation.conv_id, question, answer, is_foreign, conversation.sessions)
 
 
 def foreign(conversations: Sequence[Conversation], asked: Conversation, count: int) -> list[Question]:

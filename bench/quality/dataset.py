@@ -1,7 +1,7 @@
 """Conversations and the questions about them, read from JSON lines (README.md says in which form)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -38,6 +38,10 @@ class Question:
     category: str
     stated: tuple[str, ...] = ()
     """Where the answer has changed: the turns that state it, the oldest first; only the last one holds."""
+    told: int | None = None
+    """How many memories of its conversation have been told when it is asked; None: all of them."""
+    sessions: frozenset[str] = frozenset()
+    """The sessions that hold the answer, where the data name them; else they are those of ``gold``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class Conversation:
     """Turns that repeat an earlier one to the letter: stored once, and either counts as found."""
     asked_at: str | None = None
     """When the questions are asked, RFC 3339; None: nobody knows."""
+
+    @property
+    def sessions(self) -> dict[str, str]:
+        """The session of each turn that has one."""
+        return {memory.turn_id: memory.session_id for memory in self.memories if memory.session_id is not None}
 
 
 def read(paths: Sequence[Path]) -> list[Conversation]:
@@ -131,6 +140,8 @@ class _Question(_Form):
     question: str = Field(pattern=r"\S")
     gold: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
+    before: str | None = None
+    sessions: tuple[str | int, ...] = ()
     category: str = "all"
 
 
@@ -142,27 +153,43 @@ class _Line(_Form):
     asked_at: str | None = None
 
 
+@dataclass(slots=True)
+class _Told:
+    """What is stored of the turns of a line, as far as they have been told."""
+
+    stored: dict[Memory, str] = field(default_factory=dict)
+    """Each memory, still without its turn, and the turn that is its own."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """The turn that each turn is stored as: another one where it repeats that."""
+    before: dict[str, int] = field(default_factory=dict)
+    """How many memories had been stored before each turn."""
+    cut: int = 0
+
+    def add(self, turn: _Turn) -> None:
+        """Tell one turn more."""
+        content = _content(turn)
+        shortened = _shortened(content)
+        self.cut += shortened != content
+        memory = Memory("", shortened, _session(turn.session), rfc3339(turn.date) if turn.date else None)
+        self.before[turn.id] = len(self.stored)
+        self.kept[turn.id] = self.stored.setdefault(memory, turn.id)
+
+
 def _conversation(line: _Line, file: str) -> Conversation:
     """Make a line into a conversation; raises ValueError where its parts do not fit together."""
     _once("turn", [turn.id for turn in line.turns])
     _once("question", [question.qid for question in line.questions])
-    stored: dict[Memory, str] = {}
-    kept: dict[str, str] = {}
-    cut = 0
+    told = _Told()
     for turn in line.turns:
-        content = _content(turn)
-        shortened = _shortened(content)
-        cut += shortened != content
-        memory = Memory("", shortened, _session(turn), rfc3339(turn.date) if turn.date else None)
-        kept[turn.id] = stored.setdefault(memory, turn.id)
+        told.add(turn)
     return Conversation(
         dataset=line.dataset or file,
         conv_id=line.conv_id,
-        memories=tuple(Memory(id_, m.content, m.session_id, m.occurred_at) for m, id_ in stored.items()),
-        questions=tuple(_question(question, kept) for question in line.questions),
-        cut=cut,
+        memories=tuple(Memory(id_, m.content, m.session_id, m.occurred_at) for m, id_ in told.stored.items()),
+        questions=tuple(_question(question, told) for question in line.questions),
+        cut=told.cut,
         asked_at=rfc3339(line.asked_at) if line.asked_at else None,
-        repeated=len(line.turns) - len(stored),
+        repeated=len(line.turns) - len(told.stored),
     )
 
 
@@ -172,11 +199,15 @@ def _once(kind: str, ids: Sequence[str]) -> None:
         raise ValueError(f"the {kind} {twice[0]!r} comes twice")
 
 
-def _question(question: _Question, kept: dict[str, str]) -> Question:
+def _question(question: _Question, told: _Told) -> Question:
+    kept = told.kept
     named = {*question.gold, *question.outdated}
-    unknown = sorted(named - set(kept))
+    unknown = sorted((named if question.before is None else {*named, question.before}) - set(kept))
     if unknown:
         raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
+    sessions = frozenset(name for of in question.sessions if (name := _session(of)) is not None)
+    if missing := sorted(sessions.difference(memory.session_id or "" for memory in told.stored)):
+        raise ValueError(f"the question {question.qid!r} names the session {missing[0]!r}, which is not there")
     changed = question.outdated or question.category == _UPDATES
     return Question(
         question.qid,
@@ -184,7 +215,20 @@ def _question(question: _Question, kept: dict[str, str]) -> Question:
         frozenset(kept[id_] for id_ in question.gold),
         question.category or "all",
         stated=tuple(dict.fromkeys(id_ for turn, id_ in kept.items() if turn in named)) if changed else (),
+        told=_asked_after(question, told),
+        sessions=sessions,
     )
+
+
+def _asked_after(question: _Question, told: _Told) -> int | None:
+    """Return how many memories are told when it is asked; None: all, as none is told after the turn that it names."""
+    if question.before is None or told.before[question.before] == len(told.stored):
+        return None
+    after = told.before[question.before]
+    late = sorted(id_ for id_ in {*question.gold, *question.outdated} if told.before[told.kept[id_]] >= after)
+    if late:
+        raise ValueError(f"the question {question.qid!r} is asked before the turn {late[0]!r} that it names")
+    return after
 
 
 def _content(turn: _Turn) -> str:
@@ -200,5 +244,5 @@ def _shortened(content: str) -> str:
     return content.encode()[:CONTENT_BYTES].decode(errors="ignore")
 
 
-def _session(turn: _Turn) -> str | None:
-    return None if turn.session is None or turn.session == "" else str(turn.session)
+def _session(name: str | int | None) -> str | None:
+    return None if name is None or name == "" else str(name)

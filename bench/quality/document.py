@@ -38,11 +38,13 @@ def tables(runs: Sequence[Run]) -> list[tuple[str, Rows]]:
 
 
 def found(runs: Sequence[Run]) -> Rows:
-    """Return what each run found in each data set."""
+    """Return what each run found in each data set, by turns and, where it has sessions, by sessions."""
     rows = [["run", "data", "questions", *METRICS]]
     for run in runs:
         for dataset, part in run.by_dataset.items():
             rows.append([run.name, dataset, str(part.questions), *map(interval, part.figures.values())])
+            if (of := run.by_session.get(dataset)) is not None:
+                rows.append([run.name, f"{dataset}, sessions", str(of.questions), *map(interval, of.figures.values())])
     return rows
 
 

@@ -35,15 +35,18 @@ class Measurement:
 
 async def measure_service(name: str, service: Service, measurement: Measurement) -> Run:
     """Tell a running service everything and ask it; raises ServiceFailed."""
-    await _told(name, service, measurement)
+    between = await _told(name, service, measurement)
     asked, seconds = await _asked(name, service, measurement)
-    return summary(Served(name, "", {}, seconds), asked, resamples=measurement.resamples)
+    return summary(Served(name, "", {}, seconds), [*between, *asked], resamples=measurement.resamples)
 
 
 async def measure_own(
     embedder: str, variants: Sequence[Variant], settings: Mapping[str, str], measurement: Measurement
 ) -> list[Run]:
     """Serve this checkout's code with an embedder and measure its variants, the whole recall first.
+
+    Questions that are asked while a conversation is told are answered by the whole recall alone: the variants serve
+    what has been told to its end.
 
     Raises:
         ServiceFailed: it refuses what it is told or asked.
@@ -58,12 +61,13 @@ async def measure_own(
         turns = Turns()
         make: Make = (lambda client, token: Ingesting(client, token, turns)) if measurement.ingests else Gateway
         async with serving(data_dir, embedder, settings, make=make) as service:
-            await _told(name, service, measurement)
+            between = await _told(name, service, measurement)
         dated = _of_known_time(measurement)
         for variant in variants:
             async with serving_copy(data_dir, embedder, settings, variant, make) as service:
                 asked, seconds = await _asked(f"{name}, {variant.name}", service, measurement)
             served = Served(name, variant.name, {"without": variant.without} if variant.without else {}, seconds)
+            asked = asked if whole else [*between, *asked]
             runs.append(summary(served, asked, whole, resamples=measurement.resamples))
             whole = whole or asked
         if dated is not None:
@@ -78,11 +82,13 @@ async def measure_bm25(measurement: Measurement) -> Run:
     return await measure_service("bm25", Bm25(), measurement)
 
 
-async def _told(name: str, service: Service, measurement: Measurement) -> None:
+async def _told(name: str, service: Service, measurement: Measurement) -> list[Asked]:
     started = time.monotonic()
-    await tell(service, measurement.conversations, measurement.plan)
+    between = await tell(service, measurement.conversations, measurement.plan)
     memories = sum(len(conversation.memories) for conversation in measurement.conversations)
-    _say(f"{name}: told {memories} memories in {time.monotonic() - started:.0f} s")
+    asked = f", and asked {len(between)} questions in between," if between else ""
+    say(f"{name}: told {memories} memories{asked} in {time.monotonic() - started:.0f} s")
+    return between
 
 
 def _of_known_time(measurement: Measurement) -> Measurement | None:
@@ -95,9 +101,10 @@ async def _asked(name: str, service: Service, measurement: Measurement) -> tuple
     started = time.monotonic()
     asked = await ask(service, measurement.conversations, measurement.plan)
     seconds = time.monotonic() - started
-    _say(f"{name}: asked {len(asked)} questions in {seconds:.0f} s")
+    say(f"{name}: asked {len(asked)} questions in {seconds:.0f} s")
     return asked, seconds
 
 
-def _say(what: str) -> None:
+def say(what: str) -> None:
+    """Tell how far a measurement is."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)

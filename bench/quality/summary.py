@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.quality import sessions
 from bench.quality.abstention import Abstention, abstention
 from bench.quality.asking import Asked
 from bench.quality.cut import Kept, kept
@@ -46,6 +47,8 @@ class Run:
     abstention: Mapping[str, Abstention]
     kept: Mapping[str, Kept]
     """By data set, where the service tells the score of each entry."""
+    by_session: Mapping[str, Part] = field(default_factory=dict)
+    """By data set, of the conversations that have sessions: the same figures, counted by sessions."""
     newer: Mapping[str, Newer] = field(default_factory=dict)
     """By data set, where answers have changed."""
     difference: Mapping[str, Part] = field(default_factory=dict)
@@ -91,6 +94,7 @@ def summary(served: Served, asked: Sequence[Asked], whole: Sequence[Asked] = (),
             for name, group in _groups(asked).items()
             if all(len(one.answer.scores) == len(one.answer.turn_ids) for one in group)
         },
+        by_session=_by_session(questions, resamples),
         newer={name: counted for name, group in _groups(asked).items() if (counted := newer(group)) is not None},
         difference=_difference(questions, values, whole, resamples),
     )
@@ -121,6 +125,13 @@ def _parts(
 def _with_all(questions: Sequence[Asked], values: NDArray[np.float64], resamples: int) -> dict[str, Part]:
     parts = _parts(questions, values, lambda one: one.dataset, resamples)
     return parts if len(parts) < 2 else {**parts, ALL: _part(questions, values, resamples)}  # noqa: PLR2004 - two sets
+
+
+def _by_session(questions: Sequence[Asked], resamples: int) -> dict[str, Part]:
+    of_sessions = [one for one in questions if sessions.has_any(one)]
+    rows = [scores(sessions.gold(one), sessions.found(one)) for one in of_sessions]
+    values = np.asarray(rows, float).reshape(len(rows), len(METRICS))
+    return _parts(of_sessions, values, lambda one: one.dataset, resamples)
 
 
 def _by_category(questions: Sequence[Asked], values: NDArray[np.float64], resamples: int) -> dict[str, dict[str, Part]]:

@@ -16,7 +16,7 @@ from bench.client import HOST, post_json
 from bench.data import AUTH_SECRETS, SECRETS
 from bench.quality.service import Service
 from bench.quality.services.gateway import Gateway
-from bench.server import service
+from bench.server import LONGEST_WORK_SECONDS, service
 
 Make: TypeAlias = Callable[[httpx.AsyncClient, str], Service]
 WHOLE = "whole"
@@ -51,9 +51,17 @@ def variants(*, ablate: bool, without: Sequence[str]) -> list[Variant]:
 
 @asynccontextmanager
 async def serving(
-    data_dir: Path, embedder: str, settings: Mapping[str, str], *, without: str = "", make: Make = Gateway
+    data_dir: Path,
+    embedder: str,
+    settings: Mapping[str, str],
+    *,
+    without: str = "",
+    make: Make = Gateway,
+    longest: float = LONGEST_WORK_SECONDS,
 ) -> AsyncIterator[Service]:
     """Serve this checkout's code over a data directory, until the block ends; ``make`` says how it is told and asked.
+
+    When the block ends the server may work in the background for so many seconds before it is stopped.
 
     Raises:
         ServerFailed: the server ends or does not answer.
@@ -68,7 +76,7 @@ async def serving(
         httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", timeout=_REQUEST_SECONDS) as client,
     ):
         yield make(client, token)
-        await server.rest()  # what was stored is read before the data are copied
+        await server.rest(longest=longest)  # what was stored is read before the data are copied
 
 
 @asynccontextmanager

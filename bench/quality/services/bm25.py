@@ -20,10 +20,7 @@ class Bm25:
 
     async def store(self, namespace: str, memory: Memory) -> None:
         """Keep the text."""
-        if namespace not in self._tables:
-            self._tables[namespace] = sqlite3.connect(":memory:")
-            self._tables[namespace].execute(_TABLE)
-        self._tables[namespace].execute("INSERT INTO memory VALUES (?, ?)", (memory.content, memory.turn_id))
+        self._table(namespace).execute("INSERT INTO memory VALUES (?, ?)", (memory.content, memory.turn_id))
 
     async def ready(self, namespace: str) -> None:
         """Return at once: what is stored is searched."""
@@ -32,5 +29,12 @@ class Bm25:
         """Return the best by the words of the question."""
         del at
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(question.lower())))
-        rows = self._tables[namespace].execute(_BEST, (words, top_k)).fetchall() if words else []
+        rows = self._table(namespace).execute(_BEST, (words, top_k)).fetchall() if words else []
         return Answer(ranked([turn_id for turn_id, _ in rows]), top_score=rows[0][1] if rows else None)
+
+    def _table(self, namespace: str) -> sqlite3.Connection:
+        """Return what holds a conversation; a question may come before anything is told."""
+        if namespace not in self._tables:
+            self._tables[namespace] = sqlite3.connect(":memory:")
+            self._tables[namespace].execute(_TABLE)
+        return self._tables[namespace]

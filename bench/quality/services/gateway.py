@@ -10,7 +10,7 @@ from bench.quality.dataset import Memory
 from bench.quality.service import Answer, ServiceFailed
 from bench.quality.services.wire import post
 
-_READY_SECONDS = 600.0
+_READY_SECONDS = 1800.0
 _POLL_SECONDS = 0.5
 _READER_AWAY = "reader_unavailable"
 """What ``degraded`` of an answer says of it."""
