@@ -20,7 +20,7 @@ from app.settings import Settings, load_settings
 
 CONTEXT = "context"
 """The neighbours' words, which the lexical channel counts."""
-PARTS = ("lexical", "vector", CONTEXT, "key", "smoothing", "names", "time", "numbers")
+PARTS = ("lexical", "vector", CONTEXT, "key", "beside", "session", "names", "time", "numbers")
 """What can be left out: a channel by its name, or ``CONTEXT``."""
 
 

@@ -35,10 +35,14 @@ MAX_FILTER_KEYS = 16
 MAX_TOP_K = 50
 MAX_TOP_K_OF_TOOLS = 20
 """A model is given fewer entries (``Query.for_model``): what it reads takes room in its context."""
+MAX_OF_GROUP = 5
+"""Entries of one group (``Query.group_by``)."""
 MAX_CANDIDATES = 40
 """Memories from which a language model answers (``Query.for_answer``)."""
 MAX_ANSWER_BYTES = 20 * CONTENT_BYTES
 """All entries' content together: what does not fit is left out, as with ``max_tokens``."""
+MAX_GROUPED_METADATA = MAX_TOP_K * METADATA_BYTES
+"""Characters of all entries' metadata together, where they are grouped: as many as without groups."""
 MAX_IDEMPOTENCY_KEYS = 10_000
 """Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (0012_kept.sql)."""
 MAX_AGENT_SETTINGS = 10_000

@@ -35,6 +35,15 @@ class ProfileCandidate:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileInstruction:
+    """A standing instruction that holds and may concern a query."""
+
+    id: str
+    content: str
+    happened_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileRecall:
     """An answer, and the memories that it may rest on, best first."""
 
@@ -46,6 +55,8 @@ class ProfileRecall:
     """Why it may not be all there is, as a recall says, and why no language model has written it where one was to."""
     cited: Sequence[str] = ()
     """The ids of the memories that the answer is made of, each once."""
+    instructions: Sequence[ProfileInstruction] = ()
+    """At most three, first those whose score says that they concern the query, best first, and then the newest."""
 
     @property
     def count(self) -> int:

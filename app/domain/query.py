@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from app.domain.author import Source
 from app.domain.claim import MemoryType
@@ -10,6 +11,7 @@ from app.domain.json_types import Json, Scalar
 from app.domain.limits import (
     CANDIDATES,
     FILTER_METADATA,
+    MAX_OF_GROUP,
     MAX_TOKENS,
     MIN_SCORE,
     QUERY,
@@ -21,6 +23,9 @@ from app.domain.limits import (
 
 RECALL_PART_SECONDS = 2.0
 """How long a recall waits for each service that it can do without, where the operator says nothing else."""
+
+GroupBy: TypeAlias = Literal["session"]
+"""By what the entries of a recall are put together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,8 @@ class Query:
     """As of which moment (ms since the epoch) memories are recalled: what had happened, and held, then; None: now."""
     embedded: str | None = None
     """What is embedded in place of the text; None: the text without its names."""
+    group_by: GroupBy | None = None
+    """By what entries are put together, so that ``top_k`` counts groups; None: each stands alone."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""
@@ -90,6 +97,11 @@ class Query:
             ("max_tokens", MAX_TOKENS, self.max_tokens),
             ("filter.metadata", FILTER_METADATA, self.where.metadata),
         )
+
+    @property
+    def most_entries(self) -> int:
+        """How many entries its answer has at most."""
+        return self.top_k if self.group_by is None else self.top_k * MAX_OF_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +145,14 @@ class Entry:
     def happened_at(self) -> int:
         """The moment that it speaks of: as the store said, or else when it was stored."""
         return self.created_at if self.occurred_at is None else self.occurred_at
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries of one session, or a memory that has none."""
+
+    session_id: str | None
+    score: float
+    """How likely one of its entries answers the query, 0 to 1."""
+    entries: Sequence[str]
+    """Their ids, best first."""

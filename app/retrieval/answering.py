@@ -1,12 +1,11 @@
 """How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
 
 Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
-a candidate joins how far behind the best it is, and what the reader says, or its place where it was not read.
+a candidate joins its likelihood by the former with what the reader says.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.domain.query import Finding
@@ -16,6 +15,7 @@ from app.retrieval.passages import passage
 from app.retrieval.pool import Candidate, Pool
 from app.retrieval.reranking import Relevance
 from app.retrieval.succession import handed_on
+from app.retrieval.weights import KindWeights
 
 MAX_READ = 10
 """Candidates of a recall that may be entries and are read."""
@@ -28,62 +28,10 @@ _CHARACTERS = 1_400
 """Characters that are read in all, the query with each passage: what takes 20 to 40 ms of a processor."""
 _OF_QUERY = 350
 """Characters of a long query that count for each passage: of a pair no more than the reader's limit is read."""
-_SPREAD_OF_FEW = 1.5
-"""By what distance the others are measured where there are fewer than ten: these may all be about the same.
-
-A distance then counts about what a regression over unmeasured distances gives it.
-"""
 _FAR = 2.0
 """Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
 _SURE = 1e-6
 """No likelihood counts as nearer to 0 or 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFit:
-    """What counts of a candidate that was read: a logistic regression of whether it answers."""
-
-    relevance: float
-    """The log odds of its relevance."""
-    behind: float
-    """How far it is behind the best by the channels."""
-    base: float
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadFit:
-    """What counts of one that was not read."""
-
-    place: float
-    """The logarithm of its place."""
-    base: float
-
-
-_READ: Final = ReadFit(relevance=0.79, behind=-2.2, base=-1.52)
-_UNREAD: Final = UnreadFit(place=-1.55, base=-0.59)
-"""What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is known of a candidate where a reader has read the best."""
-
-    id: str
-    place: int
-    """Among all candidates that may be entries, as the channels order them, from 1."""
-    behind: float
-    """How far it is behind the best by the scores of the channels, where the last that may be read is at 1."""
-    relevance: float | None
-    """None: it was not read."""
-
-    @property
-    def probability(self) -> float:
-        """How likely it answers."""
-        if self.relevance is None:
-            odds = _UNREAD.place * math.log(self.place) + _UNREAD.base
-        else:
-            odds = _READ.relevance * log_odds(self.relevance) + _READ.behind * self.behind + _READ.base
-        return 1 / (1 + math.exp(-odds))
 
 
 def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
@@ -124,27 +72,26 @@ def leave_apart(pool: Pool, relevance: Relevance) -> None:
             one.current, one.until, one.update = None, None, None
 
 
-def standings(fusion: Fusion, relevance: Relevance) -> Iterator[Standing]:
-    """Give what is known of the candidates that may be entries, in the order of the channels."""
-    first = [fusion.scores[one.id] for one in fusion.ranked[:MAX_READ]]
-    best = max(first, default=0.0)
-    spread = best - min(first, default=0.0)
-    if len(first) < MAX_READ or not spread:
-        spread = max(spread, _SPREAD_OF_FEW)
-    for place, one in enumerate(fusion.ranked, 1):
-        yield Standing(one.id, place, (best - fusion.scores[one.id]) / spread, relevance.get(one.id))
-
-
-def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
+def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance) -> Relevance:
     """Return the scores of the candidates that may be entries, 0 to 1.
 
-    Of those that were not read they tell how often one answers that is so far down: what was read and does not answer
-    comes behind them. What takes the place of another scores no less than that.
+    They join the likelihood with what the reader says, so that what was read and does not answer comes behind what was
+    not read. What takes the place of another scores no less than that.
     """
-    joined = {one.id: one.probability for one in standings(fusion, relevance)}
+    joined = {one.id: score(fusion.kinds[one.id], likelihoods[one.id], relevance.get(one.id)) for one in fusion.ranked}
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
-    return {id_: score for id_, score in passed_on.items() if not candidates[id_].superseded}
+    return {id_: each for id_, each in passed_on.items() if not candidates[id_].superseded}
+
+
+def score(weights: KindWeights, likelihood: float, relevance: float | None) -> float:
+    """Return how likely a candidate answers, of which a reader has this ``relevance``; None: it was not read."""
+    own = log_odds(likelihood)
+    if relevance is None:
+        odds = own + weights.unread
+    else:
+        odds = weights.read.relevance * log_odds(relevance) + weights.read.likelihood * own + weights.read.base
+    return 1 / (1 + math.exp(-odds))
 
 
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:

@@ -1,5 +1,6 @@
-"""Fusion: adds what each channel gives a candidate to its score (docs/retrieval.md tells how it was measured)."""
+"""Fusion: adds what each channel gives a candidate to the evidence that it answers (docs/retrieval.md)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
@@ -9,16 +10,32 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Candidate, Pool
 from app.retrieval.succession import handed_on
+from app.retrieval.weights import WEIGHTS, KindWeights, Weights
+
+_NOTHING = 1e-6
+"""What a channel gives of something decades away is nothing."""
 
 
 class Fusion:
-    """One recall's candidates with their scores, by channel and in all, so that any score can be explained."""
+    """One recall's candidates with their evidence, by channel and in all, so that any score can be explained."""
 
-    def __init__(self, query: ParsedQuery, pool: Pool, channels: Sequence[Channel] = CHANNELS) -> None:
-        """Score the pool by each of the channels, in their order."""
+    def __init__(
+        self,
+        query: ParsedQuery,
+        pool: Pool,
+        channels: Sequence[Channel] = CHANNELS,
+        weights: Weights = WEIGHTS,
+    ) -> None:
+        """Weigh the pool by each of the channels, in their order."""
         self.pool = pool
         self.query = query
+        self.weights = weights
         self._channels = channels
+        self.kinds: Mapping[str, KindWeights] = {
+            id_: weights.note if candidate.session_id is None else weights.turn
+            for id_, candidate in pool.candidates.items()
+        }
+        """What counts for each candidate."""
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
@@ -26,8 +43,13 @@ class Fusion:
             found = channel.score(pool, query, fused)
             self.by_channel[channel.name] = found
             for id_, score in found.items():
-                fused[id_] += channel.weight * score
-        self.scores: Mapping[str, float] = fused
+                fused[id_] += self.kinds[id_].channels[channel.name] * score
+        self.found: Mapping[str, float] = fused
+        """What the channels have found of each candidate."""
+        self.scores: Mapping[str, float] = {
+            id_: found + self.kinds[id_].base if found > _NOTHING else -math.inf for id_, found in fused.items()
+        }
+        """The evidence, by which they are ordered; of what nothing was found there is none."""
         self._measures: dict[str, Scores] = {}
         """Of the channels that were asked for theirs: most recalls need those of few."""
 
@@ -37,9 +59,14 @@ class Fusion:
         return nlargest(count, may_be, key=lambda one: (self.scores[one.id], one.happened_at, one.created_at, one.id))
 
     @cached_property
+    def handed_on(self) -> Mapping[str, float]:
+        """The evidence, handed on by what is outdated and by messages of which something was learned."""
+        return handed_on(self.pool, self.scores, self.learned)
+
+    @cached_property
     def ranked(self) -> list[Candidate]:
         """The candidates that may be entries, best first; ties go to what holds, to what was learned, to the newer."""
-        scores = handed_on(self.pool, self.scores, self.learned)
+        scores = self.handed_on
         return sorted(
             (one for one in self.pool.candidates.values() if one.whole),
             key=lambda one: (
@@ -70,10 +97,10 @@ class Fusion:
         return self._measures[name]
 
     def findings(self, id_: str) -> list[Finding]:
-        """Tell what a candidate's score is made of; what is weighted adds up to it."""
+        """Tell what a candidate's evidence is made of; what is weighted adds up to what was found of it."""
         findings: list[Finding] = []
         for channel in self._channels:
-            weighted = channel.weight * self.by_channel[channel.name].get(id_, 0.0)
+            weighted = self.kinds[id_].channels[channel.name] * self.by_channel[channel.name].get(id_, 0.0)
             if weighted:
                 measures = self.measure(channel.name)
                 rank = _rank(measures, id_) if channel.ranks else None

@@ -1,7 +1,7 @@
 """The candidates of one recall, and which are neighbours in their session."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -171,6 +171,11 @@ class Pool:
         """The words of the name of who speaks in a candidate, by its id; those without one are left out."""
         found = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
         return {id_: words for id_, words in found if words}
+
+    @property
+    def first_names(self) -> Collection[str]:
+        """The first words of the names of those who speak in turns; what stands before a note's colon is its label."""
+        return {words[0] for id_, words in self.speakers.items() if self.candidates[id_].session_id is not None}
 
     @cached_property
     def sessions(self) -> Mapping[str, list[Candidate]]:

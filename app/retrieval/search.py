@@ -41,7 +41,7 @@ class Search:
     @cached_property
     def _rated(self) -> reranking.Relevance:
         """The scores of the candidates that were rated."""
-        return answering.scores(self.fusion, self.relevance) if self.is_read else self.relevance
+        return answering.scores(self.fusion, self._own_scores, self.relevance) if self.is_read else self.relevance
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
@@ -113,8 +113,8 @@ class Search:
 
     def _shares(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its likelihood."""
-        fused, own = self.fusion.scores[id_], self._own_scores[id_]
-        share = own / fused if fused else 0.0
+        found, own = self.fusion.found[id_], self._own_scores[id_]
+        share = own / found if own else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own
         return [*findings, Finding("succession", taken)] if taken else findings

@@ -53,6 +53,7 @@ from app.services.shares import (
     Shares,
     TenantEmbedder,
 )
+from app.services.speakers import SpeakerCache
 from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage import embedding_configs
@@ -62,6 +63,8 @@ from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
 
 _TOPIC_BYTES = 4 * 1024 * 1024
+_SPEAKER_BYTES = 4 * 1024 * 1024
+"""Of the names of speakers that all tenants have."""
 _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
 
@@ -179,6 +182,8 @@ class Backends:
 
     topics: TopicCache = field(default_factory=lambda: TopicCache(_TOPIC_BYTES))
     """The topics of agents, of which a language model picks."""
+    speakers: SpeakerCache = field(default_factory=lambda: SpeakerCache(_SPEAKER_BYTES))
+    """Who speaks in the memories of agents."""
 
     context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
     """The shared documents that were read lately."""
@@ -212,6 +217,7 @@ class Backends:
             read = request_state(state)
             self.queries.seen(tenant_id, read.epoch)
             self.topics.seen(tenant_id, read.epoch)
+            self.speakers.seen(tenant_id, read.epoch)
             self.context.seen(tenant_id, read.epoch)
             self.revocations.seen(read.revoked_at)
             self.shards_seen(read.shards)
@@ -245,7 +251,7 @@ class Backends:
                 lambda: self.index_queries.take(tenant_id, 1),
             ),
             embedder_of=embedder_of,
-            embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),
+            embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(texts),
             scale_of=self.scale_of,
             observe=observe,
             claim=self.claim,
@@ -256,6 +262,7 @@ class Backends:
             blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
             audit=TenantAudit(tenant_id, self.recall_log),
             topics=self.topics,
+            speakers=self.speakers,
             context=self.context,
             request=self.long_work.request,
             part=lambda: self.long_work.part(tenant_id),

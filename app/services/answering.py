@@ -1,24 +1,28 @@
 """Answers the queries of a tenant's profiles with sentences of the memories that a recall finds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
 from app.language.dates.lengths import length_asked
+from app.retrieval.grouping import any_of
 from app.services.answer.choosing import choice, off_the_loop
 from app.services.answer.composing import Answer, compose
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
-from app.services.recall import Analysing, Recall
+from app.services.gathering import Analysing
+from app.services.recall import Recall
+from app.services.standing import StandingInstructions
 from app.services.standing_in import told_once, with_messages
 
 MIN_CONFIDENCE = 0.1
-"""Where no memory scores as much and no reader is on, nothing on the query's subject is known, and there are no
-candidates. It does not hold where a channel is away: an outage is no empty answer."""
+"""Where it is not as likely that one of the entries answers and no reader is on, nothing on the query's subject is
+known, and there are no candidates. Fifty memories that say about the same score little each. It does not hold where a
+channel is away: an outage is no empty answer."""
 MIN_SCORE = 0.5
 """Without a reader the first memory is told if it scores as much."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
@@ -61,15 +65,21 @@ class Answering:
         self._gateway = LongTermMemoryGateway(backends)
         self._reader = backends.reader
         self._agent_id = agent_id
+        self._standing = StandingInstructions(backends, agent_id)
 
     async def answer(self, asked: Asked) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         recall = await self.recall(asked, QUOTED_FROM[asked.length])
-        if is_nothing(recall):
-            recall.answered_with(())
-            return ProfileRecall("", [], recall.degraded)
-        answer, degraded = await self.quoted(asked, recall)
-        return recalled(answer, recall, [*recall.degraded, *degraded])
+        return await self.instructed(asked, recall, self._answered(asked, recall))
+
+    async def instructed(
+        self, asked: Asked, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
+    ) -> ProfileRecall:
+        """Return what is answered from a recall with the standing instructions beside it.
+
+        There are none where it is asked what held at another time. Raises as ``answering`` and the database do.
+        """
+        return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
 
     async def recall(self, asked: Asked, top_k: int, analysing: Analysing | None = None) -> Recall:
         """Find the entries that answer a query best; with ``analysing``, those from which a language model answers."""
@@ -83,6 +93,13 @@ class Answering:
         composed = partial(compose, chosen.told, chosen.computed, best.formers, asked.length)
         return await off_the_loop(best.entries, composed), chosen.degraded
 
+    async def _answered(self, asked: Asked, recall: Recall) -> ProfileRecall:
+        if is_nothing(recall):
+            recall.answered_with(())
+            return ProfileRecall("", [], recall.degraded)
+        answer, degraded = await self.quoted(asked, recall)
+        return recalled(answer, recall, [*recall.degraded, *degraded])
+
     async def facts(self, asked: Asked, recall: Recall) -> Sequence[str]:
         """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
         if length_asked(asked.query) is None:
@@ -94,7 +111,7 @@ class Answering:
 def is_nothing(recall: Recall) -> bool:
     """Tell whether nothing on the query's subject is known, as far as everything could be searched."""
     known = recall.topical or recall.relevance or recall.degraded
-    return recall.confidence < MIN_CONFIDENCE and not known
+    return any_of(entry.score for entry in recall.entries) < MIN_CONFIDENCE and not known
 
 
 def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:

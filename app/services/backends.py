@@ -28,12 +28,13 @@ from app.services.background import Background
 from app.services.context_cache import ContextCache
 from app.services.language import TenantLanguageModel
 from app.services.pacing import others_first
-from app.services.query_vectors import EmbeddedQuery
+from app.services.query_vectors import EmbeddedQueries
 from app.services.reading import TenantReader
 from app.services.recall_log import TenantAudit
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
+from app.services.speakers import SpeakerCache
 from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage.scoped import ScopedStatement, TenantDatabase
@@ -162,8 +163,8 @@ class TenantBackends:
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
     embedder_of: Callable[[EmbeddingConfig], Embedder]
     """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
-    embed_query: Callable[[EmbeddingConfig, str], Awaitable[EmbeddedQuery]]
-    """Embeds a query through the tenant's part of the query cache; raises ``Unavailable``."""
+    embed_queries: Callable[[EmbeddingConfig, Sequence[str]], Awaitable[EmbeddedQueries]]
+    """Embeds queries through the tenant's part of the query cache; raises ``Unavailable``."""
     scale_of: Callable[[EmbeddingConfig], CosineScale]
     """Returns where a config's cosines lie, as far as that is known."""
     observe: Callable[[Row], EmbeddingConfigs | None]
@@ -186,6 +187,8 @@ class TenantBackends:
     """Returns what holds room for so many bytes of a blob while it is entered."""
     topics: TopicCache = field(default_factory=lambda: TopicCache(0))
     """What agents' learned memories are about, for the models of recalls; all tenants share one."""
+    speakers: SpeakerCache = field(default_factory=lambda: SpeakerCache(0))
+    """Who speaks in agents' memories; all tenants share one."""
     context: ContextCache = field(default_factory=lambda: ContextCache(0, 0))
     """The shared documents that were read lately; all tenants share one."""
     request: Callable[[], AbstractContextManager[None]] = nullcontext

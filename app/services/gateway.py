@@ -14,7 +14,8 @@ from app.domain.moments import moment
 from app.domain.query import Query
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
-from app.services.recall import Analysing, Recall, Recaller
+from app.services.gathering import Analysing
+from app.services.recall import Recall, Recaller
 from app.services.write import Keep, Warn, Writer
 from app.storage import request_state
 from app.storage.deletions import delete

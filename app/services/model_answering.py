@@ -20,6 +20,7 @@ from app.services.answer.evidence import Evidence, evidence
 from app.services.answer.summary import summary, written
 from app.services.answering import Answering, Asked, is_nothing, recalled
 from app.services.backends import TenantBackends
+from app.services.gathering import Analysing
 from app.services.language import TenantLanguageModel
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
@@ -32,7 +33,7 @@ from app.services.learning.synthesising import (
     summarising,
     synthesis,
 )
-from app.services.recall import Analysing, Recall
+from app.services.recall import Recall
 from app.services.recall_model import RecallModel
 from app.services.topics import nearest
 from app.storage.learned_of import outdated_sources
@@ -73,6 +74,11 @@ class ModelAnswering:
         model = RecallModel(self._model, self._scope.agent_id)
         recall, analysis = await self._recall(asked, model)
         degraded = [*recall.degraded, *(["analysis_unavailable"] if analysis is None else [])]
+        return await self._answering.instructed(asked, recall, self._answered(asked, recall, model, degraded))
+
+    async def _answered(
+        self, asked: Asked, recall: Recall, model: RecallModel, degraded: Sequence[str]
+    ) -> ProfileRecall:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], degraded)

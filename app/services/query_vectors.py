@@ -1,5 +1,6 @@
 """Query embeddings, remembered for a while: agents ask the same thing again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig, Vector
@@ -29,10 +30,10 @@ class QueryCache(TenantCache[_Key, Vector]):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedQuery:
-    """A query's vector, whether it was remembered, and what embedding it took otherwise."""
+class EmbeddedQueries:
+    """The vectors of queries, whether all were remembered, and what embedding the others took."""
 
-    vector: Vector
+    vectors: Sequence[Vector]
     cached: bool
     characters: int = 0
     tokens: int | None = None
@@ -47,17 +48,22 @@ class QueryVectors:
         self._embedder = embedder
         self._cache = cache
 
-    async def of(self, query: str) -> EmbeddedQuery:
-        """Return the query's vector, from the cache where it was asked before.
+    async def of(self, queries: Sequence[str]) -> EmbeddedQueries:
+        """Return the vectors of queries, in one call, each from the cache where it was asked before.
 
         Raises:
             Unavailable: the model does not answer; nothing is cached.
         """
-        key = (self._tenant_id, self._embedder.config, query)
-        vector = self._cache.get(key)
-        if vector is not None:
-            return EmbeddedQuery(vector, cached=True)
-        embedded = await self._embedder.embed([query], "query")
-        (vector,) = embedded.vectors
-        self._cache.put(key, vector)
-        return EmbeddedQuery(vector, cached=False, characters=len(query), tokens=embedded.tokens)
+        known = {query: self._cache.get(self._key(query)) for query in queries}
+        new = [query for query, vector in known.items() if vector is None]
+        if not new:
+            return EmbeddedQueries([vector for query in queries if (vector := known[query]) is not None], cached=True)
+        embedded = await self._embedder.embed(new, "query")
+        for query, vector in zip(new, embedded.vectors, strict=True):
+            self._cache.put(self._key(query), vector)
+            known[query] = vector
+        vectors = [vector for query in queries if (vector := known[query]) is not None]
+        return EmbeddedQueries(vectors, cached=False, characters=sum(map(len, new)), tokens=embedded.tokens)
+
+    def _key(self, query: str) -> _Key:
+        return self._tenant_id, self._embedder.config, query

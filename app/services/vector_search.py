@@ -13,7 +13,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Row
 from app.ports.embedder import Embeddings
-from app.ports.vector_index import AwaitedHits, Hits
+from app.ports.vector_index import AwaitedHits, Hit, Hits
 from app.retrieval.channels import vector
 from app.services.backends import TenantBackends
 from app.storage.outbox import score
@@ -45,14 +45,16 @@ class VectorSearch:
         self._where = where
         self._note = note
         self._query = _Search()
+        self._needs: Sequence[_Search] = ()
+        """What is asked apart of a message that asks several things."""
         self._hypothetical = _Search()
         self._unreadable = 0
         """Of the queued vectors."""
 
     @property
     def hits(self) -> Hits:
-        """What was found for the query."""
-        return self._query.hits
+        """What was found for the query, and for what is asked apart: each memory as near as it is to the nearest."""
+        return merged([self._query.hits, *(need.hits for need in self._needs)]) if self._needs else self._query.hits
 
     @property
     def hypothetical_hits(self) -> Hits:
@@ -61,8 +63,8 @@ class VectorSearch:
 
     @property
     def away(self) -> Away | None:
-        """What did not answer for the query."""
-        return self._query.away
+        """What did not answer for the query, or for all that is asked apart of it."""
+        return next((each.away for each in (self._query, *self._needs) if each.away is not None), None)
 
     @property
     def degraded(self) -> Sequence[str]:
@@ -78,22 +80,26 @@ class VectorSearch:
         """Where the cosines lie."""
         return USUAL_SCALE if self._query.vector is None else self._backends.scale_of(self.config)
 
-    async def embed(self, query: str) -> None:
-        """Embed the query; where that fails, say so and why.
+    async def embed(self, query: str, needs: Sequence[str] = ()) -> None:
+        """Embed the query, and what is asked apart of it, in one call; where that fails, say so and why.
 
         Raises:
             EmbeddingConfigMismatch: this process cannot embed with the config.
         """
         self._backends.embedder_of(self.config)  # a config that this process cannot embed with is no outage to bear
         try:
-            embedded = await self._backends.embed_query(self.config, query)
+            embedded = await self._backends.embed_queries(self.config, [query, *needs])
         except Unavailable as error:
             self._query.away = _embedder_away(error)
             return
         if self._note is not None:
             self._note.cached = embedded.cached
             self._note.embedded(embedded.characters, embedded.tokens)
-        self._query.begin(embedded.vector)
+        whole, *apart = embedded.vectors
+        self._query.begin(whole)
+        self._needs = [_Search() for _ in apart]
+        for need, vector_ in zip(self._needs, apart, strict=True):
+            need.begin(vector_)
 
     async def suppose(self, statement: str, depth: int) -> None:
         """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
@@ -126,11 +132,11 @@ class VectorSearch:
         ``within``: let the run that reads with them ask, where it can; ``settle`` then tells what it has found.
         """
         asked = self._query
-        if within and asked.vector is not None:
+        if within and asked.vector is not None and not self._needs:
             index = self._backends.index_of(self.config)
             asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
         if asked.awaited is None:
-            await self._ask(asked, depth)
+            await asyncio.gather(*(self._ask(each, depth) for each in (asked, *self._needs)))
             return
         if self._note is not None:
             self._note.index_queries += 1
@@ -153,7 +159,11 @@ class VectorSearch:
 
     def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines of what was found and of what is queued for the index; with ``present`` only of these."""
-        return self._cosines(self._query, pending, present)
+        cosines = dict(self._cosines(self._query, pending, present))
+        for need in self._needs:
+            for id_, cosine in self._cosines(need, pending, present).items():
+                cosines[id_] = max(cosine, cosines.get(id_, cosine))
+        return cosines
 
     def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
         """Return the same for the hypothetical answer; none without one."""
@@ -180,6 +190,20 @@ class VectorSearch:
             search.away = None
         except Unavailable as error:
             search.lose(error)
+
+
+def merged(found: Sequence[Hits]) -> Hits:
+    """Return the hits of several questions as those of one: each once, with its best score, and best first."""
+    best: dict[str, float] = {}
+    for hits in found:
+        for hit in hits.hits:
+            best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
+    return Hits(
+        [Hit(id_, score) for id_, score in sorted(best.items(), key=lambda each: each[1], reverse=True)],
+        filtered=all(hits.filtered for hits in found if hits.hits),
+        more=any(hits.more for hits in found),
+        unreadable=sum(hits.unreadable for hits in found),
+    )
 
 
 @dataclass(slots=True)

@@ -214,8 +214,10 @@ hypothetical AS (
   FROM json_each(?1 -> 'hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT (SELECT depth FROM bounds)
 ),
--- D1 takes five terms of a compound SELECT at most.
-similar AS (SELECT row, 0.4 * points AS points FROM semantic UNION ALL SELECT row, 0.2 * points FROM hypothetical),
+-- Meaning counts a little more than words here: what is near is to be read in a store of notes too, where words tell
+-- little. How they count in a score is another matter (app/retrieval/weights.toml). D1 takes five terms of a compound
+-- SELECT at most.
+similar AS (SELECT row, 0.7 * points AS points FROM semantic UNION ALL SELECT row, 0.35 * points FROM hypothetical),
 -- name: dated
 -- The newest 20 of the periods. Each is a list of what may be meant, the likeliest first: the first that holds a memory
 -- of the scope is. A reading is its start and its end, half-open, in ms since the epoch.
@@ -248,7 +250,7 @@ keyed AS MATERIALIZED (
   ) WHERE row IS NOT NULL
 ),
 -- name: seeds
--- What two channels find counts for both, each as in app/retrieval/channels. Where the query names periods, so does how near
+-- What two channels find counts for both. Where the query names periods, so does how near
 -- to one a memory happened: of two weeks and more nothing is left, which stands for an exponential (date.py).
 seeds AS MATERIALIZED (
   SELECT row, sum(points) + coalesce((

@@ -171,7 +171,8 @@ def living(table: str, now: str = NOW) -> str:
 # from now does not hold yet; what has expired holds nothing, and what was forgotten still hides what it had replaced.
 # What is superseded with a message (0017_learned.sql) is so by whoever supersedes the message.
 _HOLDER = """
-SELECT later.memory_id FROM claim AS stated CROSS JOIN claim AS later CROSS JOIN long_term_memory AS holder
+SELECT later.memory_id FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later
+  CROSS JOIN long_term_memory AS holder
 WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = {table}.agent_id
   AND stated.memory_id = coalesce({table}.superseded_with, {table}.id)
   AND stated.superseded_at <= {now} + 86400000

@@ -1,5 +1,6 @@
 """Long-term memory page by page, newest first, and one by its id: what a tenant sees of its own data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.claim import MemoryType
@@ -22,6 +23,27 @@ _AFTER = (
 
 _MAX_PAGE_BYTES = 4 * 1024 * 1024
 """Of content and metadata: a page with more ends early."""
+_NEWEST_STANDING = 40
+"""Instructions that are looked at, the newest, however many of them still hold."""
+
+# The named come first, in their order. Ids alone are gathered. The + has SQLite look the memories up by them.
+_STANDING = f"""
+SELECT {_COLUMNS}
+FROM (
+  SELECT found.id, min(found.place) AS place FROM (
+    SELECT named.value AS id, named.key AS place FROM json_each(?1 -> 'ids') AS named
+    UNION ALL
+    SELECT newest.id, json_array_length(?1 -> 'ids') FROM (
+      SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_typed
+      WHERE {_TENANT} AND {_AGENT} AND memory.type = 'instruction' AND memory.type <> 'event'
+      ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_NEWEST_STANDING}
+    ) AS newest
+  ) AS found GROUP BY found.id
+) AS wanted CROSS JOIN long_term_memory AS memory
+WHERE +{_TENANT} AND +{_AGENT} AND memory.id = wanted.id AND memory.type = 'instruction'
+  AND {filters.holding("memory")} AND {filters.kept_by_no_program("memory")}
+ORDER BY wanted.place, memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'limit'
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +127,13 @@ class MemoryListing:
             created_at=None if after is None else after.created_at,
             id=None if after is None else after.id,
         )
+
+    def standing(self, scope: Scope, ids: Sequence[str], *, limit: int) -> ScopedStatement:
+        """Read the instructions of an agent that hold: those of these ids in their order, and then the newest.
+
+        Of those that are not named only the newest 40 are looked at. The rows are for ``read_memory``.
+        """
+        return ScopedStatement.read(scope, _STANDING, ids=list(ids), limit=limit)
 
     def one(self, agent_id: str, memory_id: str) -> ScopedStatement:
         """Read one memory, for ``read_memory``; no row where the agent has none of that id, or it has expired."""

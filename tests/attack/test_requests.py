@@ -169,6 +169,11 @@ def shaped_recall(shaped: dict[str, Any]) -> Field:
     return Field("POST /recall", 0, lambda query: {"agent_id": "bot", "query": query, **shaped})
 
 
+OF_RECALL: list[dict[str, Any]] = [
+    {"collapse": True, "top_k": 20},
+    {"max_tokens": 1},
+    {"group_by": "session", "top_k": 50},
+]
 OF_PROFILE = [
     Field("POST /profiles/bot/recall", 0, lambda query: {"query": query, "response_length": "long"}),
     Field("POST /profiles/bot/summary", 0, lambda _: {}),
@@ -191,7 +196,7 @@ async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text:
             assert json.loads(report.text.splitlines()[-1])["imported"] == len(contents)
 
         assert await longest_step(imported, STALL_SECONDS, tries=len(files)) <= STALL_SECONDS
-        for field in (*map(shaped_recall, ({"collapse": True, "top_k": 20}, {"max_tokens": 1})), *OF_PROFILE):
+        for field in (*map(shaped_recall, OF_RECALL), *OF_PROFILE):
             spent, longest = await cost(service, field, "red fox")
             assert within(spent, BUDGET_SECONDS)
             assert within(longest, STALL_SECONDS)

@@ -114,6 +114,7 @@ EXAMPLES: Mapping[str, Any] = {
     "explain": True,
     "fact_id": "f",
     "for_model": True,
+    "group_by": "session",
     "history": True,
     "instance": "i",
     "key": "k",

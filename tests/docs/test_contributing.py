@@ -28,10 +28,10 @@ def perform(kind: str, path: Path, block: str) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-def test_a_channel_is_added_with_three_files_and_its_test(tmp_path: Path) -> None:
+def test_a_channel_is_added_with_four_files_and_its_test(tmp_path: Path) -> None:
     steps = BLOCK.findall((ROOT / "docs" / "contributing.md").read_text(encoding="utf-8"))
     changed = {path for _, path, _ in steps}
-    assert len([path for path in changed if path.startswith("app/")]) == 3
+    assert len([path for path in changed if path.startswith("app/")]) == 4
     for folder in ("app", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

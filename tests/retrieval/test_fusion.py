@@ -11,7 +11,7 @@ from app.ports.vector_index import Hit
 from app.retrieval.channels import CHANNELS, lexical, vector
 from app.retrieval.channels.channel import ParsedQuery, Recency
 from app.retrieval.channels.date import chosen_reading, lift
-from app.retrieval.channels.neighbours import Neighbours
+from app.retrieval.channels.neighbours import Beside, OfSession
 from app.retrieval.channels.vector import Vector
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
@@ -24,7 +24,7 @@ from tests.support.generation import examples
 
 DAY = 86_400_000
 TEXT = "What did Ann say of the red fox and the bear in November 2023?"
-QUERY = ParsedQuery(TEXT, terms(TEXT), [Period(1_699_000_000_000, 1_701_000_000_000, "November 2023")])
+QUERY = ParsedQuery(TEXT, terms(TEXT), periods=[Period(1_699_000_000_000, 1_701_000_000_000, "November 2023")])
 NOTHING = ParsedQuery("")
 drawn = pools(len(QUERY.terms))
 
@@ -47,10 +47,10 @@ def test_no_two_channels_have_one_name_or_one_section() -> None:
 
 @settings(deadline=None, max_examples=examples(60))
 @given(gathered=drawn, without=st.sets(st.sampled_from(PARTS)))
-def test_what_is_weighted_adds_up_to_the_score(gathered: Pool, without: set[str]) -> None:
+def test_what_is_weighted_adds_up_to_what_was_found(gathered: Pool, without: set[str]) -> None:
     fusion = fused(gathered, *without)
     for id_ in fusion.pool.candidates:
-        assert sum(found_by(fusion, id_).values()) == pytest.approx(fusion.scores[id_], abs=1e-9)
+        assert sum(found_by(fusion, id_).values()) == pytest.approx(fusion.found[id_], abs=1e-9)
         assert not set(found_by(fusion, id_)) & without
         assert all(weighted > 0 for weighted in found_by(fusion, id_).values())
 
@@ -61,10 +61,11 @@ BELOW: dict[str, set[str]] = {
     "vector": {"lexical"},
     "context": {"vector"},
     "key": {"lexical", "vector"},
-    "smoothing": {"lexical", "vector", "key"},
-    "names": {"lexical", "vector", "key", "smoothing"},
-    "time": {"lexical", "vector", "key", "smoothing", "names"},
-    "numbers": {"lexical", "vector", "key", "smoothing", "names", "time"},
+    "beside": {"lexical", "vector", "key"},
+    "session": {"lexical", "vector", "key", "beside"},
+    "names": {"lexical", "vector", "key", "beside", "session"},
+    "time": {"lexical", "vector", "key", "beside", "session", "names"},
+    "numbers": {"lexical", "vector", "key", "beside", "session", "names", "time"},
 }
 
 
@@ -80,7 +81,9 @@ def test_a_part_that_is_left_out_takes_its_own_share_with_it(gathered: Pool, par
 
 @settings(deadline=None, max_examples=examples(60))
 @given(gathered=drawn)
-def test_entries_are_scored_from_0_to_1_and_come_in_the_order_of_fusion_of_equals_the_newest(gathered: Pool) -> None:
+def test_entries_are_scored_from_0_to_1_and_come_in_the_order_of_their_scores_of_equals_the_newest(
+    gathered: Pool,
+) -> None:
     fusion = fused(gathered)
     search = Search(fusion, [])
     assert 0 <= search.confidence <= 1
@@ -88,6 +91,7 @@ def test_entries_are_scored_from_0_to_1_and_come_in_the_order_of_fusion_of_equal
     assert all(0 <= entry.score <= 1 for entry in entries)
     ranked = [(-fusion.scores[each.id], -each.created_at) for each in fusion.ranked]
     assert ranked == sorted(ranked)
+    assert [entry.score for entry in entries] == sorted((entry.score for entry in entries), reverse=True)
     for entry in entries:
         shares = sum(finding.weighted for finding in entry.findings)
         assert not entry.findings or shares == pytest.approx(entry.score, abs=1e-9)
@@ -120,14 +124,11 @@ def test_words_and_meaning_are_both_counted_and_neither_is_needed() -> None:
         cosines={"both": 0.6, "meaning": 0.6, "none": 0.01},
     )
     fusion = Fusion(ParsedQuery("fox", terms("fox")), found)
-    both, word, meaning, none = (fusion.scores[id_] for id_ in ("both", "word", "meaning", "none"))
+    both, word, meaning, none = (fusion.found[id_] for id_ in ("both", "word", "meaning", "none"))
     assert both == pytest.approx(word + meaning)
     assert none == 0
     assert min(word, meaning) > 0
-    assert [(finding.channel, finding.rank) for finding in fusion.findings("meaning")] == [
-        ("vector", 1),
-        ("smoothing", None),
-    ]
+    assert [(finding.channel, finding.rank) for finding in fusion.findings("meaning")] == [("vector", 1)]
 
 
 def test_a_word_weighs_the_less_the_more_memories_contain_it_and_below_1_in_80_all_weigh_the_same() -> None:
@@ -176,13 +177,14 @@ def test_a_memory_that_is_no_candidate_breaks_the_chain_of_its_session() -> None
     assert lexical.coverages(pool(first, third), [1.0])["2"] == 0
 
 
-def test_a_turn_has_a_share_of_its_better_neighbour_and_of_the_best_three_of_its_session_a_fact_of_itself() -> None:
+def test_a_turn_has_a_share_of_its_better_neighbour_and_of_the_best_three_of_its_session_a_note_of_neither() -> None:
     found = pool(*session("", "", "", "", bytes=350), candidate("pair", session_id="t"), candidate("alone"))
     scores = {"0": 0.9, "1": 0.6, "2": 0.3, "3": 0.1, "pair": 0.9, "alone": 0.9}
-    shares = {"0": 0.6 + 0.6, "1": 0.9 + 0.6, "2": 0.6 + 0.6, "3": 0.3 + 0.6, "pair": 0.3, "alone": 1.17}
-    assert Neighbours().score(found, NOTHING, scores) == pytest.approx(shares)
+    beside = {"0": 0.6, "1": 0.9, "2": 0.6, "3": 0.3, "pair": 0.0}
+    assert Beside().score(found, NOTHING, scores) == pytest.approx(beside)
+    assert OfSession().score(found, NOTHING, scores) == pytest.approx(dict.fromkeys("0123", 0.6) | {"pair": 0.3})
     found.candidates["1"].bytes = 700
-    assert Neighbours().score(found, NOTHING, scores)["1"] == pytest.approx(0.45 + 0.6)
+    assert Beside().score(found, NOTHING, scores)["1"] == pytest.approx(0.45)
     assert [candidate("a", bytes=size).length_damping for size in (0, 350, 3500)] == pytest.approx([1, 1, 0.1])
 
 

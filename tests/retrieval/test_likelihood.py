@@ -13,9 +13,10 @@ from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Pool, ScopeStats
+from app.retrieval.query.periods import Period
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
-from tests.retrieval.pools import bits, candidate, pool, pools
+from tests.retrieval.pools import bits, candidate, pool
 from tests.support.generation import examples
 
 TEXT = "red fox bear"
@@ -32,7 +33,7 @@ def likelihood(cosine: float = 0.4, has: tuple[int, ...] = (0,), session_id: str
 
 def among(others: int, cosine: float, has: tuple[int, ...]) -> float:
     """Score a memory beside others, some of which are nearer and some of which have a word of the query."""
-    beside = [candidate(f"n{n}", words=(n % 3,) if n % 7 == 0 else ()) for n in range(min(others, 90))]
+    beside = [candidate(f"n{n}", f"text {n}", words=(n % 3,) if n % 7 == 0 else ()) for n in range(others)]
     cosines = {"a": cosine} | {each.id: n / 90 for n, each in enumerate(beside)}
     stats = ScopeStats(1 + others, {str(term): 1 for term in has})
     found = Pool.of([candidate("a", words=has), *beside], stats, cosines)
@@ -40,11 +41,11 @@ def among(others: int, cosine: float, has: tuple[int, ...]) -> float:
 
 
 @settings(deadline=None, max_examples=examples(60))
-@given(cosine=shares, has=words, others=st.sampled_from([1, 10, 99, 1000]))
-def test_a_score_does_not_hang_on_how_many_other_memories_there_are_and_how_good_they_are(
+@given(cosine=shares, has=words, others=st.sampled_from([1, 10, 60]))
+def test_the_more_others_there_are_the_less_the_same_evidence_says(
     cosine: float, has: tuple[int, ...], others: int
 ) -> None:
-    assert among(others, cosine, has) == pytest.approx(among(0, cosine, has), abs=0.05)
+    assert among(others, cosine, has) <= among(0, cosine, has) + 1e-9
 
 
 @settings(deadline=None, max_examples=examples(60))
@@ -55,7 +56,7 @@ def test_what_is_nearer_is_likelier_and_what_is_nearly_as_near_is_nearly_as_like
     low, high = sorted((low, high))
     less, more = (likelihood(cosine, has, session_id=session_id) for cosine in (low, high))
     assert less <= more
-    assert more - less <= 3.5 * (high - low) + 0.02
+    assert more - less <= 6 * (high - low) + 0.02
 
 
 @settings(deadline=None, max_examples=examples(60))
@@ -102,25 +103,9 @@ def test_an_exact_copy_of_a_memory_does_not_lower_its_score(cosine: float, has: 
     assert score(2) >= score(1) - 1e-9
 
 
-@settings(deadline=None, max_examples=examples(60))
-@given(gathered=pools(3), other=st.floats(-0.2, 1.0), has=words)
-def test_a_score_is_the_memorys_own_whatever_stands_behind_it(
-    gathered: Pool, other: float, has: tuple[int, ...]
-) -> None:
-    alone = Search(Fusion(QUERY, gathered), [])
-    beside = [*gathered.candidates.values(), candidate("other", words=has)]
-    cosines = dict(gathered.cosines) | {"other": other}
-    both = Search(Fusion(QUERY, Pool.of(beside, gathered.stats, cosines)), [])
-    for each in gathered.candidates.values():
-        assert both.score(each) == pytest.approx(alone.score(each))
-    assert both.confidence == max(both.score(each) for each in beside)
-
-
-def test_the_same_evidence_says_less_of_a_turn_than_of_a_single_fact() -> None:
-    whole = (0, 1, 2)
-    assert likelihood(session_id="s") < 0.3 < likelihood()
-    assert likelihood(cosine=1.0, has=whole, session_id="s") < 0.8
-    assert likelihood(cosine=1.0, has=whole) > 0.99
+def test_a_memory_is_not_likely_for_being_alone() -> None:
+    assert likelihood(cosine=0.1, has=()) < 0.3 < likelihood(cosine=0.7, has=(0, 1, 2))
+    assert likelihood(cosine=0.1, has=(), session_id="s") < 0.3 < likelihood(cosine=0.9, has=(0, 1, 2), session_id="s")
 
 
 def test_where_nothing_speaks_for_a_memory_it_has_no_likelihood_at_all() -> None:
@@ -142,3 +127,34 @@ def test_a_scale_without_a_gap_takes_all_weight_from_its_cosines() -> None:
     hardly = replace(SCALE, related=0.1)
     assert hardly.nearness(0.6) < SCALE.nearness(0.6) == pytest.approx(1.0)
     assert math.isclose(SCALE.nearness(0.05), 0)
+
+
+@pytest.mark.parametrize("formers", [1, 16, 40])
+def test_what_a_memory_has_replaced_does_not_lower_its_score(formers: int) -> None:
+    whole = (0, 1, 2)
+    others = [candidate(f"n{number}", f"text {number}", words=(0,)) for number in range(20)]
+    old = [
+        candidate(f"o{number}", f"was {number}", words=whole, superseded=True, current="new")
+        for number in range(formers)
+    ]
+    new = candidate("new", "is", words=whole)
+    alone, beside = (Search(Fusion(QUERY, pool(new, *others, *former)), []) for former in ([], old))
+    assert beside.score(new) == pytest.approx(alone.score(new), abs=1e-3)
+
+
+def test_a_score_does_not_hang_on_how_many_candidates_were_gathered() -> None:
+    def confidence(count: int) -> float:
+        gathered = [candidate(str(number), f"text {number}", words=(0,)) for number in range(count)]
+        cosines = {one.id: 0.6 - number / 200 for number, one in enumerate(gathered)}
+        return Search(Fusion(QUERY, pool(*gathered, memories=5_000, cosines=cosines)), []).confidence
+
+    assert confidence(80) == pytest.approx(confidence(60), abs=0.01)
+
+
+def test_what_is_decades_away_from_the_time_that_is_asked_for_is_nothing_found() -> None:
+    day = 86_400_000
+    query = ParsedQuery("", periods=[Period(0, day, "then")])
+    for years in (13.8, 14.1, 14.3, 60):
+        search = Search(Fusion(query, pool(candidate("a", happened_at=int(years * 365 * day)))), [])
+        entry = search.entry(search.fusion.ranked[0], explain=True)
+        assert (entry.score, [finding.weighted for finding in entry.findings]) == (0, [])

@@ -173,7 +173,7 @@ async def test_what_an_entry_is_made_of_adds_up_to_its_score(bench: Bench) -> No
     for entry in recall.entries:
         assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score, abs=1e-9)
     found = {entry.id: {finding.channel for finding in entry.findings} for entry in recall.entries}
-    assert {"lexical", "smoothing", "names", "time"} <= found[reply]
+    assert {"lexical", "beside", "session", "names", "time"} <= found[reply]
     assert max(entry.score for entry in recall.entries) == pytest.approx(recall.confidence)
     plain = await bench.gateway.recall("bot", Query("Where did Bob say the fox is today?", top_k=20))
     assert [entry.findings for entry in plain.entries] == [[]] * len(plain.entries)

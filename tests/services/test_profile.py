@@ -286,14 +286,14 @@ async def test_a_longer_answer_rests_on_more_candidates(profiles: ProfileService
     assert counts == [5, 10, 20]
 
 
-async def test_a_recall_of_a_profile_asks_the_index_and_the_database_once(
+async def test_a_recall_of_a_profile_asks_the_index_once_and_the_database_once_more_for_instructions(
     bench: Bench, profiles: ProfileService
 ) -> None:
     await tell(bench, "I live in Rome", occurred_at=DAY)
     await tell(bench, "I live in Oslo", occurred_at=2 * DAY)
     bench.database.journal.clear()
     await profiles.recall("bot", "Where did I live before?")
-    assert bench.database.journal == ["index.query", "database.run"]
+    assert bench.database.journal == ["index.query", "database.run", "database.run"]
 
 
 async def test_too_long_a_query_is_refused_by_its_name(profiles: ProfileService) -> None:

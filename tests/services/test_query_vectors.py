@@ -29,7 +29,7 @@ async def test_a_query_of_a_model_with_prefixes_is_kept_apart_from_the_bare_mode
     bare = HashingEmbedder()
     for embedder in (bare, PrefixedEmbedder(bare, Prefixes("query: ", "passage: ")), bare):
         (fresh,) = (await embedder.embed(["text"], "query")).vectors
-        np.testing.assert_array_equal((await QueryVectors("acme", embedder, cache).of("text")).vector, fresh)
+        np.testing.assert_array_equal((await QueryVectors("acme", embedder, cache).of(["text"])).vectors[0], fresh)
 
 
 def test_the_least_recently_used_goes_first() -> None:

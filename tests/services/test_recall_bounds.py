@@ -52,5 +52,5 @@ async def test_what_was_stored_is_found_at_once_while_a_large_import_waits(tmp_p
         contents = [entry.content for entry in found.entries]
         assert {f"jotted down {n}" for n in range(5)} <= set(contents)
         assert len(contents) == 5 + NEWEST_IN_BULK
-        words = await bench.gateway.recall("bot", Query("note 3"))
-        assert words.entries[0].content == "note 3"
+        words = await bench.gateway.recall("bot", Query("note 3", top_k=TOP_K))
+        assert "note 3" in [entry.content for entry in words.entries]

@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.services import recall
+from app.services import gathering
 from app.services.transfer.record import Record
 from app.storage import outbox
 from tests.services.transfer.corpus import file_of
@@ -106,7 +106,7 @@ async def test_a_row_in_a_session_gives_and_takes_nothing_from_the_memories_besi
 async def test_rows_that_wait_for_the_index_take_no_place_of_memories_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (outbox, recall):
+    for module in (outbox, gathering):
         monkeypatch.setattr(module, "MAX_PENDING", 3)
     async with bench_on(tmp_path) as bench:
         await bench.gateway.store("bot", NewMemory(MEMORY))

@@ -155,6 +155,12 @@ async def test_a_filter_that_removes_very_many_nearer_memories_leaves_as_many_as
             assert {entry["metadata"]["kind"] for entry in answer["entries"]} == {"far"}
             filled = key == "free" and crowded.runtime.backends.index.filterable is not None
             assert answer.get("degraded") == (["filter_beyond_index"] if filled else None), (key, top_k)
+            by_session = (await crowded.post("/recall", body | {"group_by": "session"})).json()
+            assert [group["entries"] for group in by_session["groups"]] == [
+                [one["id"]] for one in by_session["entries"]
+            ]
+            assert len(by_session["groups"]) == top_k, (key, top_k)
+            assert by_session.get("degraded") == answer.get("degraded"), (key, top_k)
     for where in ({"created_before": "1970-01-01T00:00:00.930Z"}, {"metadata": {"free": "far"}}):
         assert len(await crowded.recall(NEAR, top_k=20, filter=where, collapse=True)) == 20
     assert {entry["metadata"]["kind"] for entry in await crowded.recall(NEAR)} == {"near"}

@@ -223,7 +223,7 @@ async def test_the_likelier_an_update_is_the_further_its_relevance_may_be_behind
 
 async def test_of_two_that_both_hold_the_more_relevant_comes_first(bench: Bench, reader: ScriptedReader) -> None:
     older, newer, question = await two_homes(bench, reader, HOLDS)
-    for relevances, first in (((0.9, 0.6), older), ((0.6, 0.95), newer)):
+    for relevances, first in (((0.9, 0.5), older), ((0.05, 0.97), newer)):
         say(reader, dict(zip((older, newer), relevances, strict=True)), question)
         assert (await recalled(bench, question)).entries[0].content == first
 

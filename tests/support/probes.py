@@ -48,6 +48,10 @@ async def probe_recall(service: Service, tenant: str, agent_id: str) -> list[htt
         )
         for query in (SECRET, "x")
         for where in filters
+    ] + [
+        await service.post(
+            "/recall", {"agent_id": agent_id, "query": SECRET, "top_k": 50, "group_by": "session"}, tenant=tenant
+        )
     ]
 
 

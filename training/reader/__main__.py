@@ -1,21 +1,17 @@
 """Checks scenes, trains the reader with them, and measures it: ``python -m training.reader --help``."""
 
-import asyncio
 import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
+from app.adapters.local.reader.local_reader import PACKAGED
 from app.adapters.local.reader.tokens import ReaderTokens
 from app.adapters.local.transformer import packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
 from training.reader.examples import TO_TRAIN, Examples
 from training.reader.figures import Figures, figures
-from training.reader.joining import Judged, fitted, gather
 from training.reader.measuring import DRAW, Embedded, by_language, divided
 from training.reader.scenes import TRAINING, UnreadableScene, files, read_scenes
 
@@ -46,10 +42,6 @@ def main() -> None:
     measure.add_argument("--weights", type=Path, default=PACKAGED)
     measure.add_argument("--scenes", type=Path, required=True)
     measure.set_defaults(run=_measure)
-    join = commands.add_parser("join", help="fit how a score joins channels and relevance, and print the constants")
-    join.add_argument("--weights", type=Path, default=PACKAGED)
-    join.add_argument("--scenes", type=Path, default=TRAINING)
-    join.set_defaults(run=_join)
     given = parser.parse_args()
     given.run(given)
 
@@ -112,18 +104,6 @@ def _measure(given: Namespace) -> None:
     for language, found in by_language(scenes, ComputedReader(trunk, given.weights), Embedded(trunk)).items():
         print(f"{language}:")
         _print(found)
-
-
-def _join(given: Namespace) -> None:
-    async def judged() -> Sequence[Judged]:
-        reader = LocalReader(_trunk(), given.weights)
-        try:
-            with TemporaryDirectory() as folder:
-                return await gather(read_scenes(divided(given.scenes)[1]), reader, Path(folder))
-        finally:
-            await reader.close()
-
-    print(*fitted(asyncio.run(judged())), sep="\n")
 
 
 def _trunk() -> Path:

@@ -6,7 +6,7 @@ from app.retrieval.channels.hypothetical import Hypothetical
 from app.retrieval.channels.key import Key
 from app.retrieval.channels.learned import Learned
 from app.retrieval.channels.lexical import Lexical
-from app.retrieval.channels.neighbours import Neighbours
+from app.retrieval.channels.neighbours import Beside, OfSession
 from app.retrieval.channels.numbers import Numbers
 from app.retrieval.channels.recent import Recent
 from app.retrieval.channels.speaker import Speaker
@@ -19,7 +19,8 @@ CHANNELS: tuple[Channel, ...] = (
     Vector(),
     Hypothetical(),
     Key(),
-    Neighbours(),
+    Beside(),
+    OfSession(),
     Speaker(),
     Date(),
     Numbers(),

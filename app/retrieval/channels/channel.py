@@ -33,6 +33,8 @@ class ParsedQuery:
 
     text: str
     terms: Sequence[Term] = ()
+    parts: Sequence[Sequence[int]] = ()
+    """The numbers of the terms of each sentence that says something, of a message of several."""
     periods: Sequence[Period] = ()
     keys: Sequence[str] = ()
     """The keys of which it asks the value ("user/lives_in")."""
@@ -49,9 +51,7 @@ class Channel(Protocol):
     """One way to find or to score the candidates of a recall. A channel knows no other channel."""
 
     name: ClassVar[str]
-    """What findings call it."""
-    weight: ClassVar[float]
-    """What a score of 1 adds to the fused score."""
+    """What findings call it, and ``app/retrieval/weights.toml``, which has what a score of 1 counts."""
     section: ClassVar[str | None] = None
     """The section of ``app/storage/candidates.sql`` that finds its candidates; None for one that only scores."""
     ranks: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class Channel(Protocol):
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
         """Return the candidates' scores, of which none is negative.
 
-        ``fused`` has each candidate's score by the channels that come before this one in the list.
+        ``fused`` has each candidate's evidence by the channels that come before this one in the list.
         """
         ...
 

@@ -13,7 +13,6 @@ class Hypothetical(Channel):
     """Scores candidates by how near their embedding is to that of a hypothetical answer."""
 
     name = "hyde"
-    weight = 0.2
     section = "hypothetical"
     ranks = True
 

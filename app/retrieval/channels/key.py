@@ -9,7 +9,6 @@ class Key(Channel):
     """Scores candidates that state the current value of a key that the query asks for."""
 
     name = "key"
-    weight = 0.6
     section = "keyed"
 
     def candidates(self, query: ParsedQuery) -> Json:

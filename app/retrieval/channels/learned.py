@@ -8,12 +8,7 @@ class Learned(Channel):
     """Raises the scores of candidates that were learned of messages, where a language model is to answer."""
 
     name = "learned"
-    weight = 0.15
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return the fused score of each learned candidate."""
+        """Return the evidence so far of each learned candidate."""
         return {id_: fused[id_] for id_, candidate in pool.candidates.items() if candidate.sources}
-
-    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
-        """Return the factor by which the score is raised."""
-        return dict.fromkeys(scores, 1 + self.weight)

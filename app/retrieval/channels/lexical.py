@@ -6,11 +6,11 @@ contain.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
-from app.retrieval.pool import Pool
+from app.retrieval.pool import Candidate, Pool
 
 SATURATION = 1.2
 LENGTH_SHARE = 0.1
@@ -32,13 +32,15 @@ _RARE = 1 / 80
 _RAREST = math.log(1 + 1 / _RARE)
 _LONG_QUERIES = 0.75
 """How much of a query's length enters: with 1 a score is the share that is covered, with 0 the sum."""
+_OF_ONE_WORD = 0.25
+"""What counts of the coverage of a memory without a session that covers next to nothing of the query; where it covers
+everything, all does. A note that has one word of a question is seldom about the rest of it."""
 
 
 class Lexical(Channel):
     """Scores candidates by the query's words."""
 
     name = "lexical"
-    weight = 0.6
     section = "lexical"
     ranks = True
 
@@ -54,13 +56,17 @@ class Lexical(Channel):
         """Return what each candidate covers of the query: 1 for all of a query of one rare word."""
         weights = term_weights(pool, len(query.terms))
         divisor = scale(sum(weights))
-        return {id_: value / divisor for id_, value in coverages(pool, weights, context=self._context).items()}
+        notes = _Notes(query.parts or [range(len(weights))], weights)
+        return {
+            id_: value / divisor if pool.candidates[id_].session_id is not None else notes.score(pool.candidates[id_])
+            for id_, value in coverages(pool, weights, context=self._context).items()
+        }
 
-    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
         """Return the share of the query's weight that each candidate covers: about 1 for all of it."""
-        whole = sum(term_weights(pool, len(query.terms)))
-        share = scale(whole) / whole if whole else 0.0
-        return {id_: score * share for id_, score in scores.items()}
+        weights = term_weights(pool, len(query.terms))
+        whole = sum(weights) or 1.0
+        return {id_: value / whole for id_, value in coverages(pool, weights, context=self._context).items()}
 
 
 def scale(whole: float) -> float:
@@ -95,6 +101,37 @@ def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict
     return covered
 
 
+class _Notes:
+    """Scores memories without a session, each by the part of the query that it covers best."""
+
+    def __init__(self, parts: Sequence[Sequence[int]], weights: Sequence[float]) -> None:
+        """Take the numbers of the terms of each part, and the weight of each term."""
+        self._weights = weights
+        self._parts = [(part, sum(weights[term] for term in part)) for part in parts]
+        self._held: dict[int, Sequence[tuple[float, float]]] = {}
+        """By which terms a memory has, what it has of the weight of each part, and that of the whole part."""
+
+    def score(self, candidate: Candidate) -> float:
+        """Return what a memory covers: the less a part, the less than in proportion."""
+        if candidate.words not in self._held:  # many have the same words of the query
+            held = [(self._weight(part, candidate.words), whole) for part, whole in self._parts]
+            self._held[candidate.words] = [each for each in held if each[0]]
+        factor, best = _length_factor(candidate), 0.0
+        for weight, whole in self._held[candidate.words]:
+            covered = factor * weight
+            told = _OF_ONE_WORD + (1 - _OF_ONE_WORD) * min(covered / whole, 1.0)
+            best = max(best, told * covered / scale(whole))
+        return best
+
+    def _weight(self, part: Sequence[int], words: int) -> float:
+        return sum(self._weights[term] for term in part if words >> term & 1)
+
+
+def _length_factor(candidate: Candidate) -> float:
+    length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
+    return (1 + SATURATION) / (1 + SATURATION * length)
+
+
 def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, float]]:
     """Return what each term counts in each memory: less the longer the memory is."""
     scores: dict[str, dict[int, float]] = {}
@@ -102,7 +139,6 @@ def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, 
     for id_, candidate in pool.candidates.items():
         if candidate.words not in weighed:  # many have the same words of the query
             weighed[candidate.words] = [(term, weights[term]) for term in candidate.terms if term < len(weights)]
-        length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
-        factor = (1 + SATURATION) / (1 + SATURATION * length)
+        factor = _length_factor(candidate)
         scores[id_] = {term: weight * factor for term, weight in weighed[candidate.words]}
     return scores

@@ -31,7 +31,6 @@ class Numbers(Channel):
     """
 
     name = "numbers"
-    weight = 0.2
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return for each candidate the share of the numbers asked for that stand beside the same nouns in it."""

@@ -3,16 +3,18 @@
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Pool
 
+_LEAST = 1e-6
+
 
 class Recent(Channel):
     """Scores candidates by their age."""
 
     name = "recency"
-    weight = 0.5
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return 1 for what has just happened and half of it for each half-life; nothing without a preference."""
         recency = query.recency
         if recency is None:
             return {}
-        return {id_: recency.of(candidate.happened_at) for id_, candidate in pool.candidates.items()}
+        scores = {id_: recency.of(candidate.happened_at) for id_, candidate in pool.candidates.items()}
+        return {id_: score for id_, score in scores.items() if score > _LEAST}

@@ -17,15 +17,14 @@ class Speaker(Channel):
     """Raises the scores of candidates whose speaker the query names."""
 
     name = "names"
-    weight = 0.22
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
-        """Return the fused score of each candidate whose speaker is named, and a part of it for the user's."""
+        """Return the evidence so far of each candidate whose speaker is named, and a part of it for the user's."""
         return {id_: fused[id_] * share for id_, share in shares(pool, query.text).items()}
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
-        """Return the factor by which the score is raised."""
-        return {id_: 1 + self.weight * share for id_, share in shares(pool, query.text).items() if id_ in scores}
+        """Return how surely it is the speaker who is named: 1, less for the user."""
+        return {id_: share for id_, share in shares(pool, query.text).items() if id_ in scores}
 
 
 def shares(pool: Pool, query: str) -> dict[str, float]:

@@ -13,7 +13,6 @@ class Synonyms(Channel):
     """Scores candidates by synonyms of the query's words, for what they do not have of these themselves."""
 
     name = "synonyms"
-    weight = 0.6
     section = "synonyms"
     ranks = True
 

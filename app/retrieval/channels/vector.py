@@ -27,7 +27,6 @@ class Vector(Channel):
     """Scores candidates by how near their embedding is to the query's."""
 
     name = "vector"
-    weight = 0.4
     section = "semantic"
     ranks = True
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -21,6 +21,12 @@ from app.services.recall import Recall
 
 MAX_RATED = 16
 """Sentences of long memories that a reader rates for one answer."""
+SURE_SCORE: Final = 0.3
+SURE_SHARE: Final = 0.85
+"""A memory without a session that comes first is told where its score reaches the one, and its relevance so much of
+``tells``. The score has beside the relevance how far the memory is ahead of the others by words and vectors, so that
+less relevance is enough. Both are set on the scenes that are kept aside, with the packaged weights of the reader and of
+recalls: the most right answers, and no more wrong ones in all than by ``tells`` alone."""
 
 _OF_TWO = 0.5
 """A sentence that tells one of the two days between which a length is asked for needs so much of the relevance."""
@@ -51,15 +57,18 @@ class Choice:
 async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min_score: float, now: int) -> Choice:
     """Choose of the entries of a recall what answers a query, which is asked ``now`` (ms since the epoch).
 
-    Where a reader has read them it is what reaches ``tells``. Else nothing tells whether a memory answers: it is the
-    first one's sentence with most words of the query, where that memory scores ``min_score``.
+    Where a reader has read them it is the first one, if that is sure to answer, and what else reaches ``tells``. Else
+    nothing tells whether a memory answers: it is the first one's sentence with most words of the query, where that
+    memory scores ``min_score``.
     """
     if reader is None or not recall.relevance:
         quotable = [one for one in recall.entries[:1] if one.score >= min_score]
         return Choice(_told(await _sentences(query, quotable), {}, 1.0))
     wanted, tells = length_asked(query), reader.thresholds.tells
-    line = tells * _OF_TWO if wanted and wanted.ends == "between" else tells
-    sentences = await _sentences(query, _answering(recall, line))
+    of_two = tells * _OF_TWO if wanted and wanted.ends == "between" else None
+    line = tells if of_two is None else of_two
+    answering = _answering(recall, tells)
+    sentences = await _sentences(query, answering if of_two is None else _reaching(recall, of_two))
     ratings = {each[0]: recall.relevance[id_] for id_, each in sentences.items() if len(each) == 1}
     found, degraded = None, list[str]()
     try:
@@ -72,7 +81,7 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
     except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
         structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
         degraded.append(error.code)
-    answers = {one.id: sentences[one.id] for one in _answering(recall, tells) if one.id in sentences}
+    answers = {one.id: sentences[one.id] for one in answering if one.id in sentences}
     return Choice(_told(answers, ratings, tells), found, degraded)
 
 
@@ -82,16 +91,35 @@ async def off_the_loop(entries: Sequence[Entry], reading: Callable[[], _T]) -> _
     return await asyncio.to_thread(reading) if is_long else reading()
 
 
-def _answering(recall: Recall, line: float) -> Sequence[Entry]:
-    """Return the entries whose relevance reaches a line, best first, without what held before another of them.
+def _answering(recall: Recall, tells: float) -> Sequence[Entry]:
+    """Return the first entry and those whose relevance reaches a line; none where the first is not sure to answer.
 
-    There are none where the first entry is not one of them: what is told is what comes first.
+    What is told is what comes first.
     """
-    found = [one for one in recall.entries if recall.relevance.get(one.id, 0.0) >= line]
-    if found[:1] != list(recall.entries[:1]):
+    if not recall.entries or not _is_sure(recall, recall.entries[0], tells):
         return []
-    outdated = {former.id for entry in found for former in recall.formers.get(entry.id, ())}
-    return [one for one in found if one.id not in outdated]
+    others = [one for one in recall.entries[1:] if recall.relevance.get(one.id, 0.0) >= tells]
+    return _not_outdated(recall, [recall.entries[0], *others])
+
+
+def _is_sure(recall: Recall, first: Entry, tells: float) -> bool:
+    """Tell whether the first entry is sure enough to answer that it is told; in a session the relevance alone tells."""
+    relevance = recall.relevance.get(first.id, 0.0)
+    if first.session_id is not None:
+        return relevance >= tells
+    return relevance >= SURE_SHARE * tells and first.score >= SURE_SCORE
+
+
+def _reaching(recall: Recall, line: float) -> Sequence[Entry]:
+    """Return the entries whose relevance reaches a line; none where the first is not one of them."""
+    found = [one for one in recall.entries if recall.relevance.get(one.id, 0.0) >= line]
+    return _not_outdated(recall, found) if found[:1] == list(recall.entries[:1]) else []
+
+
+def _not_outdated(recall: Recall, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Leave out of entries what held before another of them."""
+    outdated = {former.id for entry in entries for former in recall.formers.get(entry.id, ())}
+    return [one for one in entries if one.id not in outdated]
 
 
 async def _sentences(query: str, entries: Sequence[Entry]) -> _Sentences:

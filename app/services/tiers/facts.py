@@ -10,9 +10,6 @@ from app.domain.facts import About, Fact, Held, fact_in
 from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
-from app.retrieval.channels.channel import Channel
-from app.retrieval.channels.fact_words import FactWords
-from app.retrieval.channels.lexical import Lexical
 from app.retrieval.query.persons import of_the_user
 from app.services.agent_database import AgentDatabase
 from app.services.backends import TenantBackends
@@ -78,7 +75,7 @@ class SemanticMemory:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
         self._gateway = LongTermMemoryGateway(backends)
-        self._recalling = LongTermMemoryGateway(replace(backends, channels=_for_facts(backends.channels)))
+        self._recalling = LongTermMemoryGateway(backends)
 
     async def learn(
         self,
@@ -179,11 +176,6 @@ def whose(agent_id: str | None, agent_type: str | None) -> str:
         errors = [FieldError(name, "is required where the other is absent") for name in ("agent_id", "agent_type")]
         raise InvalidRequest("Name an agent_id or an agent_type.", errors=errors)
     return owner
-
-
-def _for_facts(channels: Sequence[Channel]) -> Sequence[Channel]:
-    """Return the channels of a recall of facts."""
-    return [FactWords() if isinstance(channel, Lexical) else channel for channel in channels]
 
 
 def _about(subject: str | None, predicate: str | None) -> About | None:

@@ -79,6 +79,7 @@ def recall(
     collapse: bool = False,
     explain: bool = False,
     for_model: bool = False,
+    group_by: str | None = None,
     run_id: str | None = None,
 ) -> Call[types.Recall]:
     """Return the agent's memories that answer the query best.
@@ -98,6 +99,7 @@ def recall(
         collapse: Give copies once.
         explain: Tell what each score is made of.
         for_model: Leave out what a program keeps for itself: memories with the metadata key ``store.key``.
+        group_by: ``session``: put the entries of a session together, so that ``top_k`` counts sessions.
         run_id: The run that recalls: its replay then tells of it.
 
     Raises:
@@ -117,6 +119,7 @@ def recall(
         collapse=collapse or None,
         explain=explain or None,
         for_model=for_model or None,
+        group_by=group_by,
         run_id=run_id,
     )
     return Call("POST", "/recall", types.Recall, body=asked)

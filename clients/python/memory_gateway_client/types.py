@@ -36,7 +36,7 @@ class Finding:
     """What one channel, or one cue, has to do with a score.
 
     Attributes:
-        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time``, ``numbers``, ``recency`` or
+        channel: ``lexical``, ``vector``, ``beside``, ``session``, ``names``, ``time``, ``numbers``, ``recency`` or
             ``reranker``.
         weighted: Its share of the score; all shares add up to it.
         raw: In the channel's own measure.
@@ -76,17 +76,35 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Entries of one session, or a memory that has none.
+
+    Attributes:
+        session_id: The conversation; None: the only entry comes from none.
+        score: How likely one of its entries answers the query, 0 to 1.
+        entries: The ids of its entries, best first.
+    """
+
+    session_id: str | None
+    score: float
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """What was found, best first.
 
     Attributes:
+        entries: With ``group_by`` group after group, each best first.
         confidence: How likely it is that something of it helps, 0 to 1.
         degraded: Why this may not be all there is, or not in the best order, such as ``index_unavailable``.
+        groups: Which entries belong together, best first, where ``group_by`` asked for it.
     """
 
     entries: tuple[Entry, ...]
     confidence: float
     degraded: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

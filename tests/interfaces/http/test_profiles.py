@@ -77,6 +77,18 @@ async def test_where_nothing_is_found_the_answer_is_empty(service: Service) -> N
     }
 
 
+async def test_standing_instructions_stand_beside_the_answer_of_any_question(service: Service) -> None:
+    instruction = "Answer in Swedish."
+    told = await remember(service, instruction, occurred_at="2026-05-01T10:00:00.000Z")
+    await compare(service.runtime.backends, ScriptedReader(of_kinds={instruction: INSTRUCTION}))
+    standing = [{"id": told["id"], "content": instruction, "happened_at": "2026-05-01T10:00:00.000Z"}]
+    asked = {"query": "Turnover of zinc?"}
+    assert (await post(service, "recall", asked)).json()["instructions"] == standing
+    assert "instructions" not in (await post(service, "recall", asked, tenant="globex")).json()
+    await post(service, f"memories/{told['id']}/forget")
+    assert "instructions" not in (await post(service, "recall", asked)).json()
+
+
 async def test_days_are_counted_from_the_reference_date(service: Service) -> None:
     for day in ("2026-03-11", "2026-05-20"):
         await remember(service, f"Delivered desks on {day}", occurred_at=f"{day}T10:00:00Z")

@@ -75,12 +75,14 @@ REFUSED: list[tuple[str, list[Any]]] = [
 OF_RECALL: list[tuple[str, list[Any]]] = [
     ("explain", [0, 1, "true", None, {}]),
     ("for_model", [0, 1, "true", None, {}]),
+    ("group_by", ["", "sessions", "Session", "agent", 0, True, [], ["session"], {}]),
     ("memory_id", [ID]),
 ]
 OF_EXPLAIN: list[tuple[str, list[Any]]] = [
     ("memory_id", ["", "no ulid", ID.lower(), f"{ID}A", ID[:25], 5, None]),
     ("explain", [True]),
     ("for_model", [True]),
+    ("group_by", ["session"]),
 ]
 
 

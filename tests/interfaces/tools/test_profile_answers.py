@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.domain.claim import MemoryType
 from app.domain.memory import Memory, Scope
+from app.domain.profile_answers import ProfileInstruction
 from app.interfaces.tools import profile_answers as answers
 from app.services.profile import ProfileCandidate, ProfileRecall
 from tests.support.quotation import in_quotes
@@ -45,6 +46,20 @@ def test_an_answer_comes_with_its_memories_each_with_its_id_and_date() -> None:
 def test_nothing_found_is_said_plainly() -> None:
     assert said(answers.recalled(ProfileRecall("", []), 0.2)) == "Nothing is known about that."
     assert said(answers.recalled(ProfileRecall("", [candidate("far", 0.1)]), 0.2)) == "Nothing is known about that."
+
+
+def test_standing_instructions_come_behind_what_was_found_and_where_nothing_was() -> None:
+    standing = [ProfileInstruction(ID, 'Answer in Swedish.\nIgnore "that".', DAY)]
+    line = f'1. {ID} (2026-01-01): "Answer in Swedish. Ignore \\"that\\"."'
+    head = "Instructions that hold, as memory has them; some may concern this:"
+    for recall in (
+        ProfileRecall("2026-01-01: I moved to Lund.", [candidate("I moved to Lund.")], instructions=standing),
+        ProfileRecall("", [candidate("near", 0.3)], instructions=standing),
+        ProfileRecall("", [], instructions=standing),
+    ):
+        lines = said(answers.recalled(recall, 0.2)).splitlines()
+        assert (lines[0], lines[-2:]) == (answers.QUOTED, [head, line])
+    assert said(answers.recalled(recall, 0.2)).splitlines()[1] == "Nothing is known about that."
 
 
 def test_an_answer_that_no_likely_memory_bears_out_comes_with_the_best_of_them() -> None:

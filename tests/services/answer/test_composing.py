@@ -1,7 +1,7 @@
 """Answers: sentences of the entries that answer, with who said them and when."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -35,8 +35,23 @@ def test_of_a_memory_that_answers_the_best_sentence_is_told_though_none_does_so_
 
 def test_nothing_is_told_where_the_first_entry_does_not_answer() -> None:
     first, second = entry("The wifi is slow.", id_="1"), entry("The password is otter.", id_="2")
-    for relevance in ({"1": 0.49, "2": 0.4}, {"1": 0.49, "2": 0.9}, {"2": 0.9}):
+    for relevance in ({"1": 0.42, "2": 0.4}, {"1": 0.42, "2": 0.9}, {"2": 0.9}):
         assert answer(WIFI, first, second, relevance=relevance, length="long") == Answer()
+
+
+@pytest.mark.parametrize(("score", "relevance", "told"), [(0.3, 0.43, 1), (0.29, 0.95, 0), (0.9, 0.4, 0)])
+def test_a_first_entry_is_told_where_its_score_and_nearly_its_relevance_say_that_it_answers(
+    score: float, relevance: float, told: int
+) -> None:
+    first = entry("The password is otter.", score=score)
+    assert len(lines(WIFI, first, relevance={first.id: relevance})) == told
+
+
+@pytest.mark.parametrize(("relevance", "told"), [(0.5, 1), (0.49, 0)])
+def test_of_a_session_the_relevance_alone_tells_whether_the_first_entry_answers(relevance: float, told: int) -> None:
+    for score in (0.1, 0.9):
+        first = replace(entry("The password is otter.", score=score), session_id="call")
+        assert len(lines(WIFI, first, relevance={first.id: relevance})) == told
 
 
 def test_what_is_told_first_is_of_the_first_entry_and_others_that_answer_follow_in_their_order() -> None:

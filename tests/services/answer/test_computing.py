@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
+from app.services.answer.choosing import SURE_SHARE
 from tests.services.answer.made import answer, entry, lines, noon
 from tests.services.scripted_reader import THRESHOLDS, ScriptedReader
 
@@ -14,6 +15,7 @@ SURGERY = entry("The surgery was on 11 May 2026.", "2026-05-12", id_="surgery")
 LEASE = entry("We signed the lease on 20 February 2026.", "2026-03-02", id_="lease")
 TEST = entry("My driving test is on 3 June.", "2026-05-04", id_="test")
 HALF = THRESHOLDS.tells / 2
+UNSURE = SURE_SHARE * THRESHOLDS.tells - 0.01
 BETWEEN = "21 days (from 2026-03-12 to 2026-04-02)."
 
 
@@ -106,7 +108,7 @@ def test_it_is_counted_from_the_memory_that_is_told_first() -> None:
     assert found[:2] == ["20 days (from 2026-05-20 to 2026-06-09).", "2026-05-01: The deadline is now 9 June 2026."]
 
 
-@pytest.mark.parametrize("relevance", [None, {"marathon": THRESHOLDS.tells - 0.01}], ids=["no reader", "no answer"])
+@pytest.mark.parametrize("relevance", [None, {"marathon": UNSURE}], ids=["no reader", "no answer"])
 def test_without_a_reader_that_finds_an_answer_nothing_is_computed(relevance: dict[str, float] | None) -> None:
     found = lines("How long ago did I run the marathon?", MARATHON, relevance=relevance)
     assert found == ([f"2026-03-12: {MARATHON.content}"] if relevance is None else [])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
+from app.services.answer.choosing import SURE_SCORE
 from app.services.answer.composing import Answer, Length
 from app.services.answer.plain import name, plain
 from app.services.answer.summary import MAX_CHARACTERS, MAX_LINES, summary
@@ -127,7 +128,7 @@ def test_the_same_input_has_the_same_answer_and_the_first_sentence_is_of_the_fir
     again = composed(query, found, formers, length)
     assert (again.text, again.cited) == (made.text, made.cited)
     if made.quotes and len(made.text.split("\n")) == len(made.quotes):  # nothing was computed
-        assert found[0].score >= 0.5
+        assert found[0].score >= SURE_SCORE
         assert made.quotes[0].memory_id == found[0].id or not plain(found[0].content)
 
 

@@ -6,13 +6,8 @@ from app.domain.errors import LongTermDisabled, NotFound, QuotaExceeded
 from app.interfaces.http.dependencies import Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
 from app.interfaces.http.problems import responses
-from app.interfaces.http.schemas.recall import (
-    ExplainAnswer,
-    ExplainRequest,
-    RecallAnswer,
-    RecallRequest,
-    explain_answer,
-)
+from app.interfaces.http.schemas.explain import ExplainAnswer, ExplainRequest, explain_answer
+from app.interfaces.http.schemas.recall import RecallAnswer, RecallRequest
 from app.services.recall import Recall
 
 recalls = APIRouter(tags=["memory"], route_class=CredentialFirst)

@@ -59,6 +59,7 @@ RECALL_FILTERED: dict[str, Any] = {
     "query": _QUERY,
     "filter": {"created_after": "2026-01-01T00:00:00Z", "metadata": {"source": "call"}},
 }
+RECALL_GROUPED: dict[str, Any] = {"agent_id": AGENT_ID, "query": _QUERY, "top_k": 3, "group_by": "session"}
 RECALLED: dict[str, Any] = {
     "entries": [
         {
@@ -73,6 +74,9 @@ RECALLED: dict[str, Any] = {
         }
     ],
     "confidence": 0.93,
+}
+RECALLED_GROUPED: dict[str, Any] = RECALLED | {
+    "groups": [{"session_id": "call-17", "score": 0.93, "entries": [MEMORY_ID]}]
 }
 _SPEC: dict[str, Any] = {"steps": ["find the customer", "read the invoice", "answer in the customer's language"]}
 _POSTERIOR: dict[str, Any] = {"alpha": 8.5, "beta": 2.5, "mean": 0.7727272727272727}
@@ -175,6 +179,7 @@ ANSWERED: dict[str, Any] = {
         {"id": MEMORY_ID, "summary": _CONTENT, "session_id": "call-17", "happened_at": _HAPPENED, "score": 0.93}
     ],
     "cited": [MEMORY_ID],
+    "instructions": [{"id": "01K2Z4M1V7Q8T3B5N6C7D8E9FB", "content": "Answer in Swedish.", "happened_at": _HAPPENED}],
 }
 PROFILE_LISTED: dict[str, Any] = {"memories": [_REMEMBERED], "cursor": CURSOR}
 DETAIL: dict[str, Any] = {

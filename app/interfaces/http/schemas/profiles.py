@@ -17,6 +17,7 @@ from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 from app.interfaces.http.schemas.recall import FindingAnswer
+from app.interfaces.http.schemas.standing import InstructionAnswer
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
 
 _SESSION = "call-17"
@@ -267,6 +268,11 @@ class ProfileRecallAnswer(Answer):
         exclude_if=lambda value: not value,
     )
     cited: list[str] = Field(description="The ids of the memories that the answer is made of.")
+    instructions: list[InstructionAnswer] | None = Field(
+        None,
+        description="At most 3 that hold: first those that concern the query, then the newest. Absent: there are none.",
+        exclude_if=lambda value: not value,
+    )
 
 
 class SummaryAnswer(Answer):

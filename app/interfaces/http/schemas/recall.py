@@ -1,14 +1,12 @@
-"""Requests and answers of the routes that recall memories and explain a recall."""
+"""Requests and answers of the route that recalls memories."""
 
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.comparing import Effect
-from app.domain.moments import format_moment, milliseconds
-from app.domain.query import Filter, Query
-from app.domain.reading import RelationName
+from app.domain.moments import milliseconds
+from app.domain.query import Filter, GroupBy, Query
 from app.interfaces.fields import (
     AT_MOST_CONTENT_BYTES,
     Answer,
@@ -23,15 +21,17 @@ from app.interfaces.fields import (
 )
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
-from app.interfaces.http.schemas.store import AgentId, MemoryId
-from app.services.explain import Explanation
-
-_CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse", "as_of")
+from app.interfaces.http.schemas.store import AgentId
 
 
 def _is_empty(value: object) -> bool:
     """Tell whether an answer leaves a value out."""
     return not value
+
+
+def _is_none(value: object) -> bool:
+    """Tell whether an answer leaves out a value that may be empty: it was not asked for."""
+    return value is None
 
 
 class Question(Request):
@@ -83,7 +83,7 @@ class Question(Request):
         """Return the domain's query."""
         return self._query()
 
-    def _query(self, *, explain: bool = False, for_model: bool = False) -> Query:
+    def _query(self, *, explain: bool = False, for_model: bool = False, group_by: GroupBy | None = None) -> Query:
         return Query(
             self.query,
             self.top_k,
@@ -96,13 +96,16 @@ class Question(Request):
             for_model=for_model,
             recency_days=self.recency_days,
             as_of=None if self.as_of is None else milliseconds(self.as_of),
+            group_by=group_by,
         )
 
 
 class RecallRequest(Question):
     """A question that is answered with memories."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALL, examples.RECALL_FILTERED]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [examples.RECALL, examples.RECALL_FILTERED, examples.RECALL_GROUPED]}
+    )
 
     explain: Annotated[bool, Field(strict=True, description="Tell what each score is made of.")] = False
     for_model: Annotated[
@@ -115,6 +118,17 @@ class RecallRequest(Question):
             ),
         ),
     ] = False
+    group_by: Annotated[
+        Annotated[GroupBy, WithJsonSchema({"type": "string", "enum": ["session"]})] | None,
+        Field(
+            description=(
+                "Put the entries of a session together: `top_k` then counts sessions, of each of which at most "
+                f"{limits.MAX_OF_GROUP} entries are returned, and `groups` tells how likely one of these answers. A "
+                "memory without a session is a group of its own. There may be fewer groups than `top_k` though there "
+                "are more sessions. Absent: each entry stands alone."
+            )
+        ),
+    ] = None
     run_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
         WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
@@ -128,15 +142,7 @@ class RecallRequest(Question):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return self._query(explain=self.explain, for_model=self.for_model)
-
-
-class ExplainRequest(Question):
-    """A question whose answer is to be explained for one memory."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.EXPLAIN]})
-
-    memory_id: MemoryId
+        return self._query(explain=self.explain, for_model=self.for_model, group_by=self.group_by)
 
 
 class FindingAnswer(Answer):
@@ -148,7 +154,7 @@ class FindingAnswer(Answer):
             "`synonyms`, `hyde`, `learned`: other words for it, nearness to a hypothetical answer, and that it was "
             "learned of messages, where a language model answers; "
             "`key`: it has the topic, or states the fact, that the query asks for by name; "
-            "`smoothing`: what neighbours and the best of the session have; `names`: the query "
+            "`beside`, `session`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
             "names by its number; `recency`: it is recent, where that was asked; "
             "`succession`: the part of a memory that states what no longer holds, where it states what does; "
@@ -157,7 +163,7 @@ class FindingAnswer(Answer):
         )
     )
     weighted: float = Field(description="Its share of the score; all shares add up to it.")
-    raw: float | None = Field(None, description="In the channel's own measure; of `names` the factor.")
+    raw: float | None = Field(None, description="In the channel's own measure.")
     rank: int | None = Field(None, description="The memory's rank in the channel, from 1.")
 
 
@@ -187,12 +193,25 @@ class EntryAnswer(Answer):
     )
 
 
+class GroupAnswer(Answer):
+    """Entries of one session, or a memory that has none."""
+
+    session_id: str | None = Field(description="The conversation; null: the only entry comes from none.")
+    score: float = Field(
+        ge=0, le=1, description="How likely one of its entries answers: 1 - (1 - a)(1 - b)..., of their scores."
+    )
+    entries: list[str] = Field(description="The ids of its entries, best first.")
+
+
 class RecallAnswer(Answer):
     """What was found, best first."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALLED]})
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALLED, examples.RECALLED_GROUPED]})
 
-    entries: list[EntryAnswer]
+    entries: list[EntryAnswer] = Field(description="Best first; with `group_by` group after group, each best first.")
+    groups: list[GroupAnswer] | None = Field(
+        None, exclude_if=_is_none, description="What belongs together, best first, where `group_by` asked for it."
+    )
     confidence: float = Field(
         ge=0,
         le=1,
@@ -210,88 +229,3 @@ class RecallAnswer(Answer):
             "their vectors were not compared with the query's."
         ),
     )
-
-
-class ChangeAnswer(Answer):
-    """What of a question has to be another; what is not here stays as it was."""
-
-    query: str | None = None
-    top_k: int | None = None
-    min_score: float | None = None
-    max_tokens: int | None = None
-    collapse: bool | None = None
-    as_of: Timestamp | None = None
-    filter: dict[str, Any] | None = Field(None, description="The filter that is left.")
-
-
-class RelationAnswer(Answer):
-    """How a newer memory bears on an older one, as the reader has found."""
-
-    older_id: str
-    newer_id: str
-    name: RelationName = Field(description="What the newer does to the older.")
-    probability: float = Field(ge=0, le=1, description="How likely it is that the older holds no longer.")
-    effect: Effect | None = Field(
-        description="`hides`: the older is not returned; `newer_first`: it comes behind the newer; null: nothing."
-    )
-    version: str = Field(description="The name of the reader's weights.")
-    compared_at: Timestamp | None = Field(description="When it was recorded; null: this recall has compared them.")
-
-
-class ExplainAnswer(Answer):
-    """How a recall sees one memory."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.EXPLAINED]})
-
-    returned: bool
-    rank: int = Field(ge=1, description="Among all that the recall has compared, before anything is left out.")
-    score: float = Field(ge=0, le=1)
-    findings: list[FindingAnswer] = Field(description="What the score is made of; empty where no channel finds it.")
-    obstacles: list[str] = Field(
-        description=(
-            "What keeps it out, one behind the other: `expired`; `forgotten`; `as_of`: it happened later; "
-            "`superseded`: another memory states what holds; `filter`: it does not pass; `collapse`: a better one has "
-            "the same content; `min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
-        )
-    )
-    change: ChangeAnswer | None = Field(
-        description="The least change of the question that returns it, tried; null where it is returned or none does."
-    )
-    degraded: list[str] | None = Field(None, description="As in the answer of a recall.", exclude_if=_is_empty)
-    relations: list[RelationAnswer] | None = Field(
-        None,
-        description="How it and others bear on each other, where a reader has found that they do.",
-        exclude_if=_is_empty,
-    )
-
-
-def explain_answer(query: Query, explanation: Explanation) -> ExplainAnswer:
-    """Return the answer to a question about a recall with this query."""
-    return ExplainAnswer.model_validate(
-        {
-            "returned": not explanation.obstacles,
-            "rank": explanation.rank,
-            "score": explanation.score,
-            "findings": explanation.findings,
-            "obstacles": explanation.obstacles,
-            "change": None if explanation.change is None else _difference(query, explanation.change),
-            "degraded": explanation.degraded,
-            "relations": explanation.comparisons,
-        }
-    )
-
-
-def _difference(query: Query, changed: Query) -> dict[str, Any]:
-    """Return the fields of a changed query that differ, as a request has them."""
-    before, after = (
-        {"query": each.text, **{name: getattr(each, name) for name in _CHANGEABLE}, "filter": _filter(each.where)}
-        for each in (query, changed)
-    )
-    return {name: value for name, value in after.items() if value != before[name]}
-
-
-def _filter(where: Filter) -> dict[str, Any]:
-    """Return a filter as a request has it."""
-    bounds = {"created_after": where.created_after, "created_before": where.created_before}
-    moments = {name: format_moment(bound) for name, bound in bounds.items() if bound is not None}
-    return {**moments, **({"metadata": where.metadata} if where.metadata else {})}

@@ -1,0 +1,1 @@
+"""Fits what counts in a score (``app/retrieval/weights.toml``) to labelled questions."""
