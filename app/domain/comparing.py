@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from app.domain.author import is_system, speaker_of
 from app.domain.facts import fact_in
 from app.domain.json_types import Json
-from app.domain.reading import Relation, RelationName, Thresholds
+from app.domain.reading import Relation, RelationName, Thresholds, is_readable
 
 MAX_PAIRS: Final = 8
 """Pairs of which a memory that is new is one, and pairs that a recall decides."""
@@ -124,11 +124,15 @@ def ordered(one: Statement, other: Statement) -> tuple[Statement, Statement]:
 def may_bear(older: Statement, newer: Statement) -> bool:
     """Tell whether two memories are compared at all.
 
+    No reader reads another script than Latin.
+
     The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
     what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys, and doubtful ones
     nothing else. What a language model has learned takes the place of what it has learned before alone: not of what
     somebody said or stored.
     """
+    if not (is_readable(older.content) and is_readable(newer.content)):
+        return False
     if not newer.speaker_holds or older.is_of_a_machine or newer.is_of_a_machine:
         return False
     if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):

@@ -14,6 +14,9 @@ nothing of its kind takes its place; ``restates``: it says the same again.
 """
 RELATION_NAMES: Final[tuple[RelationName, ...]] = ("holds", "replaces", "ends", "restates")
 KIND_NAMES: Final[tuple[MemoryType, ...]] = ("fact", "event", "instruction", "task")
+_LOOKED_AT = 400
+"""Characters of a text that tell its script."""
+_LATIN_ENDS, _LATIN_ADDED, _LATIN_ADDED_ENDS = "\u0250", "\u1e00", "\u1f00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +73,13 @@ class Thresholds:
 def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
     """Tell whether a reader calls each sentence a task, surely enough that it may expire."""
     return bool(kinds) and all(each.task >= thresholds.task for each in kinds)
+
+
+def is_readable(text: str) -> bool:
+    """Tell whether readers know the script of a text: that of the scenes, Latin. Of others they would only guess.
+
+    A text without letters is readable.
+    """
+    letters = [letter for letter in text[:_LOOKED_AT] if letter.isalpha()]
+    latin = sum(letter < _LATIN_ENDS or _LATIN_ADDED <= letter < _LATIN_ADDED_ENDS for letter in letters)
+    return 2 * latin >= len(letters)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.domain.query import Finding
+from app.domain.reading import is_readable
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
@@ -38,8 +39,10 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     """Return what is read, by ids: of the best that may be entries, and of the best whose place each has taken.
 
     Who asks where somebody lives is answered by "I live in Rome", and means what took its place. There are fewer of
-    them where they and the query are long.
+    them where they and the query are long. What is in a script that no reader knows is not read.
     """
+    if not is_readable(fusion.query.text):
+        return {}
     outdated: dict[str, Candidate] = {}
     for one in fusion.ranked:
         if one.superseded and one.current is not None and not one.expired:
@@ -48,6 +51,8 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
+        if not all(is_readable(one.content) for one in both):
+            continue
         texts = [passage(one.content, fusion.query.terms, _PASSAGE) for one in both]
         left -= sum(len(text) + of_query for text in texts)
         if chosen and left < 0:

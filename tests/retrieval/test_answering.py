@@ -89,3 +89,14 @@ def test_no_more_is_read_than_the_limits_and_the_best_in_any_case() -> None:
     asked = "red fox " * 500
     assert 1 < len(answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), long), collapse=True)) < len(chosen)
     assert answering.to_read(Fusion(QUERY, pool()), collapse=True) == {}
+
+
+def test_what_no_reader_knows_the_script_of_is_not_read() -> None:
+    found = pool(
+        candidate("latin", "the red fox", words=(0,)),
+        candidate("other", "\u8d64\u3044\u72d0\u304c\u3044\u307e\u3059", words=(0,)),
+        found={0: 2},
+    )
+    assert list(answering.to_read(Fusion(QUERY, found), collapse=True)) == ["latin"]
+    asked = "\u8d64\u3044\u72d0\u306f\u3069\u3053"
+    assert answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), found), collapse=True) == {}
