@@ -80,6 +80,9 @@ def is_readable(text: str) -> bool:
 
     A text without letters is readable.
     """
-    letters = [letter for letter in text[:_LOOKED_AT] if letter.isalpha()]
+    beginning = text[:_LOOKED_AT]
+    if beginning.isascii():
+        return True
+    letters = [letter for letter in beginning if letter.isalpha()]
     latin = sum(letter < _LATIN_ENDS or _LATIN_ADDED <= letter < _LATIN_ADDED_ENDS for letter in letters)
     return 2 * latin >= len(letters)

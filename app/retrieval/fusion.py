@@ -12,8 +12,8 @@ from app.retrieval.pool import Candidate, Pool
 from app.retrieval.succession import handed_on
 from app.retrieval.weights import WEIGHTS, KindWeights, Weights
 
-_NOTHING = 1e-6
-"""What a channel gives of something decades away is nothing."""
+_LEAST = 1e-6
+"""What a channel gives has to be more: decades away from a time that is asked for, it gives next to nothing."""
 
 
 class Fusion:
@@ -40,14 +40,15 @@ class Fusion:
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
         for channel in channels:
-            found = channel.score(pool, query, fused)
+            scores = channel.score(pool, query, fused)
+            found = {id_: score for id_, score in scores.items() if score > _LEAST}
             self.by_channel[channel.name] = found
             for id_, score in found.items():
                 fused[id_] += self.kinds[id_].channels[channel.name] * score
         self.found: Mapping[str, float] = fused
         """What the channels have found of each candidate."""
         self.scores: Mapping[str, float] = {
-            id_: found + self.kinds[id_].base if found > _NOTHING else -math.inf for id_, found in fused.items()
+            id_: found + self.kinds[id_].base if found else -math.inf for id_, found in fused.items()
         }
         """The evidence, by which they are ordered; of what nothing was found there is none."""
         self._measures: dict[str, Scores] = {}

@@ -40,7 +40,4 @@ def together(fusion: Fusion) -> float:
     for one in fusion.pool.candidates.values():
         if one.whole and not (one.superseded or one.added or one.id in fusion.learned):
             by_content[one.content] = max(fusion.handed_on[one.id], by_content.get(one.content, -math.inf))
-    best = nlargest(_BEST, by_content.values())
-    if not best or best[0] == -math.inf:
-        return -math.inf
-    return best[0] + math.log(sum(math.exp(each - best[0]) for each in best))
+    return float(np.logaddexp.reduce(nlargest(_BEST, by_content.values())))

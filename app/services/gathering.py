@@ -21,8 +21,9 @@ from app.retrieval.channels.channel import ParsedQuery, Recency
 from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.analysis import Analysis, synonym_terms
 from app.retrieval.query.clipping import clipped
-from app.retrieval.query.needs import asking, parts
+from app.retrieval.query.names import without_speakers
 from app.retrieval.query.periods import periods
+from app.retrieval.query.sentences import QuerySentences
 from app.retrieval.query.terms import terms
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.vector_search import VectorSearch
@@ -59,32 +60,37 @@ class Gathered:
     degraded: Sequence[str]
     topics: Sequence[str]
     """The scope's topics, where a model is to answer."""
-    analysis: Analysis
-    """What a language model made of the query."""
 
 
-class Gatherer:
-    """Gathers for one query of one tenant."""
+class CandidateGatherer:
+    """Gathers the candidates of one query of one tenant."""
 
     def __init__(
         self,
         backends: TenantBackends,
         scope: Scope,
         query: Query,
+        *,
         also: str | None = None,
+        analysing: Analysing | None = None,
         note: RecallNote | None = None,
     ) -> None:
-        """Bind the query; the scope's memory ``also`` is a candidate in any case, ``note`` is told what it takes."""
+        """Bind the query.
+
+        The scope's memory ``also`` is a candidate in any case. ``analysing`` is awaited, once, while the query is
+        embedded. ``note`` is told what it takes.
+        """
         self._backends = backends
         self._scope = scope
         self._query = query
+        self._sentences = QuerySentences(query.text)
         self._also = also
+        self._analysing = analysing
+        self._analysis: Analysis | None = None
         self._note = note
 
-    async def gather(self, embedded: Sequence[str], analysing: Analysing | None) -> Gathered:
-        """Gather the candidates, where the first of ``embedded`` is embedded as the query and the others apart.
-
-        ``analysing`` is awaited while the query is embedded.
+    async def gather(self) -> Gathered:
+        """Gather the candidates, and anew where it turns out that somebody speaks here whose name was embedded.
 
         Raises:
             EmbeddingConfigChanged: another config is in use.
@@ -92,13 +98,31 @@ class Gatherer:
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer.
         """
+        embedded = self._embedded()
+        gathered = await self._look(embedded)
+        self._backends.speakers.add(self._scope, gathered.pool.first_names)
+        again = self._embedded()
+        if again != embedded and gathered.vectors.away is None:
+            gathered = await self._look(again)
+        return gathered
+
+    def _embedded(self) -> Sequence[str]:
+        """Return what of the query is embedded, and what is asked apart of it."""
+        if self._query.embedded is not None:
+            return (self._query.embedded,)
+        speakers = self._backends.speakers.get(self._scope)
+        asked = (self._sentences.without_greetings, *self._sentences.needs)
+        return tuple(without_speakers(each, speakers) for each in asked)
+
+    async def _look(self, embedded: Sequence[str]) -> Gathered:
+        """Gather the candidates, where the first of ``embedded`` is embedded as the query and the others apart."""
         query = self._query
         active = self._backends.configs.active
         vectors = VectorSearch(self._backends, active, self._scope, query.where, self._note)
         if self._note is not None:
             self._note.config = active.label
         width = 1 if query.top_k <= _USUAL_TOP_K else 2
-        analysis = await self._begin(vectors, embedded, analysing, width * vector.DEPTH)
+        analysis = await self._begin(vectors, embedded, width * vector.DEPTH)
         read = await self._read_enough(self._parse(analysis), vectors, width)
         present = [one.id for one in read.candidates] if query.for_model else None
         pool = Pool.of(
@@ -108,18 +132,18 @@ class Gatherer:
             vectors.scale,
             vectors.hypothetical_cosines(read.pending, present),
         )
-        return Gathered(pool, read.parsed, vectors, read.degraded, read.topics, analysis)
+        return Gathered(pool, read.parsed, vectors, read.degraded, read.topics)
 
-    async def _begin(
-        self, vectors: VectorSearch, embedded: Sequence[str], analysing: Analysing | None, depth: int
-    ) -> Analysis:
+    async def _begin(self, vectors: VectorSearch, embedded: Sequence[str], depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.
 
         Without an analysis, which takes its time meanwhile, the run that reads candidates may ask the index.
         """
         await vectors.embed(embedded[0], embedded[1:])
-        await vectors.ask(depth, within=analysing is None)
-        analysis = Analysis() if analysing is None else await analysing()
+        await vectors.ask(depth, within=self._analysing is None)
+        if self._analysis is None:
+            self._analysis = Analysis() if self._analysing is None else await self._analysing()
+        analysis = self._analysis
         if analysis.statement:
             await vectors.suppose(analysis.statement, depth)
         return analysis
@@ -176,8 +200,8 @@ class Gatherer:
         text = clipped(query.text)
         own, keys = terms(text), [TOPIC + topic for topic in analysis.topics]
         other_words = synonym_terms(analysis.synonyms, own)
-        apart = parts(text, own)
-        return ParsedQuery(text, own, apart, periods(asking(text), reference), keys, recency, synonyms=other_words)
+        named = periods(clipped(self._sentences.asking), reference)
+        return ParsedQuery(text, own, self._sentences.parts(own), named, keys, recency, synonyms=other_words)
 
     async def _read(self, vectors: VectorSearch, parsed: ParsedQuery, wanted: CandidateQuery) -> "_Read":
         """Read the candidates and what the index may not show yet, in one run; raises as ``gather`` does."""

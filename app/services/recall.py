@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from app.domain.audit import RecallNote
 from app.domain.errors import Unavailable
@@ -12,13 +11,10 @@ from app.ports.vector_index import Hits
 from app.retrieval import grouping
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
-from app.retrieval.query.analysis import Analysis
-from app.retrieval.query.names import without_speakers
-from app.retrieval.query.needs import needs, without_greetings
 from app.retrieval.search import Search
 from app.services.backends import TenantBackends
 from app.services.deciding import decided
-from app.services.gathering import DAY_MS, Analysing, Gatherer, fold, is_crowded
+from app.services.gathering import DAY_MS, Analysing, CandidateGatherer, fold, is_crowded
 from app.services.reranking import rated
 from app.services.vector_search import Away
 
@@ -105,14 +101,9 @@ class Recaller:
 
         Raises as ``recall`` does.
         """
-        gatherer = Gatherer(self._backends, scope, query, also, note)
-        embedded = self._embedded(scope, query)
-        gathered = await gatherer.gather(embedded, analysing)
-        self._backends.speakers.add(scope, gathered.pool.first_names)
-        is_other = self._embedded(scope, query) != embedded  # it names one who was not known to speak here
-        if is_other and gathered.vectors.away is None:
-            again = None if analysing is None else partial(_known, gathered.analysis)
-            gathered = await gatherer.gather(self._embedded(scope, query), again)
+        gathered = await CandidateGatherer(
+            self._backends, scope, query, also=also, analysing=analysing, note=note
+        ).gather()
         if query.for_answer:
             self._backends.topics.put(scope, gathered.topics, self._backends.clock())
         vectors = gathered.vectors
@@ -130,14 +121,6 @@ class Recaller:
         ]
         found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
         return await rated(found, query, self._backends.reranker, None if undecided else self._backends.reader)
-
-    def _embedded(self, scope: Scope, query: Query) -> Sequence[str]:
-        """Return what of a query is embedded, and what is asked apart of it."""
-        if query.embedded is not None:
-            return (query.embedded,)
-        speakers = self._backends.speakers.get(scope)
-        asked = (without_greetings(query.text), *needs(query.text))
-        return tuple(without_speakers(each, speakers) for each in asked)
 
     def _horizon(self, query: Query) -> int:
         """Return the moment as of which memories hold, as ``candidates.sql`` has it."""
@@ -158,7 +141,3 @@ def _check(fusion: Fusion, away: Unavailable) -> None:
     """Raise why the vector channel is away, where no other has found anything though there is something to find."""
     if fusion.pool.candidates and not any(fusion.found.values()):
         raise away
-
-
-async def _known(analysis: Analysis) -> Analysis:
-    return analysis

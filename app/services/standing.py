@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import ProfileInstruction, ProfileRecall
+from app.domain.words import folded
 from app.services.answer.reading import moment, read
 from app.services.backends import TenantBackends
 from app.services.recall import Recall
@@ -66,6 +67,7 @@ def chosen(memories: Sequence[Memory]) -> Sequence[ProfileInstruction]:
         said = read(memory, most=1)
         if memory.message_id in learned or not said or said[0].by_machine or said[0].asks:
             continue
-        text = " ".join(memory.content.casefold().split())
-        by_text.setdefault(text, ProfileInstruction(memory.id, memory.content, moment(memory)))
+        by_text.setdefault(
+            " ".join(folded(memory.content).split()), ProfileInstruction(memory.id, memory.content, moment(memory))
+        )
     return list(by_text.values())[:MOST]

@@ -47,6 +47,8 @@ class VectorSearch:
         self._query = _Search()
         self._needs: Sequence[_Search] = ()
         """What is asked apart of a message that asks several things."""
+        self._merged: Hits | None = None
+        """The hits of all of these, where anything is asked apart."""
         self._hypothetical = _Search()
         self._unreadable = 0
         """Of the queued vectors."""
@@ -54,7 +56,7 @@ class VectorSearch:
     @property
     def hits(self) -> Hits:
         """What was found for the query, and for what is asked apart: each memory as near as it is to the nearest."""
-        return merged([self._query.hits, *(need.hits for need in self._needs)]) if self._needs else self._query.hits
+        return self._query.hits if self._merged is None else self._merged
 
     @property
     def hypothetical_hits(self) -> Hits:
@@ -136,7 +138,9 @@ class VectorSearch:
             index = self._backends.index_of(self.config)
             asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
         if asked.awaited is None:
-            await asyncio.gather(*(self._ask(each, depth) for each in (asked, *self._needs)))
+            searches = (asked, *self._needs)
+            await asyncio.gather(*(self._ask(each, depth) for each in searches))
+            self._merged = merged([each.hits for each in searches]) if self._needs else None
             return
         if self._note is not None:
             self._note.index_queries += 1

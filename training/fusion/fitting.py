@@ -154,12 +154,12 @@ def _score(cases: Sequence[Case], weights: Weights) -> ScoreFit:
             for id_ in _first(case, fusion)
         )
     fits = {nothing: _regressed([_with_nothing(row, nothing) for row in rows]) for nothing in _NOTHING}
-    nothing = max(fits, key=lambda each: _fitness([_with_nothing(row, each) for row in rows], fits[each]))
-    evidence, among, size, base = fits[nothing]
+    nothing = min(fits, key=lambda each: fits[each].loss)
+    evidence, among, size, base = fits[nothing].weights
     if evidence + among < 0:  # more evidence is not to lower a score
         alike = [_with_nothing(row, nothing) for row in rows]
         of_both = [replace(row, features=(row.features[0] - row.features[1], *row.features[2:])) for row in alike]
-        evidence, size, base = _regressed(of_both)
+        evidence, size, base = _regressed(of_both).weights
         among = -evidence
     return ScoreFit(evidence=evidence, others=among, nothing=nothing, memories=size, base=base)
 
@@ -167,13 +167,6 @@ def _score(cases: Sequence[Case], weights: Weights) -> ScoreFit:
 def _with_nothing(row: _Row, nothing: float) -> _Row:
     own, others, *rest = row.features
     return _Row((own, float(np.logaddexp(others, nothing)), *rest), row.answers, row.weight)
-
-
-def _fitness(rows: Sequence[_Row], weights: Sequence[float]) -> float:
-    """Return the logarithm of how likely the answers are with these weights."""
-    odds = np.array([row.features for row in rows]) @ np.array(weights)
-    signs = np.where([row.answers for row in rows], 1.0, -1.0)
-    return float(-np.logaddexp(0, -signs * odds) @ np.array([row.weight for row in rows]))
 
 
 def joined(cases: Sequence[Case], read: Sequence[Mapping[str, float]], weights: Weights) -> Weights:
@@ -196,8 +189,8 @@ def _joined(cases: Sequence[Case], read: Sequence[Mapping[str, float]], weights:
                 of_read.append(_Row((log_odds(relevance[id_]), own, 1.0), answers, case.weight))
             else:
                 of_others.append(_Row((1.0,), answers, case.weight, own))
-    relevance_, likelihood, base = _regressed(of_read)
-    (unread,) = _regressed(of_others)
+    relevance_, likelihood, base = _regressed(of_read).weights
+    (unread,) = _regressed(of_others).weights
     return kind.model_copy(
         update={
             "read": ReadFit(relevance=relevance_, likelihood=likelihood, base=base),
@@ -213,8 +206,14 @@ def _first(case: Case, fusion: Fusion) -> Iterator[str]:
     )
 
 
-def _regressed(rows: Sequence[_Row]) -> Sequence[float]:
-    """Return the weights of the likeliest logistic regression, found by Newton's method with halved steps."""
+@dataclass(frozen=True, slots=True)
+class _Regression:
+    weights: Sequence[float]
+    loss: float
+
+
+def _regressed(rows: Sequence[_Row]) -> _Regression:
+    """Return the likeliest logistic regression, found by Newton's method with halved steps."""
     values, begun = np.array([row.features for row in rows]), np.array([row.odds for row in rows])
     signs = np.where([row.answers for row in rows], 1.0, -1.0)
     counts = np.array([row.weight for row in rows])
@@ -232,4 +231,4 @@ def _regressed(rows: Sequence[_Row]) -> Sequence[float]:
         while loss(weights + step) > loss(weights) and np.abs(step).max() > _TINY:
             step /= 2
         weights = weights + step
-    return [round(float(weight), 2) for weight in weights]
+    return _Regression([round(float(weight), 2) for weight in weights], loss(weights))

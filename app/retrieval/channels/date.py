@@ -13,7 +13,6 @@ Reading: TypeAlias = tuple[int, int]
 """A start and an end, half-open, in ms since the epoch."""
 
 _FADE_MS = 7 * 86_400_000
-_LEAST = 1e-6
 
 
 class Date(Channel):
@@ -47,5 +46,4 @@ def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
 def lift(readings: Sequence[Reading], moment: int) -> float:
     """Return 1 where a moment lies in one of the readings, and the less the further away it is: a week off, 0.37."""
     gap = min((max(start - moment, moment - end + 1, 0) for start, end in readings), default=math.inf)
-    faded = math.exp(-gap / _FADE_MS)
-    return faded if faded > _LEAST else 0.0
+    return math.exp(-gap / _FADE_MS)

@@ -3,8 +3,6 @@
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Pool
 
-_LEAST = 1e-6
-
 
 class Recent(Channel):
     """Scores candidates by their age."""
@@ -16,5 +14,4 @@ class Recent(Channel):
         recency = query.recency
         if recency is None:
             return {}
-        scores = {id_: recency.of(candidate.happened_at) for id_, candidate in pool.candidates.items()}
-        return {id_: score for id_, score in scores.items() if score > _LEAST}
+        return {id_: recency.of(candidate.happened_at) for id_, candidate in pool.candidates.items()}

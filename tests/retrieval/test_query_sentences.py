@@ -8,7 +8,7 @@ from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
-from app.retrieval.query.needs import MAX_NEEDS, asking, needs, parts, without_greetings
+from app.retrieval.query.sentences import MAX_NEEDS, QuerySentences
 from app.retrieval.query.terms import terms
 from tests.retrieval.pools import candidate, pool
 from tests.support.generation import examples
@@ -21,8 +21,13 @@ texts = st.text(st.sampled_from("ab .?!\n\u3002\uff1f\"'"), max_size=200) | st.t
 
 
 def test_a_message_that_asks_several_things_is_asked_each_of_them_apart() -> None:
-    assert needs(MESSAGE) == ["What is the code of the shed?", "And when does the baker open on Sundays?"]
-    assert len(needs("".join(f"Where is the key of house {number}? " for number in range(9)))) == MAX_NEEDS
+    assert QuerySentences(MESSAGE).needs == [
+        "What is the code of the shed?",
+        "And when does the baker open on Sundays?",
+    ]
+    assert (
+        len(QuerySentences("".join(f"Where is the key of house {number}? " for number in range(9))).needs) == MAX_NEEDS
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,7 @@ def test_a_message_that_asks_several_things_is_asked_each_of_them_apart() -> Non
     ],
 )
 def test_a_query_that_asks_one_thing_quotes_or_is_a_pasted_text_is_not_taken_apart(query: str) -> None:
-    assert needs(query) == []
+    assert QuerySentences(query).needs == []
 
 
 @pytest.mark.parametrize(
@@ -53,27 +58,29 @@ def test_a_query_that_asks_one_thing_quotes_or_is_a_pasted_text_is_not_taken_apa
     ],
 )
 def test_a_greeting_is_not_embedded_and_a_sentence_that_says_something_is(query: str, embedded: str) -> None:
-    assert without_greetings(query) == embedded
+    assert QuerySentences(query).without_greetings == embedded
 
 
 def test_of_a_message_its_questions_name_a_time_of_which_something_is_asked_and_all_of_it_without_any() -> None:
-    assert asking("Happy Monday! The shelves have come. Who fixed them in May?") == "Who fixed them in May?"
+    assert (
+        QuerySentences("Happy Monday! The shelves have come. Who fixed them in May?").asking == "Who fixed them in May?"
+    )
     for query in ("Hello. Tell me what I did in April 2024.", "What came on Monday"):
-        assert asking(query) == query
+        assert QuerySentences(query).asking == query
 
 
 def test_the_terms_of_a_message_are_told_as_a_whole_and_by_its_sentences() -> None:
     words = [term.text for term in terms(MESSAGE)]
-    whole, *apart = [[words[number] for number in part] for part in parts(MESSAGE, terms(MESSAGE))]
+    whole, *apart = [[words[number] for number in part] for part in QuerySentences(MESSAGE).parts(terms(MESSAGE))]
     assert whole == words
     assert ["code", "shed"] in apart
     assert ["baker", "open", "sundays"] in apart
-    assert parts("the code of the shed", terms("the code of the shed")) == []
+    assert QuerySentences("the code of the shed").parts(terms("the code of the shed")) == []
 
 
 def test_a_question_of_one_word_of_weight_is_found_behind_a_longer_sentence() -> None:
     asked = "I am leaving for Lisbon tomorrow. Where is my passport?"
-    query = ParsedQuery(asked, terms(asked), parts(asked, terms(asked)))
+    query = ParsedQuery(asked, terms(asked), QuerySentences(asked).parts(terms(asked)))
     numbers = {term.text: number for number, term in enumerate(query.terms)}
     found = pool(
         candidate("drawer", words=(numbers["passport"],)),
@@ -87,12 +94,12 @@ def test_a_question_of_one_word_of_weight_is_found_behind_a_longer_sentence() ->
 def test_a_note_that_has_a_term_of_a_message_is_found_by_it(query: str) -> None:
     whole = terms(query)
     notes = [candidate(str(number), words=(number,)) for number in range(len(whole))]
-    scores = Lexical().score(pool(*notes), ParsedQuery(query, whole, parts(query, whole)), {})
+    scores = Lexical().score(pool(*notes), ParsedQuery(query, whole, QuerySentences(query).parts(whole)), {})
     assert all(score > 0 for score in scores.values())
 
 
 def test_a_note_that_has_all_of_one_need_comes_before_one_that_has_a_word_of_each_sentence() -> None:
-    query = ParsedQuery(MESSAGE, terms(MESSAGE), parts(MESSAGE, terms(MESSAGE)))
+    query = ParsedQuery(MESSAGE, terms(MESSAGE), QuerySentences(MESSAGE).parts(terms(MESSAGE)))
     numbers = {term.text: number for number, term in enumerate(query.terms)}
 
     def with_words(id_: str, *words: str) -> Candidate:
@@ -105,9 +112,9 @@ def test_a_note_that_has_all_of_one_need_comes_before_one_that_has_a_word_of_eac
 @settings(deadline=None, max_examples=examples(100))
 @given(query=texts)
 def test_whatever_is_asked_something_is_embedded_and_nothing_that_was_not_asked(query: str) -> None:
-    left = without_greetings(query)
+    left = QuerySentences(query).without_greetings
     assert left.strip() or not query.strip()
     assert all(word in query for word in left.split())
-    assert all(need in query for need in needs(query))
+    assert all(need in query for need in QuerySentences(query).needs)
     whole = terms(query)
-    assert all(0 <= number < len(whole) for part in parts(query, whole) for number in part)
+    assert all(0 <= number < len(whole) for part in QuerySentences(query).parts(whole) for number in part)

@@ -1,0 +1,76 @@
+"""A whole message as a query: what each of its sentences asks, so that its greeting and its mood do not decide."""
+
+import re
+from collections.abc import Sequence
+
+from app.language.sentences import MAX_SENTENCE, sentences
+from app.retrieval.query.clipping import MAX_READ
+from app.retrieval.query.terms import Term, terms
+
+MAX_NEEDS = 3
+"""Questions of one message that are embedded by themselves: each is a question to the index."""
+_MAX_SENTENCES = 12
+"""A message of more sentences is read as a whole."""
+_FEWEST = 2
+"""Terms of a sentence that says something: what shares the one term of "Hi there!" answers nothing."""
+_SEVERAL = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f](?=\s)|[\u3002\uff01\uff1f]|\n")
+"""What ends a sentence with another behind it: most queries are one, and need no splitting."""
+_QUOTES = re.compile('["\u201c-\u201f\u300c-\u300f\u00ab\u00bb]')
+"""Quotation marks: a sentence may end within them and go on behind, so that such a query is read as a whole."""
+_ASKS = ("?", "\uff1f", "\u061f", "\u037e")
+
+
+class QuerySentences:
+    """A query by its sentences, where it is a message of several; one that quotes, or is a pasted text, is one."""
+
+    def __init__(self, query: str) -> None:
+        """Split the query."""
+        self._query = query
+        self._all = _split(query.strip())
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """The questions of a message that asks several things; none of a query that asks one."""
+        asked = dict.fromkeys(each for each in self._all if _asks(each) and _says(each))
+        return list(asked)[:MAX_NEEDS] if len(asked) > 1 else []
+
+    @property
+    def asking(self) -> str:
+        """What may name a time of which something is asked: the questions of a message, or all of it without any.
+
+        "Happy Monday!" and "the shelves have come today" ask for nothing of that day where a question follows.
+        """
+        return " ".join(filter(_asks, self._all)) or self._query
+
+    @property
+    def without_greetings(self) -> str:
+        """What is embedded: without sentences of one word that ask nothing, if any are left."""
+        left = [each for each in self._all if _asks(each) or _says(each)]
+        return " ".join(left) if 0 < len(left) < len(self._all) else self._query
+
+    def parts(self, whole: Sequence[Term]) -> Sequence[Sequence[int]]:
+        """Return the numbers of the query's terms: all of them, and those of each sentence that asks or says something.
+
+        None where it is one sentence.
+        """
+        if not self._all:
+            return []
+        numbers = {term: number for number, term in enumerate(whole)}
+        found = [(each, sorted({numbers[term] for term in terms(each) if term in numbers})) for each in self._all]
+        apart = [part for each, part in found if len(part) >= _FEWEST or (part and _asks(each))]
+        return [range(len(whole)), *apart]
+
+
+def _split(text: str) -> Sequence[str]:
+    if len(text) > MAX_READ or _SEVERAL.search(text) is None or _QUOTES.search(text):
+        return []
+    found = sentences(text)
+    return found if 1 < len(found) <= _MAX_SENTENCES and max(map(len, found)) < MAX_SENTENCE else []
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip("'\u2019) ").endswith(_ASKS)
+
+
+def _says(sentence: str) -> bool:
+    return len(terms(sentence)) >= _FEWEST
