@@ -31,9 +31,13 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
         yield made
 
 
-async def stored(bench: Bench, content: str, after: int, type_: MemoryType = "task") -> int:
+async def stored(
+    bench: Bench, content: str, after: int, type_: MemoryType = "task", *, to_the_second: bool = False
+) -> int:
     """Store a memory as an older version did, and return when it expires, so long after the store."""
-    id_ = await bench.gateway.store("bot", NewMemory(content, expires_at=bench.backends.clock() + after))
+    expires_at = bench.backends.clock() + after
+    expires_at -= expires_at % 1000 if to_the_second else 0
+    id_ = await bench.gateway.store("bot", NewMemory(content, expires_at=expires_at))
     await bench.change(f"UPDATE long_term_memory SET type = '{type_}' WHERE id = '{id_}'")
     (row,) = await bench.rows(f"SELECT expires_at FROM long_term_memory WHERE id = '{id_}'")
     return cast("int", row["expires_at"])
@@ -53,9 +57,8 @@ async def test_a_duty_of_an_older_version_no_longer_expires(bench: Bench) -> Non
 
 
 async def test_what_a_caller_asked_for_or_is_due_once_still_expires(bench: Bench) -> None:
-    whole = 7 * DAY - bench.backends.clock() % 1000
     kept = [
-        await stored(bench, "Deliveries must be signed for", whole),
+        await stored(bench, "Deliveries must be signed for", 7 * DAY, to_the_second=True),
         await stored(bench, "I need to wear glasses", 3 * DAY + 500),
         await stored(bench, "I must pay by Friday", week(bench)),
         await stored(bench, "I live in Rome", week(bench), "fact"),
