@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from app.domain.author import is_system, speaker_of
@@ -33,6 +34,8 @@ _SENTENCE = 200
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]{0,2}\\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 """An end of a sentence with white space behind it, one of Chinese or Japanese without, or the end of a line."""
 _WORD = re.compile(r"\w+")
+_FRAME = 3
+"""Words, at least, that two statements share which differ in one place."""
 
 
 @dataclass(frozen=True)
@@ -157,17 +160,35 @@ def strongest(relations: Sequence[Relation]) -> Relation:
     return max(relations, key=lambda relation: relation.update)
 
 
-def effect_of(relations: Sequence[Relation], thresholds: Thresholds, older: Statement) -> Effect | None:
+def effect_of(
+    relations: Sequence[Relation], thresholds: Thresholds, older: Statement, newer: Statement
+) -> Effect | None:
     """Return what follows of the relations of two memories' passages.
 
     One of several passages seems to be an update sooner than a single one: the odds have to be as many times as high.
     What replaces one sentence of several says little of the others.
     """
     update, several = strongest(relations).update, len(relations)
-    sure = update >= _of_several(thresholds.hide, several)
-    if older.is_one:
-        return "hides" if sure else "newer_first" if update >= _of_several(thresholds.newer_first, several) else None
-    return "newer_first" if sure else None
+    if update >= _of_several(thresholds.hide, several):
+        return "hides" if older.is_one else "newer_first"
+    if not older.is_one:
+        return None
+    least = thresholds.same_frame if have_one_frame(older.content, newer.content) else thresholds.newer_first
+    return "newer_first" if update >= _of_several(least, several) else None
+
+
+def have_one_frame(older: str, newer: str) -> bool:
+    """Tell whether two statements are word for word alike but in one place, where each has fewer words of its own."""
+    one, other = (_WORD.findall(text.casefold()) for text in (older, newer))
+    begun = _alike(one, other)
+    alike = begun + _alike(one[begun:][::-1], other[begun:][::-1])
+    own = len(one) - alike, len(other) - alike
+    return min(own) > 0 and alike >= max(*own, _FRAME)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return with how many words both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _of_several(threshold: float, several: int) -> float:

@@ -62,6 +62,8 @@ class Thresholds:
     """Of an update: the older statement is not returned any more."""
     newer_first: float
     """Of an update: both statements are returned, the newer one first."""
+    same_frame: float
+    """The same of two statements that are word for word alike but in one place."""
     tells: float
     """Of relevance: a text is told as the answer to a question."""
     follows: float

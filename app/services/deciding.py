@@ -44,7 +44,7 @@ async def decided(
         if not relations:
             break
         relation = strongest(relations)
-        effect = effect_of(relations, reader.thresholds, older.statement)
+        effect = effect_of(relations, reader.thresholds, older.statement, newer.statement)
         found.append(Comparison(older.id, newer.id, relation.name, relation.update, effect, reader.version))
     decide(fusion.pool, found)
     return found, ()

@@ -10,6 +10,7 @@ from app.domain.reading import Relation, Thresholds
 SAID = Statement("b", "I live in Rome", {}, 2, message_id="m2")
 STORED = Statement("c", "I live in Oslo", {}, 3)
 LEARNED_BEFORE = Statement("a", "The user lives in Bern", {}, 1, message_ids=("m1",))
+_NEWER = Statement("e", "My flat is in Oslo now.", {}, 5)
 LEARNED = Statement("d", "The user lives in Paris", {}, 4, message_ids=("m4",))
 
 
@@ -58,13 +59,34 @@ def test_of_a_text_without_an_end_a_bounded_part_is_read() -> None:
 def test_a_memory_of_several_sentences_is_never_hidden_and_comes_behind_what_surely_replaces_one_of_them(
     older: str, update: float, effect: Effect | None
 ) -> None:
-    thresholds = Thresholds(hide=0.98, newer_first=0.5, tells=0.5, follows=0.5, task=0.5)
+    thresholds = Thresholds(hide=0.98, newer_first=0.5, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
     relation = Relation(1 - update, update, 0.0, 0.0)
-    assert effect_of([relation], thresholds, Statement("a", older, {}, 1)) == effect
+    assert effect_of([relation], thresholds, Statement("a", older, {}, 1), _NEWER) == effect
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "effect"),
+    [
+        ("The team meets on Mondays.", "The team meets on Thursdays.", "newer_first"),
+        ("The team meets on Mondays.", "the team meets every other Thursday", "newer_first"),
+        ("Das Tor geht um acht auf.", "Das Tor geht um neun auf.", "newer_first"),
+        ("The team meets on Mondays.", "Anna's team meets on Thursdays.", None),
+        ("The team meets on Mondays.", "The team meets on Mondays and Thursdays.", None),
+        ("The team meets on Mondays.", "The team meets on Mondays.", None),
+        ("We meet on Mondays.", "We play chess.", None),
+        ("", "", None),
+    ],
+)
+def test_of_two_statements_that_differ_in_one_place_alone_the_newer_goes_first_sooner(
+    older: str, newer: str, effect: Effect | None
+) -> None:
+    thresholds = Thresholds(hide=0.98, newer_first=0.8, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
+    found = Relation(0.4, 0.6, 0.0, 0.0)
+    assert effect_of([found], thresholds, Statement("a", older, {}, 1), Statement("b", newer, {}, 2)) == effect
 
 
 def test_one_passage_of_several_has_to_be_an_update_more_surely_than_a_single_one() -> None:
-    thresholds = Thresholds(hide=0.98, newer_first=0.5, tells=0.5, follows=0.5, task=0.5)
+    thresholds = Thresholds(hide=0.98, newer_first=0.5, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
     old, holds = Statement("a", "I live in Rome.", {}, 1), Relation(1.0, 0.0, 0.0, 0.0)
     for update, alone, of_four in (
         (0.7, "newer_first", None),
@@ -72,5 +94,5 @@ def test_one_passage_of_several_has_to_be_an_update_more_surely_than_a_single_on
         (0.99, "hides", "newer_first"),
     ):
         found = Relation(1 - update, update, 0.0, 0.0)
-        assert effect_of([found], thresholds, old) == alone
-        assert effect_of([holds, found, holds, holds], thresholds, old) == of_four
+        assert effect_of([found], thresholds, old, _NEWER) == alone
+        assert effect_of([holds, found, holds, holds], thresholds, old, _NEWER) == of_four

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from app.domain.errors import ReaderUnavailable
 from app.domain.reading import Kinds, Relation, Thresholds
 
-THRESHOLDS = Thresholds(hide=0.9, newer_first=0.6, tells=0.5, follows=0.5, task=0.8)
+THRESHOLDS = Thresholds(hide=0.9, newer_first=0.6, same_frame=0.6, tells=0.5, follows=0.5, task=0.8)
 HOLDS = Relation(0.97, 0.01, 0.01, 0.01)
 REPLACES = Relation(0.01, 0.97, 0.01, 0.01)
 DOUBTFUL = Relation(0.2, 0.7, 0.05, 0.05)

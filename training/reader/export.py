@@ -11,6 +11,7 @@ from app.adapters.local.bert_weights import BertShape, Matrix, Weights
 from app.adapters.local.reader.local_reader import trunk_digest
 from app.adapters.local.reader.tokens import MAX_TOKENS, Task
 from app.adapters.local.reader.weights import ReaderCard, write_tensors
+from app.domain.comparing import have_one_frame
 from app.domain.reading import KIND_NAMES, RELATION_NAMES, Thresholds
 from training.reader.examples import Example
 from training.reader.figures import Probabilities, threshold, updates
@@ -35,11 +36,16 @@ _HIDDEN_WRONGLY = 0.001
 
 Of pairs whose writers have seen no scene about ten times as many are hidden.
 """
-_LIKELIER = 0.5
-"""From here on an update is likelier than not, and the newer comes first: nothing is lost where that is wrong."""
+_NEWER_WRONGLY = 0.02
+"""Share of pairs that nobody has marked of which the newer goes first.
+
+A memory is compared with several that are near it, and nearly none of these replaces another.
+"""
+_FRAMES_WRONGLY = 0.1
+"""The same of pairs that hold and are alike but in one place: of all of those two in three are updates."""
 _TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.03, 0.01
 
-_UNKNOWN = Thresholds(1.0, 1.0, 1.0, 1.0, 1.0)
+_UNKNOWN = Thresholds(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 _TASK = KIND_NAMES.index("task")
 
 
@@ -77,25 +83,23 @@ def _thresholds(examples: Sequence[Example], probabilities: Sequence[Probabiliti
         rows = [row for one, row in zip(examples, probabilities, strict=True) if one.task == task and one.hard]
         return np.array([row[answer] for row in rows])
 
-    def called_updates(*, hard: bool) -> npt.NDArray[np.float64]:
-        pairs = zip(examples, probabilities, strict=True)
-        return np.array(
-            [
-                updates(row)
-                for one, row in pairs
-                if one.task == Task.RELATION and one.hard == hard and RELATION_NAMES[one.answer] == "holds"
-            ]
-        )
-
+    holding = [
+        (one, float(updates(row)))
+        for one, row in zip(examples, probabilities, strict=True)
+        if one.task == Task.RELATION and RELATION_NAMES[one.answer] == "holds"
+    ]
     no_tasks = [
         row[_TASK]
         for one, row in zip(examples, probabilities, strict=True)
         if one.task == Task.KIND and one.answer != _TASK
     ]
-    hard, near = called_updates(hard=True), called_updates(hard=False)
+    hard = np.array([update for one, update in holding if one.hard])
+    near = np.array([update for one, update in holding if not one.hard])
+    of_frames = np.array([update for one, update in holding if have_one_frame(one.first, one.second or "")])
     return Thresholds(
         hide=max(threshold(hard, _HIDDEN_WRONGLY), threshold(near, _HIDDEN_WRONGLY)),
-        newer_first=_LIKELIER,
+        newer_first=threshold(near, _NEWER_WRONGLY),
+        same_frame=threshold(of_frames, _FRAMES_WRONGLY),
         tells=threshold(wrong(Task.RELEVANCE, 1), _TOLD_WRONGLY),
         follows=threshold(wrong(Task.FOLLOWS, 1), _TAKEN_WRONGLY),
         task=threshold(np.array(no_tasks), _TASKS_WRONGLY),

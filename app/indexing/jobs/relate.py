@@ -217,7 +217,7 @@ class Relating:
         found: list[Found] = []
         for (older, newer), each in zip(pairs, passages, strict=True):
             relations = [next(answers) for _ in each]
-            relation, effect = strongest(relations), effect_of(relations, self._reader.thresholds, older)
+            relation, effect = strongest(relations), effect_of(relations, self._reader.thresholds, older, newer)
             if effect is not None or relation.name != "holds":
                 found.append(
                     Found(tenant_id, older.id, newer.id, relation.name, min(1.0, round(relation.update, 4)), effect)

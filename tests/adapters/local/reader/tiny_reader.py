@@ -17,7 +17,7 @@ from app.domain.reading import Thresholds
 from tests.adapters.local.tiny_model import random_tensors, write_model
 
 TEMPERATURES = {task.name.lower(): 1.0 for task in ANSWERS}
-THRESHOLDS = Thresholds(hide=0.9, newer_first=0.7, tells=0.6, follows=0.5, task=0.8)
+THRESHOLDS = Thresholds(hide=0.9, newer_first=0.7, same_frame=0.7, tells=0.6, follows=0.5, task=0.8)
 
 
 def write_reader(
