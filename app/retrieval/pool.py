@@ -84,9 +84,12 @@ class Candidate:
 
     @property
     def speaker(self) -> Sequence[str]:
-        """The words of the name of who speaks in it, in lower case; none where nobody is named, or may not be."""
+        """The words of the name of who speaks in it, in lower case; none where nobody is named, or may not be.
+
+        What stands before a colon names the speaker of a turn; of a note it is a heading.
+        """
         in_metadata = '"speaker"' in self.metadata_json
-        if not self.speaker_holds or not (in_metadata or ":" in self.content):
+        if not self.speaker_holds or not (in_metadata or (self.session_id is not None and ":" in self.content)):
             return []
         metadata = self.metadata if in_metadata else {}
         return WORD.findall(speaker_of(self.content, metadata).lower())

@@ -186,4 +186,11 @@ def test_what_is_embedded_is_never_nothing(query: str) -> None:
     ],
 )
 def test_who_speaks_is_named(content: str, metadata: dict[str, Any], query: str, *, speaks: bool) -> None:
-    assert bool(speaker.share(candidate("1", content, metadata=metadata).speaker, speaker.named_in(query))) is speaks
+    turn = candidate("1", content, metadata=metadata, session_id="s")
+    assert bool(speaker.share(turn.speaker, speaker.named_in(query))) is speaks
+
+
+def test_what_stands_before_a_colon_in_a_note_is_no_speaker_and_its_metadata_name_one() -> None:
+    named = speaker.named_in("Who pays the caterer?")
+    assert not speaker.share(candidate("1", "Caterer: paid in March").speaker, named)
+    assert speaker.share(candidate("1", "paid in March", metadata={"speaker": "Caterer"}).speaker, named)

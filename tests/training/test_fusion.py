@@ -14,10 +14,11 @@ from app.retrieval.weights import PACKAGED, WEIGHTS, Weights
 from bench.quality.dataset import read
 from tests.retrieval.pools import candidate, pool
 from training.fusion.file import write
-from training.fusion.fitting import fitted, joined
+from training.fusion.fitting import above_vectors, fitted, joined
 from training.fusion.gathering import Case, few
 from training.fusion.sets import NOTES
 
+CHANNELS_OF_WORDS = {**WEIGHTS.note.channels, "lexical": 6.0, "vector": 6.0}
 QUERY = ParsedQuery("fox bear", terms("fox bear"))
 
 
@@ -66,13 +67,25 @@ def test_every_channel_has_a_weight_for_both_kinds_and_there_are_no_others() -> 
 def test_the_fit_finds_which_channel_tells_what_answers_and_scores_as_often_as_it_does() -> None:
     by_meaning = [case(number, by_meaning=True) for number in range(100)]
     by_words = [case(number, by_meaning=False) for number in range(100)]
-    near = fitted(by_meaning, [], WEIGHTS)
-    told = fitted(by_words, [], WEIGHTS)
+    near = fitted([by_meaning], [], WEIGHTS)
+    told = fitted([by_words], [], WEIGHTS)
     for of_near, of_told in ((near.note, told.note), (near.turn, told.turn)):
         shares = [kind.channels["vector"] / (kind.channels["lexical"] or 0.01) for kind in (of_near, of_told)]
         assert shares[0] > 1.5 * shares[1]
     scores = [likelihoods(Fusion(QUERY, each.pool, weights=near))["near"] for each in by_meaning]
     assert sum(scores) / len(scores) == pytest.approx(0.8, abs=0.07)
+
+
+def test_words_of_notes_count_less_where_a_set_of_notes_would_be_below_vectors_alone() -> None:
+    words = WEIGHTS.model_copy(update={"note": WEIGHTS.note.model_copy(update={"channels": CHANNELS_OF_WORDS})})
+    near, told = (
+        [case(number, by_meaning=by_meaning) for number in range(0, 1_000, 4) if number % 10 > 1]
+        for by_meaning in (True, False)
+    )
+    of_turns = [case(number, by_meaning=True) for number in range(1, 1_000, 4) if number % 10 > 1]
+    few_of_them = near[:50]
+    assert above_vectors([told, of_turns, few_of_them], words).note.channels["lexical"] == 6.0
+    assert above_vectors([told, near], words).note.channels["lexical"] < 5.5
 
 
 def test_a_relevance_that_tells_what_answers_counts_more_than_one_that_tells_nothing() -> None:

@@ -38,14 +38,14 @@ async def _fit(conversations: Sequence[Path], begun: Path, out: Path) -> None:
     trunk = packaged_model_dir()
     if trunk is None:
         sys.exit("The embedding model is not installed: make run installs it.")
-    cases: list[Case] = []
+    by_set: list[list[Case]] = []
     for labelled in sets(conversations):
-        found = await gather(labelled)
-        cases += found
-        print(f"{labelled.name}: {len(found)} questions", flush=True)
+        by_set.append(await gather(labelled))
+        print(f"{labelled.name}: {len(by_set[-1])} questions", flush=True)
+    cases = [case for of_set in by_set for case in of_set]
     draw = Random(_SEED)  # noqa: S311 - the same each time
     small = [few(case, draw) for case in cases]
-    weights = fitted(cases, small, Weights.of(begun))
+    weights = fitted(by_set, small, Weights.of(begun))
     cases += small
     reader = LocalReader(trunk, READER)
     try:

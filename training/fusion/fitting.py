@@ -5,7 +5,7 @@ the round before, and the weights are fitted anew: after some rounds they do not
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,8 @@ from app.retrieval.answering import log_odds
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import FEW, likelihoods, together
 from app.retrieval.weights import KindWeights, ReadFit, ScoreFit, Weights
+from bench.quality.bar.figures import JUDGED, MARGIN
+from bench.quality.scores import recall
 from training.fusion.gathering import Case
 
 _Array = NDArray[np.float64]
@@ -30,6 +32,10 @@ _FARTHEST = 30.0
 """Log odds, beyond which nothing is told apart."""
 _NOTHING = np.arange(-2.0, 8.5, 0.5).tolist()
 """What the evidence that nothing answers may be."""
+_SHARES = [share / 20 for share in range(20, 9, -1)]
+"""What the weight of words in notes may be of the likeliest."""
+_MANY = 100
+"""Questions of a set that tell whether it is below another method."""
 _PLACES = 20
 """So many candidates of a question are judged."""
 
@@ -45,16 +51,49 @@ class _Row:
     """What its log odds begin with."""
 
 
-def fitted(cases: Sequence[Case], small: Sequence[Case], begun: Weights) -> Weights:
+def fitted(sets: Sequence[Sequence[Case]], small: Sequence[Case], begun: Weights) -> Weights:
     """Return weights of the channels, and of the likelihood, that the labelled questions are likeliest with.
 
-    ``small`` are cases of a few memories, which say nothing of an order.
+    ``sets`` has the cases of each set; ``small`` are cases of a few memories, which say nothing of an order.
     """
-    weights = begun
+    cases, weights = [case for of_set in sets for case in of_set], begun
     for _ in range(_ROUNDS):
         weights = _channels(cases, weights)
         print(weights.note.base, dict(weights.note.channels), dict(weights.turn.channels), sep="\n", flush=True)
+    weights = above_vectors([[case for case in of_set if case.answers] for of_set in sets], weights)
     return weights.model_copy(update={"score": _score([*cases, *small], weights)})
+
+
+def above_vectors(sets: Sequence[Sequence[Case]], weights: Weights) -> Weights:
+    """Return the weights, with that of words in notes lowered until no set of notes is below vectors alone.
+
+    Words help an assistant's queries and lead somebody's own words astray: the likeliest weight is that of all sets
+    together, and may be wrong for one of them.
+    """
+    notes = [of_set for of_set in sets if len(of_set) >= _MANY and all(map(_is_of_notes, of_set))]
+    for share in _SHARES:
+        words = round(share * weights.note.channels["lexical"], 2)
+        note = _with(weights.note, weights.note.base, {"lexical": words})
+        lowered = weights.model_copy(update={"note": note})
+        if not any(_is_below_vectors(of_set, lowered) for of_set in notes):
+            break
+    return lowered
+
+
+def _is_of_notes(case: Case) -> bool:
+    return all(one.session_id is None for one in case.pool.candidates.values())
+
+
+def _is_below_vectors(cases: Sequence[Case], weights: Weights) -> bool:
+    """Tell whether less of what answers is among the first than in the order of the vectors, as ``bench-bar`` does."""
+    whole = [[one.id for one in Fusion(case.query, case.pool, weights=weights).ranked] for case in cases]
+    vectors = [sorted(case.pool.cosines, key=case.pool.cosines.__getitem__, reverse=True) for case in cases]
+    return any(100 * (_found(cases, vectors, k) - _found(cases, whole, k)) > MARGIN for k in JUDGED)
+
+
+def _found(cases: Sequence[Case], orders: Iterable[Sequence[str]], k: int) -> float:
+    shares = (recall(case.answers, order, k) for case, order in zip(cases, orders, strict=True))
+    return sum(shares) / len(cases)
 
 
 @dataclass(frozen=True, slots=True)

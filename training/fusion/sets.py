@@ -14,6 +14,7 @@ NOTES: Final = Path(__file__).parent / "notes"
 _QUALITY: Final = Path(__file__).parents[2] / "bench" / "quality"
 _MIXED: Final = _QUALITY / "mixed" / "mixed.jsonl"
 _ASSISTANT: Final = _QUALITY / "everyday" / "agent-open.jsonl"
+_EVERYDAY: Final = _QUALITY / "everyday" / "everyday-open.jsonl"
 _SIZES: Final = (200, 2_000)
 _EACH = 4
 """One of so many scenes is asked."""
@@ -38,6 +39,7 @@ def sets(conversations: Sequence[Path]) -> Iterator[LabelledSet]:
     notes, assistant = read([NOTES]), read([_ASSISTANT])
     yield from _small_and_large("notes", notes, _asked_of(assistant), 0.5)
     yield from _small_and_large("assistant", assistant, _asked_of(notes), 0.23)
+    yield from _small_and_large("everyday", read([_EVERYDAY]), _asked_of(notes), 0.15)
     scenes = [_store_of(scene, number) for number, scene in enumerate(read_scenes(divided(TRAINING)[1])[::_EACH])]
     yield LabelledSet("scenes", scenes, [], 0.5)
     for language in sorted({store.dataset for store in scenes}):
