@@ -380,7 +380,7 @@ async def test_where_all_words_are_common_a_hit_with_one_of_them_is_not_said_to_
 
 
 async def test_only_what_is_likely_to_be_an_entry_is_read_whole(memories: Memories) -> None:
-    ids = await memories.put(*[Held(f"Ann: the fox {n}", {"kind": "x"}) for n in range(1100)])
+    ids = await memories.put(*[Held(f"Ann: the fox {n}", {"kind": "x"}, session=f"s{n}") for n in range(1100)])
     pool = await memories.gather(hits=[(id_, 1 - n / 100) for n, id_ in enumerate(ids[:60])], likely=10, max_pending=0)
     whole = {id_ for id_, one in pool.candidates.items() if one.whole}
     assert whole == set(ids[:10])

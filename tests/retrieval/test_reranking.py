@@ -90,8 +90,8 @@ def test_the_finding_of_what_was_rated_is_its_whole_score_and_the_channels_keep_
 
 def test_what_was_not_rated_scores_no_more_than_the_least_relevant_of_what_was() -> None:
     found = pool(*(candidate(str(n), words=(0, 1)) for n in range(3)), found={0: 3, 1: 3}, memories=1000)
-    search = Search(Fusion(QUERY, found), [], {"2": 0.75, "1": 0.125})
-    assert [(each.id, search.score(each)) for each in search.ranking] == [("2", 0.75), ("1", 0.125), ("0", 0.125)]
+    search = Search(Fusion(QUERY, found), [], {"2": 0.75, "1": 0.03125})
+    assert [(each.id, search.score(each)) for each in search.ranking] == [("2", 0.75), ("1", 0.03125), ("0", 0.03125)]
     unlikely = Search(Fusion(QUERY, found), [], {"2": 1.0, "1": 1.0})
     assert unlikely.score(found.candidates["0"]) == Search(Fusion(QUERY, found), []).score(found.candidates["0"])
 
