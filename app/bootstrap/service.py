@@ -183,6 +183,7 @@ class _Process:
             recall_log=self._recall_log(),
             circuits=self._breakers.circuits,
             recall_part_seconds=settings.recall_part_seconds,
+            recall_strict=settings.recall_strict,
             calls=None if account is None else account.calls,
             call_shares=None if account is None else account.shares,
             reader=self._reader,

@@ -86,6 +86,9 @@ class Query:
     """What is embedded in place of the text; None: the text without its names."""
     group_by: GroupBy | None = None
     """By what entries are put together, so that ``top_k`` counts groups; None: each stands alone."""
+    strict: bool | None = None
+    """Whether an outage of the embedder, the index or the words is its error, and not an answer without them; None: as
+    the operator has set it."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""

@@ -194,6 +194,8 @@ class Backends:
     """The index writes that do."""
     recall_part_seconds: float = RECALL_PART_SECONDS
     """How long a recall waits for a service that it can do without."""
+    recall_strict: bool = False
+    """Whether a recall is strict where its query does not say it."""
     circuits: Callable[[], Sequence[Circuit]] = tuple
     """Returns the circuits of this process: which services do not answer, so that no calls are made."""
     ingest_seconds: float = 20.0
@@ -271,6 +273,7 @@ class Backends:
             background=self.background,
             deliveries=self.deliveries,
             recall_part_seconds=self.recall_part_seconds,
+            recall_strict=self.recall_strict,
             process=self.processes.name,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),

@@ -205,6 +205,8 @@ class TenantBackends:
     """The index writes that go on after their requests were answered."""
     recall_part_seconds: float = RECALL_PART_SECONDS
     """How long a recall waits for a service that it can do without."""
+    recall_strict: bool = False
+    """Whether a recall is strict where its query does not say it."""
     process: str = "process"
     """The name of this process, with which the holders of what it leases begin."""
     ingest_seconds: float = 20.0

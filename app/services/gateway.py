@@ -78,15 +78,15 @@ class LongTermMemoryGateway:
     ) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
 
-        Where a channel does not answer the others do, and ``degraded`` names it. ``analysing`` gives what a language
-        model makes of the query. ``run_id`` is the run whose trail tells of the recall; whether there is such a run is
-        not looked up.
+        Where a channel does not answer the others do, and ``degraded`` names it, unless the recall is strict.
+        ``analysing`` gives what a language model makes of the query. ``run_id`` is the run whose trail tells of the
+        recall; whether there is such a run is not looked up.
 
         Raises:
             InvalidRequest: a field is over its limits.
             LongTermDisabled: the agent's long-term memory is switched off.
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
-            Unavailable: there is no answer; an outage is never an empty one.
+            Unavailable: there is no answer, or a strict recall was to have a part that did not answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)

@@ -10,7 +10,7 @@ import structlog
 
 from app.domain.audit import RecallNote
 from app.domain.claim import TOPIC
-from app.domain.errors import DatabaseRejected, LongTermDisabled
+from app.domain.errors import DatabaseRejected, DatabaseUnavailable, LongTermDisabled
 from app.domain.memory import Scope
 from app.domain.query import Query
 from app.ports.database import Row
@@ -26,7 +26,7 @@ from app.retrieval.query.periods import periods
 from app.retrieval.query.sentences import QuerySentences
 from app.retrieval.query.terms import terms
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
-from app.services.vector_search import VectorSearch
+from app.services.vector_search import Away, VectorSearch
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
@@ -57,6 +57,8 @@ class Gathered:
     parsed: ParsedQuery
     """The query with the index's hits that it was gathered with."""
     vectors: VectorSearch
+    outages: Sequence[Away]
+    """What did not answer, of the index of words too."""
     degraded: Sequence[str]
     topics: Sequence[str]
     """The scope's topics, where a model is to answer."""
@@ -132,7 +134,8 @@ class CandidateGatherer:
             vectors.scale,
             vectors.hypothetical_cosines(read.pending, present),
         )
-        return Gathered(pool, read.parsed, vectors, read.degraded, read.topics)
+        outages = [*vectors.outages, *read.outages]
+        return Gathered(pool, read.parsed, vectors, outages, read.degraded, read.topics)
 
     async def _begin(self, vectors: VectorSearch, embedded: Sequence[str], depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.
@@ -205,26 +208,25 @@ class CandidateGatherer:
 
     async def _read(self, vectors: VectorSearch, parsed: ParsedQuery, wanted: CandidateQuery) -> "_Read":
         """Read the candidates and what the index may not show yet, in one run; raises as ``gather`` does."""
-        degraded: list[str] = []
+        searched = True
         try:
             state, pending, rows, known = await self._rows(wanted, vectors.awaited)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             state, pending, rows, known = await self._rows(replace(wanted, search_words=False), vectors.awaited)
-            degraded.append("lexical_unavailable")
-        if state["words_missing"] and not degraded:
-            degraded.append("lexical_unavailable")
+            searched = False
+        outages = [] if searched and not state["words_missing"] else [_words_away()]
         seen = self._backends.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
         if seen is not None and seen.active != vectors.config:
             raise EmbeddingConfigChanged
         waiting, more = scored(pending)
-        if more:
-            degraded.append("pending_bound")
+        degraded = [*(outage.what for outage in outages), *(["pending_bound"] if more else [])]
         found, stats = read_candidates(rows)
+        candidates = [Candidate(**fields) for fields in found]
         named = [str(row["topic"]) for row in known]
-        return _Read([Candidate(**fields) for fields in found], ScopeStats(**stats), waiting, degraded, parsed, named)
+        return _Read(candidates, ScopeStats(**stats), waiting, outages, degraded, parsed, named)
 
     async def _rows(
         self, wanted: CandidateQuery, awaited: AwaitedHits | None
@@ -248,6 +250,7 @@ class _Read:
     candidates: Sequence[Candidate]
     stats: ScopeStats
     pending: Sequence[Row]
+    outages: Sequence[Away]
     degraded: Sequence[str]
     parsed: ParsedQuery
     topics: Sequence[str]
@@ -256,6 +259,11 @@ class _Read:
     def readable(self) -> Sequence[Candidate]:
         """The candidates that may be entries."""
         return [candidate for candidate in self.candidates if candidate.whole]
+
+
+def _words_away() -> Away:
+    detail = "The index of words could not be searched, or is made again and does not have all memories yet."
+    return Away("lexical_unavailable", DatabaseUnavailable(detail))
 
 
 async def fold(candidates: Sequence[Candidate]) -> None:

@@ -65,7 +65,8 @@ class Recaller:
         Raises:
             EmbeddingConfigChanged: another config is in use.
             LongTermDisabled: the agent's long-term memory is switched off.
-            Unavailable: there is no answer; an outage is never an empty one.
+            Unavailable: there is no answer, since an outage is never an empty one; or, where the recall is strict, the
+                embedder, the index or the index of words did not answer.
         """
         search = await self.search(scope, query, analysing=analysing, note=note)
         ranked, groups = grouping.chosen(search, query)
@@ -106,6 +107,10 @@ class Recaller:
         ).gather()
         if query.for_answer:
             self._backends.topics.put(scope, gathered.topics, self._backends.clock())
+        # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
+        strict = self._backends.recall_strict if query.strict is None else query.strict
+        if strict and gathered.outages:
+            raise gathered.outages[0].error
         vectors = gathered.vectors
         fusion = Fusion(gathered.parsed, gathered.pool, self._channels)
         if vectors.away is not None:

@@ -69,6 +69,12 @@ class VectorSearch:
         return next((each.away for each in (self._query, *self._needs) if each.away is not None), None)
 
     @property
+    def outages(self) -> Sequence[Away]:
+        """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
+        searches = (self._query, *self._needs, self._hypothetical)
+        return [search.away for search in searches if search.away is not None]
+
+    @property
     def degraded(self) -> Sequence[str]:
         """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
         away = [] if self._hypothetical.away is None else [self._hypothetical.away.what]

@@ -22,6 +22,13 @@ class ModelSettings(BaseModel):
             "without, at most 10 (docs/reliability.md)."
         ),
     )
+    recall_strict: bool = Field(
+        default=False,
+        description=(
+            "Whether a recall whose embedder, index or words are away is the error of that part, where its request has "
+            "no `strict`; else it is answered without (docs/reliability.md)."
+        ),
+    )
     reader: Literal["auto", "local", "none"] = Field(
         "auto",
         description=(

@@ -148,6 +148,7 @@ EXAMPLES: Mapping[str, Any] = {
     "started_after": TIME,
     "started_before": TIME,
     "status": "running",
+    "strict": False,
     "subject": "user",
     "tools": "profile",
     "top_k": 1,

@@ -103,6 +103,8 @@ async def test_an_index_that_is_away_is_said_and_costs_no_answer(bench: Bench) -
     bench.index.error = UpstreamUnavailable("The index is away.")
     plain = await bench.gateway.recall("bot", Query("green owl", top_k=3))
     assert [entry.content for entry in found.entries] == [entry.content for entry in plain.entries]
+    with pytest.raises(UpstreamUnavailable, match="The index is away"):
+        await gateway.recall("bot", Query("green owl", top_k=3, strict=True))
 
 
 async def test_hits_that_the_filter_was_not_applied_to_are_followed_by_another_run(bench: Bench) -> None:

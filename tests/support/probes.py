@@ -289,7 +289,7 @@ def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
 async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     headers = service.credential(tenant, agent_id)
     forms = ("openai", "openai-responses", "anthropic", "mcp", "json-schema")
-    sets = [{}, {"tools": "recall_store"}]
+    sets = [{}, {"tools": "recall_store"}, {"agent_id": agent_id}]
     return [
         await service.client.get("/tools", params={"format": form, **given}, headers=headers)
         for form in forms

@@ -81,13 +81,14 @@ def recall(
     for_model: bool = False,
     group_by: str | None = None,
     run_id: str | None = None,
+    strict: bool | None = None,
 ) -> Call[types.Recall]:
     """Return the agent's memories that answer the query best.
 
     Args:
         query: At most 32 KiB in UTF-8.
         agent_id: Whose memory is asked, where that is not the client's agent.
-        top_k: The most entries, 1 to 20; None: 5.
+        top_k: The most entries, 1 to 50, with ``for_model`` to 20; None: 5.
         created_after: Only what was stored later than this.
         created_before: Only what was stored earlier than this.
         metadata: Only memories with an equal value of the same type for each of these keys.
@@ -101,10 +102,13 @@ def recall(
         for_model: Leave out what a program keeps for itself: memories with the metadata key ``store.key``.
         group_by: ``session``: put the entries of a session together, so that ``top_k`` counts sessions.
         run_id: The run that recalls: its replay then tells of it.
+        strict: Raise the error of the embedder, of the index or of the index of words where one is away; False: take
+            what the others find, which ``degraded`` tells. None: as the operator of the service has set it.
 
     Raises:
         InvalidRequest: a field is over its limits.
-        Unavailable: there is no answer; an outage is never an empty one.
+        QuotaExceeded: there were too many calls, or too many for the embedder of a strict recall.
+        Unavailable: there is no answer, since an outage is never an empty one.
     """
     asked = given(
         agent_id=one_agent(agent_id, _own),
@@ -121,6 +125,7 @@ def recall(
         for_model=for_model or None,
         group_by=group_by,
         run_id=run_id,
+        strict=strict,
     )
     return Call("POST", "/recall", types.Recall, body=asked)
 
@@ -142,6 +147,7 @@ def explain(
     min_score: float | None = None,
     max_tokens: int | None = None,
     collapse: bool = False,
+    strict: bool | None = None,
 ) -> Call[types.Explanation]:
     """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it.
 
@@ -159,6 +165,7 @@ def explain(
         min_score: As in a recall.
         max_tokens: As in a recall.
         collapse: As in a recall.
+        strict: As in a recall.
 
     Raises:
         NotFound: the agent has no such memory.
@@ -179,6 +186,7 @@ def explain(
         min_score=min_score,
         max_tokens=max_tokens,
         collapse=collapse,
+        strict=strict,
     )
     return Call("POST", "/recall/explain", types.Explanation, body={**(asked.body or {}), "memory_id": memory_id})
 

@@ -127,7 +127,7 @@ async def test_a_credential_for_an_agent_is_given_the_tools_that_the_agent_is_se
             answer = await service.client.get("/tools", params={"format": "mcp", **query}, headers=bot)
             assert answer.json() == manifest("mcp", "profile")
         other = await service.client.get("/tools", params={"tools": "recall_store"}, headers=bot)
-        assert named_fields(assert_problem(other, 422, "invalid_request")) == {"tools"}
+        assert named_fields(assert_problem(other, 409, "conflict")) == {"tools"}
         ann = service.credential(agent="ann")
         assert names((await service.client.get("/tools", headers=ann)).json()) == ["recall_memory", "store_memory"]
         await service.client.put("/agents/bot", json={"long_term_enabled": False}, headers=admin)
@@ -140,6 +140,40 @@ async def test_a_credential_for_all_agents_asks_for_a_set_by_its_name(tmp_path: 
         assert (await service.client.get("/tools", headers=every)).json() == manifest("json-schema")
         answer = await service.client.get("/tools", params={"tools": "profile"}, headers=every)
         assert answer.json() == manifest("json-schema", "profile")
+
+
+async def test_a_credential_for_all_agents_is_given_the_tools_of_the_agent_that_it_names(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        every, admin = service.credential(), service.credential(admin=True)
+
+        async def given(agent_id: str, **query: str) -> Any:
+            params = {"format": "mcp", "agent_id": agent_id, **query}
+            return (await service.client.get("/tools", params=params, headers=every)).json()
+
+        await service.client.put("/agents/four", json={"tools": "profile"}, headers=admin)
+        assert await given("four") == manifest("mcp", "profile")
+        assert await given("bot") == manifest("mcp")
+        for tools in SET_NAMES:
+            settings = {"tools": tools, "long_term_enabled": False}
+            await service.client.put("/agents/bot", json=settings, headers=admin)
+            assert await given("bot") == []
+            assert await given("bot", tools=tools) == []
+        assert await given("four") == manifest("mcp", "profile")
+        await service.client.put("/agents/bot", json={"long_term_enabled": True}, headers=admin)
+        assert await given("bot") == manifest("mcp", tools)
+
+
+async def test_an_agent_is_named_by_who_may_speak_for_it_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        named = {"agent_id": "bot"}
+        assert_problem(await service.client.get("/tools", params=named), 401, "unauthenticated")
+        other = await service.client.get("/tools", params=named, headers=service.credential(agent="ann"))
+        assert_problem(other, 403, "forbidden")
+        own = await service.client.get("/tools", params=named, headers=service.credential(agent="bot"))
+        assert own.json() == manifest("json-schema")
+        conflicting = named | {"tools": "profile"}
+        answer = await service.client.get("/tools", params=conflicting, headers=service.credential())
+        assert named_fields(assert_problem(answer, 409, "conflict")) == {"tools"}
 
 
 async def test_a_credential_that_does_not_hold_is_told_so_instead_of_being_passed_over(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ import fastapi
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field, WithJsonSchema
 
-from app.domain.errors import FieldError, InvalidRequest, Unavailable
-from app.interfaces.fields import Request, refused
+from app.domain.errors import Conflict, FieldError, InvalidRequest, Unavailable
+from app.interfaces.fields import Request
 from app.interfaces.http.dependencies import Named, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.browse import OptionalAgent
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.manifests import Format, manifest, manifest_of
@@ -40,10 +41,11 @@ class ToolsQuery(Request):
     tools: Annotated[
         Annotated[ToolSet | None, WithJsonSchema(_SET)],
         Field(
-            description=(
-                "Which tools, where no credential says whose: `recall_store`, as agents have at first, or `profile`."
-            )
+            description="Which tools, where no agent is known: `recall_store`, as agents have at first, or `profile`."
         ),
+    ] = None
+    agent_id: Annotated[
+        OptionalAgent, Field(description="Whose tools, with a credential that is for all of the tenant's agents.")
     ] = None
 
 
@@ -53,29 +55,31 @@ _EXAMPLE = {"content": {"application/json": {"example": manifest("openai")}}}
 @tools.get(
     "/tools",
     dependencies=[Depends(no_repeats)],
-    responses={200: _EXAMPLE, **responses(InvalidRequest, *ACCESS, Unavailable, *UPSTREAM)},
+    responses={200: _EXAMPLE, **responses(InvalidRequest, *ACCESS, Conflict, Unavailable, *UPSTREAM)},
 )
 async def list_tools(http: fastapi.Request, query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
     """Give the definition of an agent's tools, ready to paste.
 
-    It needs no credential. With one that names an agent, it gives the tools that this agent is set to: none where its
-    long-term memory is switched off.
+    It needs no credential. Where one names an agent, or `agent_id` does beside one, it gives the tools that this agent
+    is set to: none where its long-term memory is switched off.
     """
-    return manifest_of(await _tools(http, query.tools), query.format)
+    return manifest_of(await _tools(http, query), query.format)
 
 
-async def _tools(http: fastapi.Request, wanted: ToolSet | None) -> Sequence[Tool]:
-    """Return the tools of the credential's agent, else those that are asked for.
+async def _tools(http: fastapi.Request, query: ToolsQuery) -> Sequence[Tool]:
+    """Return the tools of the agent that the credential or the query names, else those that are asked for.
 
     Raises:
-        InvalidRequest: others are asked for than the agent is given.
-        Unauthenticated, Forbidden, Unavailable: there is a credential, but it does not hold or cannot be checked.
+        Conflict: others are asked for than the agent is given.
+        Forbidden: the credential is for another agent.
+        Unauthenticated, Unavailable: the credential is missing, does not hold or cannot be checked.
     """
-    if "authorization" in http.headers:
+    if "authorization" in http.headers or query.agent_id is not None:
         principal = await principal_of(http)
-        if principal.agent_id is not None:
-            given = await Toolbox(shards_of(http), principal, None).listed()
-            if wanted is not None and given and given != SETS[wanted]:
-                raise refused([FieldError("tools", "is not what the credential's agent is set to; leave it out")])
+        if principal.agent_id is not None or query.agent_id is not None:
+            given = await Toolbox(shards_of(http), principal, query.agent_id).listed()
+            if query.tools is not None and given and given != SETS[query.tools]:
+                set_otherwise = FieldError("tools", "is not what the agent is set to; leave it out")
+                raise Conflict("The agent is set to other tools.", errors=[set_otherwise])
             return given
-    return SETS[wanted or DEFAULT_TOOLS]
+    return SETS[query.tools or DEFAULT_TOOLS]

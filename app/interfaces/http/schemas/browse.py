@@ -28,7 +28,7 @@ from app.storage.kept import MAX_ROWS
 from app.storage.quotas import MAX_AGENTS
 
 # May be left out of a query, where there is no null to send.
-_Agent: TypeAlias = Annotated[
+OptionalAgent: TypeAlias = Annotated[
     AgentId | None, WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]})
 ]
 _Moment: TypeAlias = Annotated[
@@ -70,9 +70,9 @@ METADATA: dict[str, Any] = {
 class ListQuery(Request):
     """Which memories to list."""
 
-    agent_id: Annotated[_Agent, Field(description="Whose memories; absent: all that the credential may look at.")] = (
-        None
-    )
+    agent_id: Annotated[
+        OptionalAgent, Field(description="Whose memories; absent: all that the credential may look at.")
+    ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
     written_by: Annotated[
@@ -131,7 +131,7 @@ class ListAnswer(Answer):
 class UsageQuery(Request):
     """Whose usage to tell."""
 
-    agent_id: Annotated[_Agent, Field(description="Absent: of all that the credential may look at.")] = None
+    agent_id: Annotated[OptionalAgent, Field(description="Absent: of all that the credential may look at.")] = None
 
 
 class LimitsAnswer(Answer):

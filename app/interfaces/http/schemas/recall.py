@@ -78,6 +78,16 @@ class Question(Request):
         bool,
         Field(strict=True, description="Give memories that differ only in case, white space and Unicode form once."),
     ] = False
+    strict: Annotated[
+        Annotated[bool, Field(strict=True)] | None,
+        Field(
+            description=(
+                "Where the embedder, the index or the index of words is away, answer with its error, such as 429 with "
+                "`Retry-After`. With false the answer is what the others find, and `degraded` says so. Absent: as the "
+                "operator has set it, which is false at first."
+            )
+        ),
+    ] = None
 
     def to_query(self) -> Query:
         """Return the domain's query."""
@@ -97,6 +107,7 @@ class Question(Request):
             recency_days=self.recency_days,
             as_of=None if self.as_of is None else milliseconds(self.as_of),
             group_by=group_by,
+            strict=self.strict,
         )
 
 
@@ -222,10 +233,10 @@ class RecallAnswer(Answer):
         exclude_if=_is_empty,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
-            "`lexical_unavailable`: this did not answer, and the other channels did. `vectors_unreadable`: damaged "
-            "vectors were left out. `reader_unavailable`, `reranker_unavailable`: the reader or the reranker did not "
-            "answer in time, and the answer is the one without it. `pending_bound`: of what is new only the newest was "
-            "compared. `filter_beyond_index`: the last entries match the filter, or are what `for_model` leaves, but "
-            "their vectors were not compared with the query's."
+            "`lexical_unavailable`: this did not answer, and the other channels did (with `strict` that is an error). "
+            "`vectors_unreadable`: damaged vectors were left out. `reader_unavailable`, `reranker_unavailable`: the "
+            "reader or the reranker did not answer in time, and the answer is the one without it. `pending_bound`: of "
+            "what is new only the newest was compared. `filter_beyond_index`: the last entries match the filter, or "
+            "are what `for_model` leaves, but their vectors were not compared with the query's."
         ),
     )
