@@ -1,6 +1,7 @@
 """Store, recall and delete when a part fails, and the order in which the ports are used."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, Invalid
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from app.ports.database import RunRefused
+from app.services.gateway import LongTermMemoryGateway
 from app.storage import outbox
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 
 @pytest.fixture
@@ -38,6 +40,23 @@ async def test_a_delete_writes_the_database_then_the_index(bench: Bench) -> None
     await bench.gateway.delete("bot", memory_id)
     assert bench.database.journal == ["database.run", "index.delete"]
     assert await bench.queued() == {"delete": 1}
+
+
+async def test_a_fresh_gateway_recalls_what_another_has_stored_and_none_of_another_tenant(bench: Bench) -> None:
+    def fresh(tenant_id: str) -> LongTermMemoryGateway:
+        return LongTermMemoryGateway(bench.backends.of_tenant(tenant_id, ADMINISTRATOR))
+
+    await fresh("acme").store("bot", NewMemory("The green house is sold"))
+    found = [await fresh(tenant).recall("bot", Query("Which house is green?")) for tenant in ("acme", "globex")]
+    assert [[entry.content for entry in each.entries] for each in found] == [["The green house is sold"], []]
+
+
+async def test_a_gateway_goes_by_the_clock_that_it_is_given(bench: Bench) -> None:
+    now = bench.backends.clock()
+    late = replace(bench.backends, clock=lambda: now + 120_000).of_tenant("acme", ADMINISTRATOR)
+    with pytest.raises(InvalidRequest, match="expires_at"):
+        await LongTermMemoryGateway(late).store("bot", NewMemory("text", expires_at=now + 60_000))
+    await bench.gateway.store("bot", NewMemory("text", expires_at=now + 60_000))
 
 
 async def test_what_is_refused_touches_nothing(bench: Bench) -> None:

@@ -6,12 +6,26 @@ from pathlib import Path
 import pytest
 
 from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import Statement
 from app.storage.listing import MemoryListing
 from tests.support import migrated
 
 SCOPE = Scope("acme", "bot")
 LISTING = MemoryListing(SCOPE.tenant_id)
+
+
+def plan(statement: Statement, folder: Path) -> list[str]:
+    migrated.prepare(folder)
+    with sqlite3.connect(folder / "memory.sqlite3") as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters).fetchall()
+    return [str(row[3]) for row in rows]
+
+
+def test_the_memories_of_an_agent_are_read_from_the_newest_on(tmp_path: Path) -> None:
+    details = plan(LISTING.page("bot", Filter(), limit=5, after=None), tmp_path)
+    assert details[0] == "SEARCH memory USING INDEX long_term_memory_newest (tenant_id=? AND agent_id=?)"
+    assert "USE TEMP B-TREE FOR ORDER BY" not in details, "only what is of one moment is sorted"
 
 
 @pytest.mark.parametrize(
@@ -23,10 +37,7 @@ LISTING = MemoryListing(SCOPE.tenant_id)
     ids=["standing", "profile"],
 )
 def test_a_memory_its_claims_and_what_replaced_it_are_found_by_their_keys(statement: Statement, tmp_path: Path) -> None:
-    migrated.prepare(tmp_path)
-    with sqlite3.connect(tmp_path / "memory.sqlite3") as connection:
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters).fetchall()
-    details = [str(row[3]) for row in rows]
+    details = plan(statement, tmp_path)
     tables = ("memory", "stated", "later", "holder")
     assert not [one for one in details if one.startswith(tuple(f"SCAN {table} " for table in tables))], details
     claims = [one for one in details if " stated " in one]

@@ -75,6 +75,11 @@ def test_no_name_is_in_both_sets() -> None:
     assert len({tool.name for tool in ALL_TOOLS}) == len(ALL_TOOLS)
 
 
+def test_the_two_take_a_query_or_a_content_and_no_id() -> None:
+    arguments = {tool.name: set(tool.input_schema["properties"]) for tool in SETS["recall_store"]}
+    assert arguments == {"recall_memory": {"query", "top_k", "filter"}, "store_memory": {"content", "metadata"}}
+
+
 def test_a_model_can_be_held_to_the_schemas_of_the_four_and_not_to_those_with_options() -> None:
     # Strict mode wants every argument given and no other, and knows no bounds of a text.
     for tool in manifest("openai-responses", "profile"):
