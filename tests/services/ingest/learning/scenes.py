@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from app.domain.author import Author
 from app.domain.messages import NewMessage
+from app.ports.reader import Reader
 from app.services.backends import TenantBackends
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
@@ -32,10 +33,11 @@ class Scene:
 
     bench: Bench
     model: ScriptedModel
+    reader: Reader = field(default_factory=BelievingReader)
 
     def of_tenant(self, author: Author = ADMINISTRATOR, tenant: str = "acme", **others: Any) -> TenantBackends:
         backends: TenantBackends = replace(
-            self.bench.backends, **{"model": self.model, "reader": BelievingReader(), **others}
+            self.bench.backends, **{"model": self.model, "reader": self.reader, **others}
         ).of_tenant(tenant, author)
         return backends
 
