@@ -14,8 +14,11 @@ from uvicorn._types import HTTPScope
 
 from app.domain.errors import Overloaded
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
+from app.interfaces.http.call_report import HEADER as CALL_REPORT
+from app.interfaces.http.call_report import call_report
 from app.interfaces.http.middleware import Observe, request_id_of
 from app.interfaces.http.problems import METHODS, answer_bytes, error_response
+from app.interfaces.request_state import note_of
 
 _LOG_SECONDS = 1.0
 
@@ -32,15 +35,19 @@ class Admission:
         observe: Observe,
         passing: Collection[str] = ALWAYS_ANSWERED,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        reports: bool = False,
     ) -> None:
         """Take what knows who waits, what counts requests, and a clock that tells seconds.
 
-        Requests for the paths of ``passing`` are not refused here.
+        Requests for the paths of ``passing`` are not refused here. ``reports``: each answer tells the Worker in front
+        what the call was.
         """
         self._check_turn = check_turn
         self._observe = observe
         self._passing = passing
         self._clock = clock
+        self._reports = reports
         self._refused = 0
         """How many were refused that the log does not tell of yet."""
         self._logged_at: float | None = None
@@ -53,13 +60,13 @@ class Admission:
         try:
             self._check_turn(lambda: headers.getlist("authorization"))
         except Overloaded as error:
-            self._tell(scope["method"])
-            return _answer(error, scope, request_id_of(headers))
+            self._tell(_method(scope))
+            return _answer(error, scope, request_id_of(headers), reports=self._reports)
         return None
 
     def _tell(self, method: str) -> None:
         """Count a request that is refused, and log how many were, once in a while."""
-        self._observe(method if method in METHODS else "other", "", Overloaded.status, 0.0)
+        self._observe(method, "", Overloaded.status, 0.0)
         self._refused += 1
         now = self._clock()
         if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
@@ -67,8 +74,16 @@ class Admission:
             self._refused, self._logged_at = 0, now
 
 
-def _answer(error: Overloaded, scope: HTTPScope, request_id: str) -> bytes:
+def _answer(error: Overloaded, scope: HTTPScope, request_id: str, *, reports: bool) -> bytes:
     """Return the bytes of an answer, in the form that the path has."""
     given: dict[str, Any] = {**scope, "state": {"request_id": request_id}}
     response = error_response(error, given)
-    return answer_bytes(response, (b"x-request-id", request_id.encode()), head=scope["method"] == "HEAD")
+    further = [(b"x-request-id", request_id.encode())]
+    if reports:
+        report = call_report(note_of(given), _method(scope), "")
+        further.append((CALL_REPORT.lower().encode(), report.encode()))
+    return answer_bytes(response, *further, head=scope["method"] == "HEAD")
+
+
+def _method(scope: HTTPScope) -> str:
+    return scope["method"] if scope["method"] in METHODS else "other"

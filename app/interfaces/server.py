@@ -77,7 +77,7 @@ async def serve_http(
     except MemoryGatewayError:
         await shards.close()
         raise
-    application = create_app(shards, allowed_hosts(settings))
+    application = create_app(shards, allowed_hosts(settings), reports=settings.report_calls)
     # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
     # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
     gc.collect()
@@ -94,7 +94,10 @@ async def serve_http(
             finished={MCP_PATH},
             always=ALWAYS_ANSWERED,
             refusal=Admission(
-                shards.check_turn, shards.main.metrics.request, passing={*ALWAYS_ANSWERED, MCP_PATH}
+                shards.check_turn,
+                shards.main.metrics.request,
+                passing={*ALWAYS_ANSWERED, MCP_PATH},
+                reports=settings.report_calls,
             ).refusal,
         ),
         backlog=ACCEPTED_AT_ONCE,

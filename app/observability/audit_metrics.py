@@ -1,4 +1,4 @@
-"""Counts tool calls and recalls, and what each tenant costs, for Prometheus."""
+"""Counts tool calls and recalls, and what each tenant costs and which errors it gets, for Prometheus."""
 
 import json
 from functools import cache
@@ -6,6 +6,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from app.domain.audit import RecallNote, ToolCall
+from app.domain.request_note import RequestNote
 
 MOST_TOOLS = 50
 """Names of tools that are told apart."""
@@ -34,13 +35,21 @@ class AuditMetrics:
     """The metrics of what is audited in one process. Implements ``AuditCounts``."""
 
     def __init__(self, registry: CollectorRegistry, *, tenants: bool = False) -> None:
-        """Create the metrics; ``tenants``: tell what each tenant costs, by its name."""
+        """Create the metrics; ``tenants``: tell what each tenant costs and which errors it gets, by its name."""
         self._tools = _Names(MOST_TOOLS)
         self._tenants = _Names(MOST_TENANTS)
         self._seconds = Histogram(
             "memory_gateway_tool_seconds",
             "Duration of the tool calls of runs, as their callers report it, by tool (the first 50, then other).",
             ["tool"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._messages = Histogram(
+            "memory_gateway_mcp_tool_seconds",
+            "Duration of calls of the service's own tools over MCP, by tool and outcome (ok, degraded, or the error's "
+            "code).",
+            ["tool", "outcome"],
             buckets=_SECONDS,
             registry=registry,
         )
@@ -68,11 +77,18 @@ class AuditMetrics:
             "memory_gateway_recalls_dropped", "Recalls that left no row in the audit.", registry=registry
         )
         self._cost: Counter | None = None
+        self._refused: Counter | None = None
         if tenants:
+            self._refused = Counter(
+                "memory_gateway_tenant_errors",
+                "Requests of tenants (the first 200, then other) that were answered with an error, by its code.",
+                ["tenant", "code"],
+                registry=registry,
+            )
             self._cost = Counter(
                 "memory_gateway_tenant_cost",
                 "What tenants (the first 200, then other) have used, by kind: tool_tokens, model_tokens, recalls, "
-                "embedded_characters.",
+                "embedded_characters, embedding_tokens (where the provider counts them).",
                 ["tenant", "kind"],
                 registry=registry,
             )
@@ -98,9 +114,18 @@ class AuditMetrics:
         """Count recalls that left no row."""
         self._dropped.inc(recalls)
 
-    def embedded(self, tenant_id: str, characters: int) -> None:
-        """Count characters that were embedded for a tenant."""
+    def embedded(self, tenant_id: str, characters: int, tokens: int | None) -> None:
+        """Count what was embedded for a tenant; ``tokens`` is None where the provider does not count them."""
         self._costs(tenant_id, "embedded_characters", characters)
+        if tokens:
+            self._costs(tenant_id, "embedding_tokens", tokens)
+
+    def request(self, note: RequestNote, seconds: float) -> None:
+        """Count a request that was answered."""
+        if note.tool:
+            self._messages.labels(note.tool, note.outcome).observe(seconds)
+        if note.code and self._refused is not None:
+            self._refused.labels(self._tenants.of(note.tenant_id), note.code).inc()
 
     def model_tokens(self, tenant_id: str, tokens: int) -> None:
         """Count tokens of a call of a language model for a tenant."""

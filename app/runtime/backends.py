@@ -11,6 +11,7 @@ from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import EPISODES, Defaults
+from app.domain.request_note import RequestNote
 from app.domain.shards import MAIN
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.delivery import Acknowledgements, Deliveries
@@ -211,8 +212,14 @@ class Backends:
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
     """What each tenant brings at once of messages."""
 
-    def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
-        """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
+    def of_tenant(
+        self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None
+    ) -> TenantBackends:
+        """Return the backends of one tenant's requests; without an author, one who may replace nothing.
+
+        ``note``: what is noted of the one request that they are for.
+        """
+        noted = note or RequestNote()
 
         def observe(state: Row) -> EmbeddingConfigs | None:
             self.last_answer.at = time.monotonic()
@@ -230,8 +237,11 @@ class Backends:
                 self.registry.seen(seen)
             return seen
 
+        def report(characters: int, tokens: int | None) -> None:
+            self.recall_log.counts.embedded(tenant_id, characters, tokens)
+            noted.embedded(characters, tokens)
+
         def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
-            report = self.recall_log.counts.embedded
             return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts, report)
 
         return TenantBackends(
@@ -262,7 +272,7 @@ class Backends:
             recalls=self.recalls,
             objects=TenantObjects(tenant_id, self.objects),
             blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
-            audit=TenantAudit(tenant_id, self.recall_log),
+            audit=TenantAudit(tenant_id, self.recall_log, noted),
             topics=self.topics,
             speakers=self.speakers,
             context=self.context,
@@ -284,10 +294,10 @@ class Backends:
             reranker=None
             if self.reranker is None
             else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
-            model=self._model_of(tenant_id),
+            model=self._model_of(tenant_id, noted),
         )
 
-    def _model_of(self, tenant_id: str) -> TenantLanguageModel | None:
+    def _model_of(self, tenant_id: str, note: RequestNote) -> TenantLanguageModel | None:
         if self.model is None:
             return None
         return TenantLanguageModel(
@@ -297,6 +307,7 @@ class Backends:
             self.model_shares,
             self.clock,
             recall_seconds=self.recall_model_seconds,
+            note=note,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

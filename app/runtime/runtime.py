@@ -10,6 +10,7 @@ import structlog
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
+from app.domain.request_note import RequestNote
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
@@ -272,8 +273,10 @@ class Runtime:
         """Tell whether work in the background may begin."""
         return self._not_ready is None and not self._calls_low
 
-    def services(self, tenant_id: str, author: Author | None = None) -> TenantServices:
+    def services(self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None) -> TenantServices:
         """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
+
+        ``note``: what is noted of the one request that they are for.
 
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
@@ -281,7 +284,7 @@ class Runtime:
         self._check_ready()
         if author is not None and author.may_be_revoked:
             raise Unavailable("The service has just become ready. Try again.")
-        return TenantServices(self.backends.of_tenant(tenant_id, author))
+        return TenantServices(self.backends.of_tenant(tenant_id, author, note))
 
     async def outbox_status(self) -> OutboxStatus:
         """Read the status of the outbox, over all tenants.

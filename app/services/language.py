@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from app.domain.errors import UpstreamTimeout
 from app.domain.quotas import ModelUsage
-from app.ports.language_model import LanguageModel, ModelMessage, Schema, Stage
+from app.domain.request_note import RequestNote
+from app.ports.language_model import LanguageModel, ModelMessage, Schema, Spent, Stage
 from app.services.model_spend import DAY_MS, ModelSpend
 from app.services.shares import ALL_LEARNING_CALLS, LEARNING_CALLS, RECALL_CALLS, Shares
 
@@ -52,16 +53,18 @@ class TenantLanguageModel:
         clock: Callable[[], int],
         *,
         recall_seconds: float = 8.0,
+        note: RequestNote | None = None,
     ) -> None:
         """Bind the tenant; ``clock`` returns milliseconds since the epoch.
 
-        ``recall_seconds`` is how long a recall waits for models in all.
+        ``recall_seconds`` is how long a recall waits for models in all; ``note`` counts the tokens of one request.
         """
         self._tenant_id = tenant_id
         self._model = model
         self._spend = spend
         self._shares = shares
         self._clock = clock
+        self._note = note or RequestNote()
         self.recall_seconds = recall_seconds
 
     def name(self, stage: Stage) -> str:
@@ -106,7 +109,7 @@ class TenantLanguageModel:
                 max_tokens=max_tokens,
                 affinity=self._affinity(affinity),
                 seconds=None if ends is None else max(ends - time(), _SHORTEST),
-                spent=lambda spent: self._spend.add(self._tenant_id, spent, self._clock()),
+                spent=self._count,
             )
 
     @property
@@ -118,6 +121,10 @@ class TenantLanguageModel:
         """Return the tenant's usage of today, of which so much is written."""
         new_calls, new_tokens = self._spend.unwritten(self._tenant_id, self._clock())
         return ModelUsage(calls + new_calls, tokens + new_tokens, self._spend.limits)
+
+    def _count(self, spent: Spent) -> None:
+        self._spend.add(self._tenant_id, spent, self._clock())
+        self._note.model_tokens += spent.tokens
 
     def _affinity(self, profile: str) -> str:
         return hashlib.sha256(f"{self._tenant_id}\0{profile}".encode()).hexdigest()[:_AFFINITY_DIGITS]

@@ -110,9 +110,12 @@ class ProfileService:
         now = next(moment for moment in told if moment is not None)
         asked = Asked(query, now, reference_time, as_of, length, thinking, explain)
         model = self._backends.model
-        if model is None:
-            return await Answering(self._backends, agent_id).answer(asked)
-        return await ModelAnswering(self._backends, agent_id, model).answer(asked)
+        answering = (
+            Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)
+        )
+        answer = await answering.answer(asked)
+        self._backends.audit.degraded(answer.degraded)
+        return answer
 
     async def list(
         self,

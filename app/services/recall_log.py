@@ -9,6 +9,7 @@ from typing import Protocol
 from ulid import ULID
 
 from app.domain.audit import RecallNote, ToolCall
+from app.domain.request_note import RequestNote
 
 MOST_NOTES = 10_000
 """Notes that wait to be written: a recall beyond it leaves none, and is counted."""
@@ -31,8 +32,12 @@ class AuditCounts(Protocol):
         """Count recalls that left no row."""
         ...
 
-    def embedded(self, tenant_id: str, characters: int) -> None:
-        """Count characters that were embedded for a tenant."""
+    def embedded(self, tenant_id: str, characters: int, tokens: int | None) -> None:
+        """Count what was embedded for a tenant; ``tokens`` is None where the provider does not count them."""
+        ...
+
+    def request(self, note: RequestNote, seconds: float) -> None:
+        """Count a request that was answered."""
         ...
 
 
@@ -46,7 +51,10 @@ class _NoCounts:
     def dropped(self, recalls: int) -> None:
         pass
 
-    def embedded(self, tenant_id: str, characters: int) -> None:
+    def embedded(self, tenant_id: str, characters: int, tokens: int | None) -> None:
+        pass
+
+    def request(self, note: RequestNote, seconds: float) -> None:
         pass
 
 
@@ -121,6 +129,8 @@ class TenantAudit:
 
     tenant_id: str
     log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
+    request: RequestNote = field(default_factory=RequestNote)
+    """What is noted of the request that these services are for."""
 
     def tool_calls(self, calls: Sequence[ToolCall]) -> None:
         """Count the calls that were kept."""
@@ -135,4 +145,9 @@ class TenantAudit:
         """
         if note.tenant_id != self.tenant_id:
             raise ValueError("A recall of another tenant was noted for this one.")
+        self.degraded(note.degraded)
         self.log.add(note)
+
+    def degraded(self, parts: Sequence[str]) -> None:
+        """Note what did not answer for the request."""
+        self.request.degraded = self.request.degraded or bool(parts)

@@ -169,11 +169,11 @@ class TenantEmbedder:
         embedder: Embedder,
         shares: Shares,
         long: Shares,
-        report: Callable[[str, int], None] | None = None,
+        report: Callable[[int, int | None], None] | None = None,
     ) -> None:
         """Bind the tenant; ``long`` are the shares of long calls, which hold a part of the others too.
 
-        ``report`` is told the tenant and how many characters were embedded.
+        ``report`` is told how many characters were embedded, and how many tokens where the provider counts them.
         """
         self._tenant_id = tenant_id
         self._embedder = embedder
@@ -199,7 +199,7 @@ class TenantEmbedder:
         async with turn, self._shares.take(self._tenant_id, size):
             embedded = await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
         if self._report is not None:
-            self._report(self._tenant_id, size)
+            self._report(size, embedded.tokens)
         return embedded
 
     async def ping(self) -> None:

@@ -43,5 +43,11 @@ class WorkSettings(BaseModel):
     )
     metrics_tenants: bool = Field(
         default=False,
-        description="Whether `/metrics`, which needs no credential, names tenants and what each of them costs.",
+        description="Whether `/metrics`, which needs no credential, names tenants, what each of them costs and which "
+        "errors it gets.",
+    )
+    report_calls: bool = Field(
+        default=False,
+        description="Whether each answer has a header that tells the Worker in front, which removes it, what the call "
+        "was (deploy/edge/README.md).",
     )

@@ -21,7 +21,7 @@ def configuration(name: str) -> Any:
 
 
 def test_it_is_small() -> None:
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (EDGE / "src").iterdir()) < 300
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (EDGE / "src").iterdir()) < 400
 
 
 def test_it_is_deployed_with_what_the_tests_run_it_with() -> None:
@@ -97,7 +97,15 @@ def public() -> re.Pattern[str]:
 
 
 def test_the_readme_names_every_file_setting_and_route() -> None:
-    for name in (*CONFIGURATIONS, "src/container.ts", "CLOUDFLARE_D1_READS", "EDGE_SECRET", "AUTH_SECRETS", "MODELS"):
+    for name in (
+        *CONFIGURATIONS,
+        "src/container.ts",
+        "CLOUDFLARE_D1_READS",
+        "REPORT_CALLS",
+        "EDGE_SECRET",
+        "AUTH_SECRETS",
+        "MODELS",
+    ):
         assert f"`{name}`" in README or name in README
     for route in ("GET /capabilities", "POST /recall-fused"):
         assert f"`{route}`" in README

@@ -44,6 +44,16 @@ def parts(answer: bytes | None) -> tuple[str, dict[str, str], Any]:
 LOUD = (b"authorization", b"loud")
 
 
+def test_a_refusal_tells_the_worker_in_front_what_it_is_only_where_that_is_set() -> None:
+    door = Door()
+    _, headers, _ = parts(door.admission.refusal(request("/store", LOUD)))
+    assert "x-memory-gateway-call" not in headers
+    telling = Admission(door.check, lambda *_: None, reports=True)
+    _, headers, _ = parts(telling.refusal(request("/store", LOUD)))
+    told = json.loads(headers["x-memory-gateway-call"])
+    assert (told["tenant"], told["method"], told["route"], told["outcome"]) == ("", "POST", "", "overloaded")
+
+
 def test_a_refusal_is_a_whole_problem_with_the_time_to_wait_and_the_callers_request_id() -> None:
     door = Door()
     status, headers, body = parts(door.admission.refusal(request("/store", LOUD, (b"x-request-id", b"mine"))))

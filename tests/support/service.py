@@ -113,7 +113,8 @@ async def serving(
     if on is not None:
         overrides = on.settings(data_dir) | overrides
     migrated.prepare(data_dir)
-    shards = build_shards(settings_for(data_dir, **overrides))
+    settings = settings_for(data_dir, **overrides)
+    shards = build_shards(settings)
     built = shards.main
     runtime = Runtime(
         change(built.backends),
@@ -126,7 +127,7 @@ async def serving(
     )
     shards = Shards(runtime, shards.places, shards.open_shard)
     await shards.start()
-    app = create_app(shards)
+    app = create_app(shards, reports=settings.report_calls)
     transport = httpx.ASGITransport(app)
     async with (
         _living(app),

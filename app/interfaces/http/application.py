@@ -71,12 +71,17 @@ class Endpoint(Protocol):
 
 
 def create_http_app(
-    shards: Shards, endpoint: Endpoint, hosts: Collection[str] = (), *, metrics_seconds: float = METRICS_SECONDS
+    shards: Shards,
+    endpoint: Endpoint,
+    hosts: Collection[str] = (),
+    *,
+    reports: bool = False,
+    metrics_seconds: float = METRICS_SECONDS,
 ) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
-    ``hosts`` are the names that it may be asked for by, all where none is said. Metrics are made anew at most every
-    ``metrics_seconds``.
+    ``hosts`` are the names that it may be asked for by, all where none is said. ``reports``: each answer tells the
+    Worker in front what the call was. Metrics are made anew at most every ``metrics_seconds``.
     """
 
     @asynccontextmanager
@@ -97,7 +102,14 @@ def create_http_app(
     )
     app.state.shards = shards
     app.state.metrics = LatelyMade(lambda: Page.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
-    app.add_middleware(RequestContext, hosts=hosts, observe=shards.main.metrics.request, anonymous=AnonymousTurns())
+    app.add_middleware(
+        RequestContext,
+        hosts=hosts,
+        observe=shards.main.metrics.request,
+        anonymous=AnonymousTurns(),
+        count=shards.main.backends.recall_log.counts.request,
+        reports=reports,
+    )
     problems.install(app)
     app.router.routes.extend(_ROUTES)  # include_router would make each anew: it takes longer than a hundred requests
     app.router.routes.append(endpoint.route)

@@ -13,8 +13,9 @@ from starlette.responses import Response
 
 from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, MalformedRequest, TenantMoved, UnsupportedMediaType
+from app.domain.request_note import RequestNote
 from app.interfaces.fields import refused
-from app.interfaces.request_state import VERIFIED
+from app.interfaces.request_state import VERIFIED, note_of
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
@@ -32,6 +33,7 @@ class Access:
     principal: Principal
     runtime: Runtime
     channel: WriteChannel = "http"
+    note: RequestNote | None = None
 
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services, for one agent.
@@ -82,7 +84,7 @@ class Access:
         return self._services()
 
     def _services(self) -> TenantServices:
-        return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel))
+        return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
 
 
 class _Credential(HTTPBearer):
@@ -126,7 +128,7 @@ class _Credential(HTTPBearer):
                 _check_media_type(request, self._media_types)
             _check_query(request, self._parameters)
         await no_repeats(request)
-        return Access(principal, runtime_of(request), self._channel)
+        return Access(principal, runtime_of(request), self._channel, note_of(request.scope))
 
 
 class Named(APIRoute):

@@ -4,6 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
+from http import HTTPStatus
 from ipaddress import ip_address
 
 import structlog
@@ -12,11 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
 from app.domain.limits import BLOB_BYTES
+from app.domain.request_note import RequestNote
 from app.interfaces.http import envelope
 from app.interfaces.http.anonymous import AnonymousTurns
+from app.interfaces.http.call_report import HEADER as CALL_REPORT
+from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
-from app.interfaces.request_state import VERIFIED
+from app.interfaces.request_state import VERIFIED, note_of
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -42,6 +46,8 @@ _UNQUALIFIED = re.compile(r"[a-z0-9_-]{1,63}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 Observe = Callable[[str, str, int, float], None]
 """Takes a request's method, its route, the status of its answer, and how many seconds it took."""
+Count = Callable[[RequestNote, float], None]
+"""Takes what is noted of a request, and how many seconds it took."""
 
 
 def _ignore(*_: object) -> None:
@@ -57,15 +63,21 @@ class RequestContext:
         hosts: Collection[str] = (),
         observe: Observe = _ignore,
         anonymous: AnonymousTurns | None = None,
+        count: Count = _ignore,
+        *,
+        reports: bool = False,
     ) -> None:
         """Wrap the application.
 
-        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` counts requests;
-        ``anonymous`` has the turns of requests without a verified credential.
+        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` and ``count`` count
+        requests; ``anonymous`` has the turns of requests without a verified credential; ``reports``: each answer has
+        the header for the Worker in front.
         """
         self._app = app
         self._anonymous = anonymous or AnonymousTurns()
         self._observe = observe
+        self._count = count
+        self._reports = reports
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +103,7 @@ class RequestContext:
                     await self._anonymous.wait(address, scope["path"])
                     began = time.perf_counter()
                 status = int(message["status"])
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                self._head(message, scope, status)
             sent_bytes += len(message.get("body", b""))
             await send(message)
 
@@ -115,14 +127,37 @@ class RequestContext:
                 self._anonymous.ended(time.perf_counter() - began, sent_bytes)
             self._tell(scope, status, time.perf_counter() - started)
 
+    def _head(self, message: Message, scope: Scope, status: int) -> None:
+        """Add the headers that every answer has."""
+        headers, note = MutableHeaders(scope=message), _noted(scope, status)
+        headers["X-Request-Id"] = scope["state"]["request_id"]
+        if self._reports:
+            headers[CALL_REPORT] = call_report(note, *_route(scope))
+
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        """Log a request, and count it. A method that HTTP does not know counts as one, whatever its name."""
-        route = getattr(scope.get("route"), "path", None)
-        method = scope["method"] if scope["method"] in METHODS else "other"
-        self._observe(method, route or "", status, seconds)
+        """Log a request, and count it."""
+        method, route = _route(scope)
+        self._observe(method, route, status, seconds)
+        self._count(note_of(scope), seconds)
         structlog.get_logger().info(
-            "request", method=scope["method"], route=route, status=status, duration_ms=round(seconds * 1000, 2)
+            "request", method=scope["method"], route=route or None, status=status, duration_ms=round(seconds * 1000, 2)
         )
+
+
+def _route(scope: Scope) -> tuple[str, str]:
+    """Return a request's method, ``other`` where HTTP has none of its name, and its path as it is declared."""
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    return method, getattr(scope.get("route"), "path", "")
+
+
+def _noted(scope: Scope, status: int) -> RequestNote:
+    """Return what is noted of a request that is answered with this status."""
+    note = note_of(scope)
+    # The log's context names the tenant as soon as its credential was verified, whatever refuses the request then.
+    note.tenant_id = structlog.contextvars.get_contextvars().get("tenant", "")
+    if status >= HTTPStatus.BAD_REQUEST and not note.code:
+        note.code = f"http_{status}"
+    return note
 
 
 def request_id_of(headers: Headers) -> str:

@@ -27,6 +27,7 @@ from app.domain.errors import (
 from app.interfaces.fields import invalid
 from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
+from app.interfaces.request_state import note_of
 from app.observability.logs import log_failure
 from app.services.credentials import CHALLENGE
 
@@ -83,7 +84,8 @@ def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
 
 
 def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
-    """Render an error of the tree in the shape that the path of the request has."""
+    """Render an error of the tree in the shape that the path of the request has, and note its code."""
+    note_of(scope).code = error.code
     if envelope.is_below(scope["path"].removeprefix(scope.get("root_path", ""))):
         body = envelope.failure(error).model_dump_json()
         return Response(body, envelope.status(error), _headers(error), envelope.MEDIA_TYPE)

@@ -12,8 +12,9 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
+from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
-from app.interfaces.request_state import VERIFIED
+from app.interfaces.request_state import VERIFIED, note_of
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.shards import Shards
 from app.services.credentials import CHALLENGE
@@ -48,20 +49,21 @@ class McpEndpoint:
         """Answer one message; refuse a wrong credential or a body that is too large with an error of the protocol."""
         scope["route"] = self.route
         try:
-            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope))
+            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note_of(scope))
             scope["state"][VERIFIED] = True
             await self._sessions.handle_request(scope, await _checked(receive), send)
         except MemoryGatewayError as error:
+            note_of(scope).code = error.code
             await _refused(error)(scope, receive, send)
 
-    async def _toolbox(self, headers: Headers) -> Toolbox:
+    async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:
         principal, _ = await self._shards.enter(headers.getlist("authorization"))
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
         named = headers.getlist(AGENT_HEADER)
         if len(named) > 1:
             raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
-        return Toolbox(self._shards, principal, named[0] if named else None)
+        return Toolbox(self._shards, principal, named[0] if named else None, note)
 
 
 async def _checked(receive: Receive) -> Receive:

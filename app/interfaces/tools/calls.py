@@ -1,11 +1,13 @@
 """Calls the tools for one tenant and one agent, through its services."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from app.domain.errors import Forbidden, InvalidRequest, NotFound, TenantMoved
+from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, NotFound, TenantMoved
 from app.domain.json_types import Json
 from app.domain.limits import WINDOW_TOKENS, is_id
+from app.domain.request_note import RequestNote
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
@@ -26,11 +28,17 @@ class Toolbox:
     request names.
     """
 
-    def __init__(self, shards: Shards, principal: Principal, agent_id: str | None) -> None:
-        """Bind the principal, and the agent that the request names beside the credential, if any."""
+    def __init__(
+        self, shards: Shards, principal: Principal, agent_id: str | None, note: RequestNote | None = None
+    ) -> None:
+        """Bind the principal, and the agent that the request names beside the credential, if any.
+
+        ``note``: what is noted of the one request that it is for.
+        """
         self._shards = shards
         self._principal = principal
         self._named = agent_id
+        self._note = note or RequestNote()
 
     async def listed(self) -> Sequence[Tool]:
         """Return the agent's tools: none if its long-term memory is switched off, the usual ones if no agent is known.
@@ -41,7 +49,8 @@ class Toolbox:
         """
         if self._named is None and self._principal.agent_id is None:
             return DEFAULT
-        settings = await self._settings()
+        with self._noting():
+            settings = await self._settings()
         return SETS[settings.tools] if settings.long_term_enabled else ()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
@@ -52,8 +61,13 @@ class Toolbox:
             MemoryGatewayError: as the tool's service raises; or the arguments are wrong, the credential is for another
                 agent, or no agent is known (``Forbidden``).
         """
-        if name not in _READERS:
-            raise await self._not_given()
+        with self._noting():
+            if name not in _READERS:
+                raise await self._not_given()
+            self._note.tool = name
+            return await self._call(name, arguments)
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
         try:
             ask = _READERS[name](arguments)
         except InvalidRequest:
@@ -81,13 +95,23 @@ class Toolbox:
                 (``Forbidden``).
         """
         bound = self._principal.agent_id
-        wanted = ContextWanted(self._agent(), WINDOW_TOKENS, instance=instance, only_agent=bound)
-        return await (await self._services()).assembler.assemble(wanted)
+        with self._noting():
+            wanted = ContextWanted(self._agent(), WINDOW_TOKENS, instance=instance, only_agent=bound)
+            return await (await self._services()).assembler.assemble(wanted)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note the error in which a message ends, of which the status of its answer tells nothing."""
+        try:
+            yield
+        except Exception as error:
+            self._note.code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
+            raise
 
     async def _services(self) -> TenantServices:
         """Return the tenant's services, of the shard where it lives."""
         runtime = await self._shards.of(self._principal.tenant_id)
-        return runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
+        return runtime.services(self._principal.tenant_id, self._principal.author("mcp"), self._note)
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""

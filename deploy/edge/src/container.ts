@@ -2,11 +2,12 @@
 // answered here, so that its database and index have no public endpoint and nobody holds a secret for them.
 
 import { Container, ContainerProxy, getContainer } from "@cloudflare/containers";
+import { counted, type Env as Analytics } from "./calls.ts";
 import { answer, type Env as Bindings } from "./handler.ts";
 
 export { ContainerProxy };
 
-interface Env extends Bindings {
+interface Env extends Bindings, Analytics {
   MEMORY_GATEWAY: DurableObjectNamespace<MemoryGateway>;
   AUTH_SECRETS: string;
   SETTINGS: Record<string, string>; // of the service, by their names: CLOUDFLARE_D1_DATABASE_ID, and more
@@ -25,6 +26,7 @@ export class MemoryGateway extends Container<Env> {
     CLOUDFLARE_API_BASE_URL: `http://${HOST}/client/v4`,
     CLOUDFLARE_ACCOUNT_ID: "0".repeat(32),
     ...{ CLOUDFLARE_API_TOKEN: "not-asked-for", ALLOWED_HOSTS: "*" }, // it is asked by this Worker alone, by any name
+    ...(this.env.CALLS ? { REPORT_CALLS: "true" } : {}),
     ...this.env.SETTINGS,
     AUTH_SECRETS: this.env.AUTH_SECRETS,
   };
@@ -33,8 +35,10 @@ MemoryGateway.outboundByHost = { [HOST]: (request, env) => answer(request, env a
 
 export default {
   async fetch(request, env): Promise<Response> {
-    if (!PUBLIC.test(new URL(request.url).pathname)) return new Response("Not found\n", { status: 404 });
-    return getContainer(env.MEMORY_GATEWAY, "service").fetch(request);
+    return counted(request, env, async () => {
+      if (!PUBLIC.test(new URL(request.url).pathname)) return new Response("Not found\n", { status: 404 });
+      return getContainer(env.MEMORY_GATEWAY, "service").fetch(request);
+    });
   },
   async scheduled(_, env): Promise<void> {
     await getContainer(env.MEMORY_GATEWAY, "prune").start({ entrypoint: PRUNE });

@@ -1,6 +1,7 @@
 // Cloudflare's REST paths, bodies and envelopes for D1, Vectorize and Workers AI, answered from a Worker's bindings.
 // Nothing here asks who calls: `worker.ts` and `container.ts` decide who may.
 
+import type { Call as Counted } from "./calls.ts";
 import { boundedText, failure, hitsAsJson, object, own, Refusal, success } from "./wire.ts";
 
 export interface Env {
@@ -13,7 +14,7 @@ export interface Env {
 }
 
 type Call = { env: Env; name: string; method: string; bookmark: string | undefined; text: () => Promise<string> };
-type Route = [method: string, path: RegExp, answer: (call: Call) => Promise<Response>];
+type Route = [method: string, path: RegExp, answer: (call: Call) => Promise<Response>, template: string];
 type Statement = { sql: string; params: unknown[] };
 
 const BODY_BYTES = 16 * 1024 * 1024;
@@ -21,13 +22,13 @@ const STATEMENTS = 100; // in a batch: https://developers.cloudflare.com/d1/plat
 const BOOKMARK = /^[A-Za-z0-9-]{1,128}$/;
 const INDEX = "/vectorize/v2/indexes/([^/]+)";
 const ROUTES: Route[] = [
-  ["GET", at("/capabilities"), capabilities],
-  ["POST", at("/recall-fused"), recallFused],
-  ["POST", at("/d1/database/([^/]+)/query"), query],
-  ["GET", at(`${INDEX}/info`), info],
-  ["GET", at(`${INDEX}/metadata_index/list`), metadataIndexes],
-  ["POST", at(`${INDEX}/(query|upsert|insert|get_by_ids|delete_by_ids)`), vectors],
-  ["POST", at("/ai/run/(@[A-Za-z0-9_./-]+)"), run],
+  ["GET", at("/capabilities"), capabilities, "/capabilities"],
+  ["POST", at("/recall-fused"), recallFused, "/recall-fused"],
+  ["POST", at("/d1/database/([^/]+)/query"), query, "/d1/database/{database}/query"],
+  ["GET", at(`${INDEX}/info`), info, "/vectorize/{index}/info"],
+  ["GET", at(`${INDEX}/metadata_index/list`), metadataIndexes, "/vectorize/{index}/metadata_index/list"],
+  ["POST", at(`${INDEX}/(query|upsert|insert|get_by_ids|delete_by_ids)`), vectors, "/vectorize/{index}/$2"],
+  ["POST", at("/ai/run/(@[A-Za-z0-9_./-]+)"), run, "/ai/run/{model}"],
 ];
 const ELSEWHERE = at("/(?:d1/database|vectorize/v2/indexes|ai)(?:/.*)?"); // what no binding has an answer for
 
@@ -35,20 +36,23 @@ function at(path: string): RegExp {
   return new RegExp(`^(?:/client/v4)?(?:/accounts/[A-Za-z0-9_-]{1,64})?${path}$`);
 }
 
-/** Answers one request of whoever may ask. It throws nothing. */
-export async function answer(request: Request, env: Env): Promise<Response> {
+/** Answers one request of whoever may ask, and tells `call` what it was. It throws nothing. */
+export async function answer(request: Request, env: Env, call: Counted = {}): Promise<Response> {
   try {
     const path = new URL(request.url).pathname;
     const there = ROUTES.filter(([, each]) => each.test(path));
     const route = there.find(([method]) => method === request.method);
     if (route === undefined) throw lost(request.method, path, there.length > 0);
+    call.route = path.replace(route[1], route[3]);
     const [, name = "", method = ""] = route[1].exec(path) ?? [];
     const bookmark = request.headers.get("x-d1-bookmark") ?? undefined;
     if (!BOOKMARK.test(bookmark ?? "none")) throw new Refusal(400, 7400, "The header x-d1-bookmark holds no bookmark.");
     return await route[2]({ env, name, method, bookmark, text: () => boundedText(request, BODY_BYTES) });
   } catch (error) {
     await boundedText(request, 0).catch(() => undefined); // a body left unread breaks the kept-alive connection
-    return failure(error instanceof Refusal ? error : new Refusal(500, 7500, `internal error: ${said(error)}`));
+    const refusal = error instanceof Refusal ? error : new Refusal(500, 7500, `internal error: ${said(error)}`);
+    call.outcome = String(refusal.code);
+    return failure(refusal);
   }
 }
 

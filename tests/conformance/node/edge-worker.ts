@@ -1,7 +1,8 @@
 // Both entries of deploy/edge, over as many databases and indexes as the tests bind, and what only a test has: the path
 // says which entry is asked and whose bindings it has (/worker/3/...), what reached a binding is counted, a replica of
 // a database stays as far behind as its bookmark allows, of a container it is noted how it is started, and of each
-// comparison in constant time how long what it compared is and what it found.
+// comparison in constant time how long what it compared is and what it found. A header says whether there is a dataset of
+// Analytics Engine, which notes what is written to it, or fails.
 
 import worker from "../../../deploy/edge/src/worker.ts";
 import container, { ContainerProxy, MemoryGateway as Gateway } from "../../../deploy/edge/src/container.ts";
@@ -16,6 +17,15 @@ const reached: string[] = [];
 const called: string[] = [];
 const started: Started[] = [];
 const compared: { bytes: [number, number]; equal: boolean }[] = [];
+const points: AnalyticsEngineDataPoint[] = [];
+const datasets: Record<string, AnalyticsEngineDataset | undefined> = {
+  recording: { writeDataPoint: (point) => void points.push(point!) },
+  broken: {
+    writeDataPoint(): never {
+      throw new TypeError("too many points");
+    },
+  },
+};
 let fused = "{}";
 
 const timingSafeEqual = crypto.subtle.timingSafeEqual.bind(crypto.subtle);
@@ -30,7 +40,7 @@ Object.defineProperty(crypto.subtle, "timingSafeEqual", {
 export class MemoryGateway extends Gateway {
   constructor(ctx: DurableObjectState<{}>, env: Env) {
     Object.defineProperty(ctx, "container", { value: noted(String(ctx.id.name), started) });
-    super(ctx, env);
+    super(ctx, ctx.id.name === "counted" ? ({ ...env, CALLS: datasets.recording } as Env) : env);
   }
 }
 
@@ -43,13 +53,17 @@ export default {
     if (entry === "called") return Response.json(called.splice(0));
     if (entry === "compared") return Response.json(compared.splice(0));
     if (entry === "started") return Response.json(started.splice(0));
+    if (entry === "points") return Response.json(points.splice(0));
+    const CALLS = datasets[request.headers.get("x-test-dataset") ?? ""];
     if (entry === "public") {
-      return container.fetch(new Request(`https://service.example/${[slot, ...path].join("/")}`, request) as never, env, ctx);
+      const asked = new Request(`https://service.example/${[slot, ...path].join("/")}`, request) as never;
+      const MEMORY_GATEWAY = CALLS === undefined ? env.MEMORY_GATEWAY : counting(env, request);
+      return container.fetch(asked, { ...env, CALLS, MEMORY_GATEWAY } as Env, ctx);
     }
     if (entry === "fused") return new Response(fused);
     called.push(`${request.method} ${url.pathname}`);
     if (entry === "worker" && url.pathname.endsWith("/recall-fused")) fused = await request.clone().text();
-    const own = bindings(env, slot, entry === "replicated");
+    const own = { ...bindings(env, slot, entry === "replicated"), CALLS } as Env;
     if (entry === "worker" || entry === "replicated") {
       return worker.fetch(new Request(`https://edge.example/${path.join("/")}`, request) as never, own, ctx);
     }
@@ -62,6 +76,13 @@ export default {
     return Gateway.outboundByHost!["memory.internal"]!(asked, own, context as never);
   },
 };
+
+/** Another container than that of tests without a dataset; none where the request says that there is none. */
+function counting({ MEMORY_GATEWAY }: Env, request: Request): unknown {
+  if (request.headers.has("x-test-away")) return undefined;
+  const named = { idFromName: () => MEMORY_GATEWAY.idFromName("counted") };
+  return Object.assign(named, { get: (id: DurableObjectId) => MEMORY_GATEWAY.get(id) });
+}
 
 /** The bindings of one test, as a Worker of its own has them. */
 function bindings(env: Env, slot: string, replicated: boolean): Env {

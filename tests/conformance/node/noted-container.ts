@@ -1,5 +1,5 @@
 // A container of which it is noted how it is started. It answers at the port of the service, but for `prune`, which
-// listens nowhere.
+// listens nowhere. What it tells the Worker of a call is what the call says that it is to tell.
 
 export type Started = { name: string; intercepted: string[] } & ContainerStartupOptions;
 
@@ -20,9 +20,12 @@ export function noted(name: string, started: Started[]): Container {
       intercepted.push(host);
     },
     getTcpPort: (port: number) => ({
-      async fetch(request: Request | string) {
+      async fetch(asked: Request | string, more?: RequestInit) {
         if (!listening(port)) throw new Error("the container is not listening in the TCP address 10.0.0.1:8000");
-        return Response.json({ port, path: new URL(typeof request === "string" ? request : request.url).pathname });
+        const { headers, url } = new Request(asked, more);
+        const [report, status] = [headers.get("x-test-report"), Number(headers.get("x-test-status") ?? 200)];
+        const told = { "x-request-id": "r", ...(report === null ? {} : { "x-memory-gateway-call": report }) };
+        return Response.json({ port, path: new URL(url).pathname }, { status, headers: told });
       },
     }),
   } as unknown as Container;
