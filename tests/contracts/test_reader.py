@@ -93,4 +93,4 @@ async def test_one_that_is_closed_is_unavailable(tmp_path: Path) -> None:
 async def test_it_names_its_weights_and_says_how_far_it_is_to_be_believed(reader: Reader) -> None:
     assert reader.version
     thresholds = reader.thresholds
-    assert 0 < thresholds.newer_first <= thresholds.hide <= 1
+    assert 0 < thresholds.same_frame <= thresholds.newer_first <= thresholds.hide <= 1

@@ -28,7 +28,7 @@ def test_one_that_is_installed_and_broken_is_never_gone_without(tmp_path: Path, 
 
 def write_card(directory: Path, **changes: object) -> None:
     names = ("relation", "relevance", "kind", "follows")
-    thresholds = dict.fromkeys(("hide", "newer_first", "tells", "follows", "task"), 0.5)
+    thresholds = dict.fromkeys(("hide", "newer_first", "same_frame", "tells", "follows", "task"), 0.5)
     card = {"format": 1, "version": "v", "trunk": "0", "temperatures": dict.fromkeys(names, 1.0)}
     (directory / "reader.json").write_text(json.dumps(card | {"thresholds": thresholds} | changes), "utf-8")
 
