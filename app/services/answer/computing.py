@@ -142,7 +142,7 @@ def _on_a_day(asked: TimeAsked, days: Days, said: Said, today: int) -> Computed 
     now = (today, today + 1)
     is_over, is_to_come = days[1] <= now[1], days[0] >= today
     ways: Sequence[str] = ()
-    if is_over and days[1] - days[0] == 1:
+    if is_over and _is_a_day(days):
         ways = list(dict.fromkeys(f"{length(days[0], today, unit)} ago." for unit in _UNITS))
     if asked.form == "day":
         return Computed(_sentence(f"last {_on(days)}" if asked.latest else _on(days)), [said], ways)
@@ -152,14 +152,14 @@ def _on_a_day(asked: TimeAsked, days: Days, said: Said, today: int) -> Computed 
 
 
 def _between(unit: Unit | None, named: Iterable[Days], dated: Iterable[_Dated]) -> Computed | None:
-    """Return the length between two stretches that have no day in common, at least one of which a sentence tells."""
+    """Return the length between two days, at least one of which a sentence tells."""
     ends: dict[Days | None, Said | None] = dict.fromkeys(named)
     for each in dated:
         for days in each.days:
             ends[days] = ends.get(days) or each.said
     tell = [said for said in ends.values() if said is not None]
     both = sorted(days for days in ends if days is not None)
-    if len(ends) != 2 or len(both) != 2 or both[0][1] > both[1][0] or not tell:  # noqa: PLR2004 - its two ends
+    if len(ends) != 2 or not tell or sum(map(_is_a_day, both)) != 2:  # noqa: PLR2004 - its two ends
         return None
     return Computed(_length(both[0], both[1], unit), tell)
 
@@ -175,9 +175,13 @@ def _sentence(text: str) -> str:
 
 def _on(days: Days) -> str:
     """Return a stretch of days with its preposition."""
-    if days[1] - days[0] == 1:
+    if _is_a_day(days):
         return f"on {shown(days)}"
     return f"in {shown(days)}" if _is_one_date(days) else f"between {shown(days).replace(' to ', ' and ')}"
+
+
+def _is_a_day(days: Days) -> bool:
+    return days[1] - days[0] == 1
 
 
 def _is_one_date(days: Days) -> bool:
@@ -186,15 +190,15 @@ def _is_one_date(days: Days) -> bool:
 
 
 def _times(dated: Iterable[_Dated], named: Collection[Days | None], today: int) -> Computed | None:
-    """Return how many times something was at least until today, and on which days.
+    """Return how many times something was at least until today, and on which days, where there are several.
 
-    Stretches that have a day in common may be of one time, and what comes again and again is of none.
+    "Two weeks ago" and "last week" may be of one time, and what comes again and again is of none.
     """
-    apart: list[tuple[Days, Said]] = []
+    by_day: dict[Days, Said] = {}
     for days, said in _over(dated, named, today):
-        if not repeats(said.text) and (not apart or apart[-1][0][1] <= days[0]):
-            apart.append((days, said))
-    if not apart:
+        if _is_a_day(days) and not repeats(said.text):
+            by_day.setdefault(days, said)
+    if len(by_day) <= 1:
         return None
-    on = ", ".join(_on(days) for days, _ in apart)
-    return Computed(f"At least {len(apart)} time{'s' * (len(apart) != 1)} ({on}).", [said for _, said in apart])
+    on = ", ".join(map(shown, by_day))
+    return Computed(f"At least {len(by_day)} times (on {on}).", list(by_day.values()))
