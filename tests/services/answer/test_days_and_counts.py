@@ -141,7 +141,12 @@ def test_how_often_counts_within_the_period_that_is_named_where_that_is_sure(que
 
 @pytest.mark.parametrize(
     "said",
-    ["I run every Monday since 4 May 2026.", "I will run tomorrow.", "I ran a lot.", "I run from 3 May to 9 May 2026."],
+    [
+        "I run every week, as on 1 May 2026.",
+        "I will run on 9 May 2026.",
+        "I ran a lot.",
+        "I run from 3 May to 9 May 2026.",
+    ],
 )
 def test_what_comes_again_is_planned_or_has_no_clear_day_is_not_counted(said: str) -> None:
     told = [entry(said, "2026-05-05"), entry("I ran yesterday.", "2026-05-05")]
