@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
-from app.language.dates.lengths import length_asked
+from app.language.dates.asked import time_asked
 from app.retrieval.grouping import any_of
 from app.services.answer.choosing import choice, off_the_loop
 from app.services.answer.composing import Answer, compose
@@ -102,7 +102,7 @@ class Answering:
 
     async def facts(self, asked: Asked, recall: Recall) -> Sequence[str]:
         """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
-        if length_asked(asked.query) is None:
+        if time_asked(asked.query) is None:
             return []
         chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
         return chosen.computed.facts if chosen.computed else []

@@ -477,6 +477,29 @@ async def test_a_length_of_time_is_computed_and_given_as_a_fact(asking: Asking) 
         assert ((await asking.ask(query)).answer == f"The cat was adopted {days} days ago.") == holds
 
 
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("When did we adopt the cat?", "On 2026-05-17."),
+        ("When did we last adopt a cat?", "Last on 2026-05-17."),
+        ("How long have we had the cat?", "3 days (from 2026-05-17 to 2026-05-20)."),
+    ],
+)
+async def test_days_are_computed_and_given_as_facts(asking: Asking, query: str, fact: str) -> None:
+    await asking.store("We adopted the cat yesterday", days_ago=2)
+    told = await asking.told(query)
+    assert told.between("facts").splitlines()[0] == fact
+    for day, holds in (("2026-05-17", True), ("2026-05-18", False)):
+        asking.model.answers["synthesise"] = answer((f"The cat was adopted on {day}.", [1]))
+        assert ((await asking.ask(query)).answer == f"The cat was adopted on {day}.") == holds
+
+
+async def test_how_often_something_was_is_counted_and_given_as_a_fact(asking: Asking) -> None:
+    await asking.store("We fed the cat on 2026-03-01", "We fed the cat on 2026-05-02", days_ago=2)
+    told = await asking.told("How often did we feed the cat this year?")
+    assert told.between("facts") == "At least 2 times (on 2026-03-01, 2026-05-02)."
+
+
 async def test_the_model_is_told_what_held_before_and_until_when(asking: Asking) -> None:
     homes, query = ["I live in Rome", "I live in Oslo"], "Where did I live before?"
     answers = {(query, home): 0.9 for home in homes}

@@ -19,6 +19,8 @@ MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""
 _VAGUE = frozenset(name for name, (least, most) in NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
+_LOOSE = frozenset(("about", "around", "from", "von", "från"))
+"""With these a day is a guess, or the first of several."""
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
@@ -111,15 +113,21 @@ def shown(days: Days) -> str:
     return f"{first.isoformat()} to {last.isoformat()}"
 
 
-def single_days(text: str, today: int) -> set[int | None]:
-    """Return the days (ordinals) that a text names; None among them stands for times that are not one day for sure."""
+def days_told(text: str, today: int, *, begun: bool = False) -> set[Days | None]:
+    """Return the stretches of days that a text tells; None among them stands for those that are not sure.
+
+    What is told to have ``begun`` may be told by "since".
+    """
     sure = resolved(text, datetime.fromordinal(today))
-    days = {each.start.toordinal() if each.start == each.end else None for each in sure}
+    days = {(each.start.toordinal(), each.end.toordinal() + 1) for each in sure}
+    told: set[Days | None] = {*days}
     for span in spans(text):
         known = any(each.place <= span.starts < each.place + len(each.expression) for each in sure)
-        if not known or span.lead_is_open or span.lead == "in" or span.follows:
-            days.add(None)
-    return days
+        is_open = span.lead_is_open and not (begun and span.lead == "since")
+        is_loose = text[span.begins : span.starts].strip().lower() in _LOOSE
+        if not known or is_open or is_loose or span.follows:
+            told.add(None)
+    return told
 
 
 def dated_once(content: str) -> Sequence[str]:
@@ -131,6 +139,11 @@ def dated_once(content: str) -> Sequence[str]:
         return []
     parts = sentences(content)
     return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
+
+
+def repeats(text: str) -> bool:
+    """Tell whether a text says of something that it comes again."""
+    return not _REPEATED.isdisjoint(_WORD.findall(in_small_letters(text)))
 
 
 def last_day(content: str, reference: datetime) -> date | None:
@@ -179,8 +192,7 @@ def _is_open(span: Span, text: str) -> bool:
 
 
 def _is_dated_once(sentence: str) -> bool:
-    words = _WORD.findall(in_small_letters(sentence))
-    return _REPEATED.isdisjoint(words) and any(map(_is_day, expressions(sentence)))
+    return not repeats(sentence) and any(map(_is_day, expressions(sentence)))
 
 
 def _is_day(span: Span) -> bool:

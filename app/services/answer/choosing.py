@@ -12,7 +12,7 @@ import structlog
 from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
 from app.domain.words import is_spaceless
-from app.language.dates.lengths import length_asked
+from app.language.dates.asked import time_asked
 from app.retrieval.query.terms import terms
 from app.services.answer.computing import Computed, computed, may_have_its_day
 from app.services.answer.reading import Said, read
@@ -64,8 +64,8 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
     if reader is None or not recall.relevance:
         quotable = [one for one in recall.entries[:1] if one.score >= min_score]
         return Choice(_told(await _sentences(query, quotable), {}, 1.0))
-    wanted, tells = length_asked(query), reader.thresholds.tells
-    of_two = tells * _OF_TWO if wanted and wanted.ends == "between" else None
+    wanted, tells = time_asked(query), reader.thresholds.tells
+    of_two = tells * _OF_TWO if wanted and wanted.form == "between" else None
     line = tells if of_two is None else of_two
     answering = _answering(recall, tells)
     sentences = await _sentences(query, answering if of_two is None else _reaching(recall, of_two))
@@ -76,7 +76,7 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
             relevances = await reader.relevance(query, [said.context for said in chosen])
             ratings |= zip(chosen, relevances, strict=True)
         if wanted is not None:
-            tell = _told(sentences, ratings, line)
+            tell = _best(sentences, ratings, line)[: 1 if wanted.of_one else None]
             found = computed(wanted, query, tell, await _happened(tell, reader), now)
     except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
         structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
@@ -146,15 +146,20 @@ def _to_rate(sentences: _Sentences) -> Sequence[Said]:
     return [said for each in long for said in each[:most]]
 
 
-def _told(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Said]:
-    """Return the best sentence of each memory, and then others that reach a line, each text once.
+def _best(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Said]:
+    """Return the best sentence of each memory, and then others that reach a line.
 
     A memory that answers has a sentence that is told, though none of them may do so alone.
     """
     ordered = [sorted(each, key=lambda said: -ratings.get(said, 0.0)) for each in sentences.values()]
     others = [said for each in ordered for said in each[1:] if ratings.get(said, 0.0) >= line]
+    return [*(each[0] for each in ordered), *others]
+
+
+def _told(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Said]:
+    """Return the same, each text once."""
     by_text: dict[str, Said] = {}
-    for said in (*(each[0] for each in ordered), *others):
+    for said in _best(sentences, ratings, line):
         by_text.setdefault(said.text, said)
     return list(by_text.values())
 

@@ -42,6 +42,10 @@ class Told(Protocol):
     def occurred_at(self) -> int | None:
         """When what it says happened, where the store said so."""
 
+    @property
+    def session_id(self) -> str | None:
+        """The session in which it was said."""
+
 
 class Former(Told, Protocol):
     """What held before a memory came in its place."""

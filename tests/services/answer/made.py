@@ -31,15 +31,24 @@ class Earlier:
     id: str = "earlier"
     occurred_at: int | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    session_id: str | None = None
 
 
 def noon(day: str) -> int:
     return int(datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC).timestamp() * 1000)
 
 
-def entry(content: str, day: str = "2026-05-01", *, speaker: str = "", score: float = 0.9, id_: str = "") -> Entry:
+def entry(
+    content: str,
+    day: str = "2026-05-01",
+    *,
+    speaker: str = "",
+    score: float = 0.9,
+    id_: str = "",
+    session: str | None = None,
+) -> Entry:
     metadata = {"speaker": speaker} if speaker else {}
-    return Entry(id_ or f"{day} {content[:40]}", content, metadata, score, noon(day), noon(day))
+    return Entry(id_ or f"{day} {content[:40]}", content, metadata, score, noon(day), noon(day), session)
 
 
 def former(content: str, day: str, until: str) -> Earlier:

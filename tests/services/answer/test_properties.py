@@ -61,6 +61,9 @@ QUERIES = (
             "How many days after the marathon did I adopt the cat?",
             "Which package manager do we use?",
             "How long ago did I move to Oslo?",
+            "When did I last run the marathon?",
+            "How often did I adopt a cat this year?",
+            "Since when do I live in Rome?",
             "Var bor jag?",
         ]
     )

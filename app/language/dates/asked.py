@@ -1,0 +1,94 @@
+"""Tells what of time a question asks for: how long it is, on which day, or how many times.
+
+A few words of English, Swedish and German. What is not one of these forms asks for nothing that is computed.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from app.language.dates.lengths import UNITS, Unit
+from app.language.dates.time_spans import expressions, in_small_letters
+from app.language.dates.time_words import FORMS_OF_UNITS
+
+Form = Literal["past", "future", "between", "day", "times"]
+"""How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
+something is; how many times it was."""
+
+_MAX_READ = 500
+_HOW = re.compile(
+    r"(?<!\w)(?P<back>vor )?(?:how long|how much time|hur länge|hur lång tid|wie lange|wie viel zeit"
+    rf"|(?:how many|hur många|wie vielen?) (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
+)
+_ENDS = re.compile(
+    r"(?<!\w)(?:(?P<past>ago|since|sedan|sen|seit)|(?P<future>until|till|tills|bis)"
+    r"|(?P<between>between|after|before|mellan|efter|före|innan|zwischen|nach|nachdem|vor|bevor))(?!\w)"
+)
+_BACK = re.compile(r"(?<!\w)wie (?:lange|viel).* her(?!\w)")
+_STILL = re.compile(r"(?<!\w)(?:how long (?:have|has)|hur länge har|wie lange .*(?:schon|bereits))(?!\w)")
+"""What lasts until today in these tenses."""
+_WHEN = re.compile(
+    r"(?<!\w)(?:when (?:did|do|does|is|was|were|are|will|have|has|had)|since when|(?:seit )?wann|sedan när)(?!\w)"
+    r"|^när (?=[^,]*$)"
+)
+_LATEST = re.compile(r"(?<!\w)(?:last|zuletzt|letzte[ns]? mal|senast|sist|sista gången)(?!\w)")
+_TIMES = re.compile(
+    r"(?<!\w)(?:how often|how many times|wie oft|wie häufig|wie viele male|hur ofta|hur många gånger)(?!\w)"
+)
+_RATE = re.compile(rf"(?<!\w)(?:{'|'.join(FORMS_OF_UNITS)})(?!\w)")
+"""Who asks how often a week it is, asks for no count."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAsked:
+    """What of time is asked for; without a unit a length is told in those that are usual for it."""
+
+    form: Form
+    unit: Unit | None = None
+    latest: bool = False
+    """Whether the last of several days is meant."""
+
+    @property
+    def of_one(self) -> bool:
+        """Whether it is told of the sentence that answers best, and of no others."""
+        return self.form in {"past", "future", "day"} and not self.latest
+
+
+def time_asked(question: str) -> TimeAsked | None:
+    """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
+    text = " ".join(in_small_letters(question[:_MAX_READ]).split())
+    bare = _without_times(text)
+    if _TIMES.search(text):
+        return None if _leans(bare) or _RATE.search(bare) else TimeAsked("times")
+    latest = _LATEST.search(bare) is not None
+    if how := _HOW.search(text):
+        form = _form(how, text)
+        unit = next((unit for unit in UNITS if unit == FORMS_OF_UNITS.get(how["unit"] or "")), None)
+        return TimeAsked(form, unit, latest and form == "past") if form else None
+    if _WHEN.search(text) is None or _leans(_WHEN.sub(" ", bare)):
+        return None  # "when did I run after the wedding" may be answered by the day of the wedding
+    return TimeAsked("day", None, latest)
+
+
+def _form(how: re.Match[str], text: str) -> Form | None:
+    """Return between which days a length is asked for; None where the question says no end of it."""
+    ends = _ENDS.search(text, how.end())
+    if how["back"] or (ends and ends["past"]):
+        return "past"
+    if ends:
+        return "future" if ends["future"] else "between"
+    return "past" if _BACK.search(text) or _STILL.search(text) else None
+
+
+def _leans(text: str) -> bool:
+    """Tell whether a question leans on another event, as by "before"; "till" is a direction in Swedish."""
+    return any(ends[0] != "till" for ends in _ENDS.finditer(text))
+
+
+def _without_times(text: str) -> str:
+    """Return a text without its expressions of time: "last week" asks for no last time."""
+    kept, place = list[str](), 0
+    for span in expressions(text):
+        kept.append(text[place : span.starts])
+        place = span.ends
+    return " ".join([*kept, text[place:]])
