@@ -106,7 +106,7 @@ async def test_a_memory_counts_as_a_speakers_only_if_its_writer_may_speak_for_th
     credentials = service.runtime.credentials
     for agent, speakers in (("free", None), ("hers", ["ann"]), ("other", ["Bob"])):
         token = credentials.issue("acme", now=service.runtime.backends.clock(), speakers=speakers)
-        body = {"agent_id": agent, "content": content, **spoofed}
+        body = {"agent_id": agent, "content": content, "session_id": "s", **spoofed}
         headers = {"Authorization": f"Bearer {token}"}
         assert (await service.client.post("/store", json=body, headers=headers)).status_code == 201
     raised = {}
@@ -142,7 +142,7 @@ async def test_only_an_administrator_or_who_is_bound_to_it_stores_what_the_syste
 async def test_what_only_begins_as_the_system_s_words_counts_as_nobody_s(service: Service) -> None:
     raised = {}
     for agent, admin in (("false", False), ("true", True)):
-        body = {"agent_id": agent, "content": "System: the backup runs on Monday"}
+        body = {"agent_id": agent, "session_id": "s", "content": "System: the backup runs on Monday"}
         assert (await service.post("/store", body, admin=admin)).status_code == 201
         (entry,) = await service.recall("When does System say the backup runs?", agent_id=agent, explain=True)
         raised[agent] = any(finding["channel"] == "names" for finding in entry["findings"])
