@@ -134,6 +134,8 @@ class Backends:
     """What learns of messages, analyses queries and writes answers; None where none is set."""
     recall_model_seconds: float = 8.0
     """How long a recall waits for it in all."""
+    recall_analysis_seconds: float = RECALL_PART_SECONDS
+    """How long a recall waits for what it makes of the query; 0: it is not asked."""
     model_shares: ModelShares = field(default_factory=ModelShares)
     """What each tenant asks it at once."""
     model_spend: ModelSpend = field(default_factory=ModelSpend)
@@ -294,6 +296,7 @@ class Backends:
             self.model_shares,
             self.clock,
             recall_seconds=self.recall_model_seconds,
+            analysis_seconds=self.recall_analysis_seconds,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

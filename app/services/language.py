@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from app.domain.errors import UpstreamTimeout
+from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import ModelUsage
 from app.ports.language_model import LanguageModel, ModelMessage, Schema, Stage
 from app.services.model_spend import DAY_MS, ModelSpend
@@ -52,10 +53,12 @@ class TenantLanguageModel:
         clock: Callable[[], int],
         *,
         recall_seconds: float = 8.0,
+        analysis_seconds: float = RECALL_PART_SECONDS,
     ) -> None:
         """Bind the tenant; ``clock`` returns milliseconds since the epoch.
 
-        ``recall_seconds`` is how long a recall waits for models in all.
+        ``recall_seconds`` is how long a recall waits for models in all, ``analysis_seconds`` for what one makes of its
+        query; 0: recalls have no query analysed.
         """
         self._tenant_id = tenant_id
         self._model = model
@@ -63,6 +66,7 @@ class TenantLanguageModel:
         self._shares = shares
         self._clock = clock
         self.recall_seconds = recall_seconds
+        self.analysis_seconds = analysis_seconds
 
     def name(self, stage: Stage) -> str:
         """Return what operators know a stage's model by: the provider and the model."""
@@ -98,7 +102,7 @@ class TenantLanguageModel:
                     await turn.enter_async_context(self._shares.take(self._tenant_id, stage))
             except TimeoutError as error:
                 raise UpstreamTimeout("Earlier calls of the tenant kept the language model busy.") from error
-            self._spend.check(self._tenant_id, self._clock())  # those before it have cost something
+            turn.enter_context(self._spend.call(self._tenant_id, self._clock()))  # those before it have cost something
             return await self._model.complete(
                 messages,
                 schema,

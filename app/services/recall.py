@@ -59,7 +59,7 @@ class Recaller:
     ) -> Recall:
         """Answer a query with the config that was last seen in use.
 
-        ``analysing`` gives what a language model makes of the query; it is awaited while the query is embedded.
+        ``analysing`` gives what a language model makes of the query, while that is embedded.
         ``note`` is told what is found, and what that takes.
 
         Raises:
@@ -104,7 +104,7 @@ class Recaller:
         gathered = await CandidateGatherer(
             self._backends, scope, query, also=also, analysing=analysing, note=note
         ).gather()
-        if query.for_answer:
+        if analysing is not None:
             self._backends.topics.put(scope, gathered.topics, self._backends.clock())
         vectors = gathered.vectors
         fusion = Fusion(gathered.parsed, gathered.pool, self._channels)

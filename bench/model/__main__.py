@@ -12,11 +12,12 @@ from memory_gateway_double.server import running
 
 _SET = Path(__file__).parent / "conversations.jsonl"
 _OF_THE_DOUBLE = "The model is the double's, which knows no language: these are no figures of a model's quality."
+_NOT_ANALYSED = ["--against", "RECALL_ANALYSIS_SECONDS=0"]
 
 
 def main() -> None:
-    """Measure, and write ``model.json`` beside the other results."""
-    arguments = [str(_SET), "--out", str(RESULTS / "model.json"), *sys.argv[1:]]
+    """Measure what a model adds, and of that what its analysis of queries does; write two files to the results."""
+    arguments = [str(_SET), *sys.argv[1:]]
     with ExitStack() as stack:
         if os.environ.get("LANGUAGE_MODEL", "none") == "none":
             options = DoubleOptions()
@@ -29,7 +30,10 @@ def main() -> None:
             }
             arguments += [part for name, value in settings.items() for part in ("--with", f"{name}={value}")]
             arguments += ["--note", _OF_THE_DOUBLE]
-        evaluate(arguments)
+        evaluate.main([*arguments, "--out", str(RESULTS / "model.json")], standalone_mode=False)
+        evaluate.main(
+            [*arguments, *_NOT_ANALYSED, "--out", str(RESULTS / "model-analysis.json")], standalone_mode=False
+        )
 
 
 if __name__ == "__main__":
