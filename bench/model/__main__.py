@@ -22,18 +22,16 @@ def main() -> None:
         if os.environ.get("LANGUAGE_MODEL", "none") == "none":
             options = DoubleOptions()
             double = stack.enter_context(running(options))
-            settings = {
+            os.environ |= {  # and not by --with, which names the sides and would show the key
                 "LANGUAGE_MODEL": "http",
                 "LANGUAGE_MODEL_NAME": "double",
                 "LANGUAGE_MODEL_BASE_URL": double.openai_url,
                 "LANGUAGE_MODEL_API_KEY": options.openai_api_key,
             }
-            arguments += [part for name, value in settings.items() for part in ("--with", f"{name}={value}")]
             arguments += ["--note", _OF_THE_DOUBLE]
         evaluate.main([*arguments, "--out", str(RESULTS / "model.json")], standalone_mode=False)
-        evaluate.main(
-            [*arguments, *_NOT_ANALYSED, "--out", str(RESULTS / "model-analysis.json")], standalone_mode=False
-        )
+        without = [*arguments, *_NOT_ANALYSED, "--out", str(RESULTS / "model-analysis.json")]
+        evaluate.main(without, standalone_mode=False)
 
 
 if __name__ == "__main__":
