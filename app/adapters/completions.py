@@ -52,6 +52,8 @@ _PING_TOKENS = 256
 _QUOTED_CHARACTERS = 2000
 """How much of an answer that cannot be read is shown to the model again."""
 _TELLING_SECONDS = 1.0
+_TOKEN_BYTES = 4
+"""Bytes of a request that are about a token."""
 _RECALL_STAGES = {"analyse", "synthesise"}
 _MAX_CALLS = 5
 """Calls for one answer: each but the last was refused for something that the next one leaves out."""
@@ -96,6 +98,8 @@ class Post:
     headers: Mapping[str, str]
     seconds: float
     breaker: Breaker
+    sent: Callable[[], None]
+    """Is told that the request was written."""
 
     @property
     def counts(self) -> bool:
@@ -114,7 +118,7 @@ class _Asked:
     affinity: str
     ends: float
     """When an answer is of no use any more, by the monotonic clock."""
-    spent: Callable[[Spent], None] | None = None
+    spent: Callable[[Spent], None]
 
 
 class _Unreadable(Exception):
@@ -185,7 +189,7 @@ class ChatCompletions(ABC):
         """
         sent = [{"role": message.role, "content": message.content} for message in messages]
         ends = time.monotonic() + (seconds or self._seconds)
-        asked = _Asked(sent, schema, stage, max_tokens, affinity, ends, spent)
+        asked = _Asked(sent, schema, stage, max_tokens, affinity, ends, spent or _untold)
         try:
             return await self._answer(asked, schema)
         except _Unreadable as unreadable:
@@ -204,7 +208,7 @@ class ChatCompletions(ABC):
             stages.setdefault(model, stage)
         for stage in stages.values():
             said = [{"role": "user", "content": "ping"}]
-            await self._ask(_Asked(said, None, stage, _PING_TOKENS, "ping", time.monotonic() + self._seconds))
+            await self._ask(_Asked(said, None, stage, _PING_TOKENS, "ping", time.monotonic() + self._seconds, _untold))
 
     async def _answer(self, asked: _Asked, schema: Schema[T]) -> T:
         """Ask, and read the answer; raises as ``_ask`` and ``_read`` do."""
@@ -282,23 +286,34 @@ class ChatCompletions(ABC):
         )
         breaker = self._breaker(asked.stage)
         breaker.check()
-        post = Post(asked.stage, model, sent, {AFFINITY: asked.affinity}, asked.ends - started, breaker)
-        outcome, tokens, answered = "failed", 0, False
+        reached: list[None] = []
+        ends, headers = asked.ends - started, {AFFINITY: asked.affinity}
+        post = Post(asked.stage, model, sent, headers, ends, breaker, lambda: reached.append(None))
+        outcome, tokens, answered, late = "failed", 0, False, False
         try:
             body = await self._post(post)
             answered = True
             completion = await self._apart(asked, lambda: read_completion(body, name))
             outcome, tokens = "ok", completion.tokens
         except MemoryGatewayError as error:
-            outcome = error.code
+            outcome, late = error.code, isinstance(error, UpstreamTimeout)
             if name not in error.detail:
                 error.detail = f"{name}: {error.detail}"
             raise
+        except asyncio.CancelledError:
+            late = True
+            raise
         finally:
-            if answered and asked.spent is not None:
+            if not answered and late and reached:  # the model goes on, and is paid for what nobody reads
+                asked.spent(Spent(asked.stage, name, -(-len(sent) // _TOKEN_BYTES) + asked.max_tokens))
+            if answered:
                 asked.spent(Spent(asked.stage, name, tokens))
             self._metrics.model_call(asked.stage, name, outcome, time.monotonic() - started, tokens)
         return completion
+
+
+def _untold(_: Spent) -> None:
+    """Tell nobody."""
 
 
 def _repaired(asked: _Asked, unreadable: _Unreadable) -> _Asked:

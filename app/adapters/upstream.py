@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +19,10 @@ from app.observability.metrics import Metrics
 _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
 _IDLE_SECONDS = 55.0
+_SENT = "send_request_body.complete"
+"""What httpx tells that it has written a request; the protocol stands before it."""
 _OF_TRANSFER = {"content-encoding", "content-length", "transfer-encoding"}
-_EXTENSIONS = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
+_EXTENSIONS: Mapping[str, Any] = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Call:
     """Whether a time-out of it counts for the circuit."""
     quotable: bool = True
     """Whether the reason that a refusal gives may stand in errors; not where it may repeat texts of memories."""
+    sent: Callable[[], None] | None = None
+    """Is told that the request was written: from then on the service may do what it asks, and charge for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,8 @@ class Upstream:
         if call.headers is not None:
             headers = {**headers, **call.headers}
         target = url if call.query is None else url.copy_merge_params(dict(call.query))
-        return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=_EXTENSIONS)
+        extensions = _EXTENSIONS if call.sent is None else {**_EXTENSIONS, "trace": _telling(call.sent)}
+        return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=extensions)
 
     @asynccontextmanager
     async def _connection(self, name: str) -> AsyncIterator[httpx.AsyncClient]:
@@ -222,3 +227,13 @@ class Upstream:
             verify=self._tls,
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_IDLE_SECONDS),
         )
+
+
+def _telling(sent: Callable[[], None]) -> Callable[[str, Any], Awaitable[None]]:
+    """Return what httpx tells of a request's steps."""
+
+    async def trace(step: str, _: Any) -> None:  # noqa: ANN401 - as httpx has it
+        if step.endswith(_SENT):
+            sent()
+
+    return trace

@@ -191,6 +191,7 @@ class _Process:
             reranker_seconds=settings.reranker_seconds,
             model=self._model,
             recall_model_seconds=settings.recall_model_seconds,
+            recall_analysis_seconds=settings.recall_analysis_seconds,
             model_spend=self._model_spend(),
         )
 

@@ -29,7 +29,7 @@ class Spent:
     stage: Stage
     model: str
     tokens: int
-    """Of the messages and the answer; 0 where the service does not say."""
+    """Of the messages and the answer; 0 where the service does not say, the most there may be where it came late."""
 
 
 class Schema(Protocol[T_co]):
@@ -69,7 +69,7 @@ class LanguageModel(Protocol):
 
         ``affinity`` says whose messages belong together (``x-session-affinity``): a profile's. The call, with what is
         asked once more, ends after ``seconds``; None: after the time that the adapter was given. ``spent`` is told of
-        each call that was answered.
+        each call that was answered, and of each that was sent and not waited for any longer: it is paid for too.
 
         Raises:
             ModelAnswerRejected: the answer has no form that can be read, nor has the second one.

@@ -31,7 +31,7 @@ from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.backends import IMPORT_LINES, Clock, TenantBackends, TenantIndex
 from app.services.background import Background
 from app.services.context_cache import ContextCache
-from app.services.language import ModelShares, TenantLanguageModel
+from app.services.language import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.long_work import LongWork
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
@@ -135,6 +135,8 @@ class Backends:
     """What learns of messages, analyses queries and writes answers; None where none is set."""
     recall_model_seconds: float = 8.0
     """How long a recall waits for it in all."""
+    recall_analysis_seconds: float = RECALL_PART_SECONDS
+    """How long a recall waits for what it makes of the query; 0: it is not asked."""
     model_shares: ModelShares = field(default_factory=ModelShares)
     """What each tenant asks it at once."""
     model_spend: ModelSpend = field(default_factory=ModelSpend)
@@ -306,8 +308,8 @@ class Backends:
             self.model_spend,
             self.model_shares,
             self.clock,
-            recall_seconds=self.recall_model_seconds,
-            note=note,
+            ModelWaits(self.recall_model_seconds, self.recall_analysis_seconds),
+            note,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

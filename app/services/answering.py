@@ -9,20 +9,15 @@ from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
 from app.language.dates.asked import time_asked
-from app.retrieval.grouping import any_of
 from app.services.answer.choosing import choice, off_the_loop
 from app.services.answer.composing import Answer, compose
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
-from app.services.gathering import Analysing
+from app.services.gathering import ANALYSIS_UNAVAILABLE, Analysing
 from app.services.recall import Recall
 from app.services.standing import StandingInstructions
 from app.services.standing_in import told_once, with_messages
 
-MIN_CONFIDENCE = 0.1
-"""Where it is not as likely that one of the entries answers and no reader is on, nothing on the query's subject is
-known, and there are no candidates. Fifty memories that say about the same score little each. It does not hold where a
-channel is away: an outage is no empty answer."""
 MIN_SCORE = 0.5
 """Without a reader the first memory is told if it scores as much."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
@@ -81,9 +76,11 @@ class Answering:
         """
         return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
 
-    async def recall(self, asked: Asked, top_k: int, analysing: Analysing | None = None) -> Recall:
-        """Find the entries that answer a query best; with ``analysing``, those from which a language model answers."""
-        query = asked.to_query(top_k, for_answer=analysing is not None)
+    async def recall(
+        self, asked: Asked, top_k: int, analysing: Analysing | None = None, *, for_answer: bool = False
+    ) -> Recall:
+        """Find the entries that answer a query best; ``for_answer``: those from which a language model answers."""
+        query = asked.to_query(top_k, for_answer=for_answer)
         return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
 
     async def quoted(self, asked: Asked, recall: Recall) -> tuple[Answer, Sequence[str]]:
@@ -109,9 +106,9 @@ class Answering:
 
 
 def is_nothing(recall: Recall) -> bool:
-    """Tell whether nothing on the query's subject is known, as far as everything could be searched."""
-    known = recall.topical or recall.relevance or recall.degraded
-    return any_of(entry.score for entry in recall.entries) < MIN_CONFIDENCE and not known
+    """Tell whether nothing was found at all, where all channels answered; how sure it is does not count."""
+    away = set(recall.degraded) - {ANALYSIS_UNAVAILABLE}
+    return not (away or any(entry.score > 0 for entry in recall.entries))
 
 
 def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:

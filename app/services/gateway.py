@@ -16,6 +16,7 @@ from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.gathering import Analysing
 from app.services.recall import Recall, Recaller
+from app.services.recall_model import RecallModel
 from app.services.write import Keep, Warn, Writer
 from app.storage import request_state
 from app.storage.deletions import delete
@@ -100,6 +101,18 @@ class LongTermMemoryGateway:
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
         return recall
+
+    async def recall_analysed(self, agent_id: str, query: Query) -> Recall:
+        """Return what ``recall`` does, found by what the tenant's language model makes of the query too.
+
+        Where no model is set, or no query is analysed, that is the same. Raises as ``recall`` does.
+        """
+        model = self._backends.model
+        if model is None:
+            return await self.recall(agent_id, query)
+        now = self._backends.clock() if query.reference_time is None else query.reference_time
+        async with RecallModel(self._backends, agent_id, model).analysing(query.text, now) as analysing:
+            return await self.recall(agent_id, query, analysing)
 
     async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
         """Explain why a memory is, or is not, among the entries of a recall, and what would return it.

@@ -1,10 +1,10 @@
 """Gathers the candidates of one recall: what is near the query and what has its words, in one run of the database."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Final
 
 import structlog
 
@@ -32,10 +32,9 @@ from app.storage.candidates import CandidateQuery, find_candidates, read_candida
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
 from app.storage.topics import topics
 
-Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
-"""Returns what a language model makes of a query, which may be under way; it raises nothing."""
-
 DAY_MS = 86_400_000
+ANALYSIS_UNAVAILABLE: Final = "analysis_unavailable"
+"""``degraded``: what a model was to make of the query, or what its statement finds, was not there in time."""
 _USUAL_TOP_K = 20
 """Who asks for more entries is given a choice from twice as many candidates."""
 _LIKELY = 50
@@ -50,6 +49,16 @@ _FOLDED_AT_ONCE = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Analysing:
+    """What a language model makes of a query, which is under way."""
+
+    analysis: "asyncio.Task[Analysis | None]"
+    """Ends in time, and raises nothing; None: the model has said nothing of use."""
+    ends: float
+    """Until when a recall waits for what the statement finds, by the clock of the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """What was gathered for a query."""
 
@@ -61,7 +70,7 @@ class Gathered:
     """What did not answer, of the index of words too."""
     degraded: Sequence[str]
     topics: Sequence[str]
-    """The scope's topics, where a model is to answer."""
+    """The scope's topics, where a model analyses the query."""
 
 
 class CandidateGatherer:
@@ -79,8 +88,8 @@ class CandidateGatherer:
     ) -> None:
         """Bind the query.
 
-        The scope's memory ``also`` is a candidate in any case. ``analysing`` is awaited, once, while the query is
-        embedded. ``note`` is told what it takes.
+        The scope's memory ``also`` is a candidate in any case. ``analysing`` goes on while the query is embedded.
+        ``note`` is told what it takes.
         """
         self._backends = backends
         self._scope = scope
@@ -88,7 +97,9 @@ class CandidateGatherer:
         self._sentences = QuerySentences(query.text)
         self._also = also
         self._analysing = analysing
-        self._analysis: Analysis | None = None
+        self._supposed: VectorSearch | None = None
+        """What has looked for the statement of the analysis."""
+        self._degraded: Sequence[str] = ()
         self._note = note
 
     async def gather(self) -> Gathered:
@@ -135,21 +146,31 @@ class CandidateGatherer:
             vectors.hypothetical_cosines(read.pending, present),
         )
         outages = [*vectors.outages, *read.outages]
-        return Gathered(pool, read.parsed, vectors, outages, read.degraded, read.topics)
+        return Gathered(pool, read.parsed, vectors, outages, [*self._degraded, *read.degraded], read.topics)
 
     async def _begin(self, vectors: VectorSearch, embedded: Sequence[str], depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.
 
-        Without an analysis, which takes its time meanwhile, the run that reads candidates may ask the index.
+        Without an analysis, which takes its time meanwhile, the run that reads candidates may ask the index. What an
+        analysis finds too late, or not at all, is left out.
         """
         await vectors.embed(embedded[0], embedded[1:])
         await vectors.ask(depth, within=self._analysing is None)
-        if self._analysis is None:
-            self._analysis = Analysis() if self._analysing is None else await self._analysing()
-        analysis = self._analysis
-        if analysis.statement:
-            await vectors.suppose(analysis.statement, depth)
-        return analysis
+        if self._analysing is None:
+            return Analysis()
+        analysis = await self._analysing.analysis
+        if self._supposed is not None:
+            vectors.supposed = self._supposed.supposed
+        elif analysis is None:
+            self._degraded = [ANALYSIS_UNAVAILABLE]
+        elif analysis.statement:
+            try:
+                async with asyncio.timeout_at(self._analysing.ends):
+                    await vectors.suppose(analysis.statement, depth)
+            except TimeoutError:
+                self._degraded = [ANALYSIS_UNAVAILABLE]
+            self._supposed = vectors
+        return analysis or Analysis()
 
     async def _read_enough(self, parsed: ParsedQuery, vectors: VectorSearch, width: int) -> "_Read":
         """Read candidates, and more of them where others took the places of entries; raises as ``gather`` does."""
@@ -237,7 +258,7 @@ class CandidateGatherer:
             Outbox(self._scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
             replace(find_candidates(self._scope, wanted), awaits=awaited),
         ]
-        if wanted.for_answer:
+        if self._analysing is not None:
             reading.append(topics(self._scope))
         (state,), pending, rows, *known = await self._backends.database.run(reading)
         return state, pending, rows, known[0] if known else []

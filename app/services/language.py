@@ -4,9 +4,11 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from app.domain.errors import UpstreamTimeout
+from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import ModelUsage
 from app.domain.request_note import RequestNote
 from app.ports.language_model import LanguageModel, ModelMessage, Schema, Spent, Stage
@@ -41,6 +43,19 @@ class ModelShares:
                 yield
 
 
+@dataclass(frozen=True, slots=True)
+class ModelWaits:
+    """How long a recall waits for models, in seconds.
+
+    Attributes:
+        recall: In all.
+        analysis: For what one makes of its query; 0: recalls have no query analysed.
+    """
+
+    recall: float = 8.0
+    analysis: float = RECALL_PART_SECONDS
+
+
 class TenantLanguageModel:
     """Answers one tenant's messages, with one model for each stage."""
 
@@ -51,21 +66,17 @@ class TenantLanguageModel:
         spend: ModelSpend,
         shares: ModelShares,
         clock: Callable[[], int],
-        *,
-        recall_seconds: float = 8.0,
+        waits: ModelWaits | None = None,
         note: RequestNote | None = None,
     ) -> None:
-        """Bind the tenant; ``clock`` returns milliseconds since the epoch.
-
-        ``recall_seconds`` is how long a recall waits for models in all; ``note`` counts the tokens of one request.
-        """
+        """Bind the tenant; ``clock`` returns ms since the epoch, ``note`` counts the tokens of one request."""
         self._tenant_id = tenant_id
         self._model = model
         self._spend = spend
         self._shares = shares
         self._clock = clock
         self._note = note or RequestNote()
-        self.recall_seconds = recall_seconds
+        self.waits = waits or ModelWaits()
 
     def name(self, stage: Stage) -> str:
         """Return what operators know a stage's model by: the provider and the model."""
@@ -101,7 +112,7 @@ class TenantLanguageModel:
                     await turn.enter_async_context(self._shares.take(self._tenant_id, stage))
             except TimeoutError as error:
                 raise UpstreamTimeout("Earlier calls of the tenant kept the language model busy.") from error
-            self._spend.check(self._tenant_id, self._clock())  # those before it have cost something
+            turn.enter_context(self._spend.call(self._tenant_id, self._clock()))  # those before it have cost something
             return await self._model.complete(
                 messages,
                 schema,

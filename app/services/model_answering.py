@@ -12,7 +12,6 @@ from app.domain.errors import ReaderUnavailable
 from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
-from app.retrieval.query.analysis import Analysis
 from app.services.agent_database import AgentDatabase
 from app.services.answer.choosing import off_the_loop
 from app.services.answer.composing import Answer
@@ -20,7 +19,6 @@ from app.services.answer.evidence import Evidence, evidence
 from app.services.answer.summary import summary, written
 from app.services.answering import Answering, Asked, is_nothing, recalled
 from app.services.backends import TenantBackends
-from app.services.gathering import Analysing
 from app.services.language import TenantLanguageModel
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
@@ -35,13 +33,10 @@ from app.services.learning.synthesising import (
 )
 from app.services.recall import Recall
 from app.services.recall_model import RecallModel
-from app.services.topics import nearest
 from app.storage.learned_of import outdated_sources
 
 CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high": MAX_CANDIDATES}
 """Memories from which a model answers."""
-SUPPOSING: Final[frozenset[ThinkingLevel]] = frozenset(("medium", "high"))
-"""Where memories are looked for by a hypothetical answer too: one more question to the index."""
 READER_UNAVAILABLE: Final = "reader_unavailable"
 _SUMMED = 1_000
 """Characters of a memory that are summed up."""
@@ -71,14 +66,13 @@ class ModelAnswering:
 
     async def answer(self, asked: Asked) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
-        model = RecallModel(self._model, self._scope.agent_id)
-        recall, analysis = await self._recall(asked, model)
-        degraded = [*recall.degraded, *(["analysis_unavailable"] if analysis is None else [])]
-        return await self._answering.instructed(asked, recall, self._answered(asked, recall, model, degraded))
+        model = self._recall_model()
+        async with model.analysing(asked.query, asked.now) as analysing:
+            recall = await self._answering.recall(asked, CANDIDATES[asked.thinking], analysing, for_answer=True)
+        return await self._answering.instructed(asked, recall, self._answered(asked, recall, model))
 
-    async def _answered(
-        self, asked: Asked, recall: Recall, model: RecallModel, degraded: Sequence[str]
-    ) -> ProfileRecall:
+    async def _answered(self, asked: Asked, recall: Recall, model: RecallModel) -> ProfileRecall:
+        degraded = recall.degraded
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], degraded)
@@ -102,7 +96,7 @@ class ModelAnswering:
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
         """Sum up memories, the newest first, of what they say and nothing else."""
-        model = RecallModel(self._model, self._scope.agent_id)
+        model = self._recall_model()
         summed = await self._without_messages(memories)
         told = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
         if not told:
@@ -127,17 +121,8 @@ class ModelAnswering:
             told.update(str(row["message_id"]) for row in rows)
         return [memory for memory in memories if memory.message_id not in told]
 
-    async def _recall(self, asked: Asked, model: RecallModel) -> tuple[Recall, Analysis | None]:
-        """Find the candidates while the model analyses the query. Return them and the analysis, None without one."""
-        topics = nearest(self._backends.topics.get(self._scope, self._backends.clock()), asked.query)
-        analysing = asyncio.create_task(model.analyse(asked.query, asked.now, topics))
-        try:
-            recall = await self._answering.recall(
-                asked, CANDIDATES[asked.thinking], _searchable(analysing, asked.thinking)
-            )
-            return recall, await analysing
-        finally:
-            analysing.cancel()
+    def _recall_model(self) -> RecallModel:
+        return RecallModel(self._backends, self._scope.agent_id, self._model)
 
     async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded | str:
         checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
@@ -151,16 +136,6 @@ class ModelAnswering:
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             return READER_UNAVAILABLE
         return found if found.sentences else UNGROUNDED
-
-
-def _searchable(analysing: "asyncio.Task[Analysis | None]", thinking: ThinkingLevel) -> Analysing:
-    """Return what gives a recall the analysis of its query, as far as it is to go by it."""
-
-    async def found() -> Analysis:
-        analysis = await analysing or Analysis()
-        return analysis if thinking in SUPPOSING else replace(analysis, statement="")
-
-    return found
 
 
 def _types(memories: Sequence[Memory]) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """Counts what each tenant's calls of models cost on a day, against the tenant's limits."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from app.domain.errors import QuotaExceeded
@@ -27,7 +28,7 @@ class ModelSpend:
 
     All tenants share one. A call costs no call of the database: what is new is taken (``take``), written, and what all
     processes have spent is read, by the background. So the processes together may exceed a limit by what they spend
-    between two writings, and by the calls that are under way.
+    between two writings, and by the tokens of the calls that are under way.
     """
 
     def __init__(self, limits: ModelLimits | None = None, report: Callable[[str, int], None] | None = None) -> None:
@@ -45,19 +46,40 @@ class ModelSpend:
         self._asking: set[str] = set()
         """Tenants that have asked since what all processes have spent was last read."""
         self._unwritten: Counter[tuple[str, int, Stage, str]] = Counter()
+        self._under_way: Counter[str] = Counter()
+        """Calls of each tenant that are under way, and not counted yet."""
+
+    @contextmanager
+    def call(self, tenant_id: str, now: int) -> Iterator[None]:
+        """Let a call of the tenant pass, and count it with those that are under way while it is.
+
+        Raises:
+            QuotaExceeded: as ``check`` does.
+        """
+        self.check(tenant_id, now)
+        self._under_way[tenant_id] += 1
+        try:
+            yield
+        finally:
+            self._under_way[tenant_id] -= 1
+            if not self._under_way[tenant_id]:
+                del self._under_way[tenant_id]
 
     def check(self, tenant_id: str, now: int) -> None:
         """Let a call of the tenant pass.
 
         Raises:
-            QuotaExceeded: the tenant's calls have cost as much as they may today.
+            QuotaExceeded: the tenant's calls have cost as much as they may today, or those under way are as many as
+                there may still be.
         """
         if self.limits == ModelLimits():
             return
         self._asking.add(tenant_id)
         limits = (self.limits.calls_per_day, self.limits.tokens_per_day)
-        for what, used, limit in zip(("calls", "tokens"), self.used(tenant_id, now), limits, strict=True):
-            if limit is not None and used >= limit:
+        under_way = (self._under_way[tenant_id], 0)  # what a call costs in tokens is not known before
+        each = zip(("calls", "tokens"), self.used(tenant_id, now), under_way, limits, strict=True)
+        for what, used, more, limit in each:
+            if limit is not None and used + more >= limit:
                 raise QuotaExceeded(
                     f"This is over the tenant's limit of {limit} {what} of language models per day (UTC).",
                     reached=f"model_{what}_per_day;scope=tenant;used={used};limit={limit}",

@@ -59,7 +59,7 @@ class Recaller:
     ) -> Recall:
         """Answer a query with the config that was last seen in use.
 
-        ``analysing`` gives what a language model makes of the query; it is awaited while the query is embedded.
+        ``analysing`` gives what a language model makes of the query, while that is embedded.
         ``note`` is told what is found, and what that takes.
 
         Raises:
@@ -105,7 +105,7 @@ class Recaller:
         gathered = await CandidateGatherer(
             self._backends, scope, query, also=also, analysing=analysing, note=note
         ).gather()
-        if query.for_answer:
+        if analysing is not None:
             self._backends.topics.put(scope, gathered.topics, self._backends.clock())
         # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
         strict = self._backends.recall_strict if query.strict is None else query.strict

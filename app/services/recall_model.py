@@ -2,17 +2,21 @@
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import structlog
 
 from app.domain.errors import ModelAnswerRejected, QuotaExceeded, Unavailable, UpstreamTimeout
-from app.domain.query import RECALL_PART_SECONDS
+from app.domain.memory import Scope
 from app.retrieval.query.analysis import Analysis
+from app.services.backends import TenantBackends
+from app.services.gathering import Analysing
 from app.services.language import TenantLanguageModel
 from app.services.learning.analysing import analysed, analysis
 from app.services.learning.request import Request
+from app.services.topics import nearest
 
 T = TypeVar("T")
 
@@ -22,22 +26,40 @@ _MARK_BYTES = 8
 
 
 class RecallModel:
-    """Asks a tenant's model for one recall of a profile, within the time that the recall has for it in all."""
+    """Asks a tenant's model for one recall of an agent, within the time that the recall has for it in all."""
 
-    def __init__(self, model: TenantLanguageModel, profile: str) -> None:
+    def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
         """Begin with all of the time."""
+        self._backends = backends
+        self._scope = Scope(backends.tenant_id, agent_id)
         self._model = model
-        self._profile = profile
-        self._left = model.recall_seconds
+        self._left = model.waits.recall
         self.mark = secrets.token_hex(_MARK_BYTES)
         """What fences off data in the prompts of this recall."""
 
-    async def analyse(self, query: str, reference: int, topics: Sequence[str]) -> Analysis | None:
-        """Return what the model makes of a query, None where it does not in its share of the time.
+    @asynccontextmanager
+    async def analysing(self, query: str, reference: int) -> AsyncIterator[Analysing | None]:
+        """Have the model analyse a query, asked at ``reference`` (ms), while this is entered; None where it is not to.
+
+        What it has not said in its share of the time is not waited for.
+        """
+        seconds = min(ANALYSIS_SHARE * self._left, self._model.waits.analysis)
+        if seconds <= 0:
+            yield None
+            return
+        ends = asyncio.get_running_loop().time() + seconds
+        analysed_ = asyncio.create_task(self._analyse(query, reference, seconds))
+        try:
+            yield Analysing(analysed_, ends)
+        finally:
+            analysed_.cancel()
+
+    async def _analyse(self, query: str, reference: int, seconds: float) -> Analysis | None:
+        """Return what the model makes of a query; None where it does not in so many seconds.
 
         A model that has not answered in time gets no more of it for an answer than for this.
         """
-        seconds = min(ANALYSIS_SHARE * self._left, RECALL_PART_SECONDS)
+        topics = nearest(self._backends.topics.get(self._scope, self._backends.clock()), query)
         found = await self._complete(analysis(query, reference, topics, self.mark), seconds)
         if found == "model_timeout":
             self._left = min(self._left, seconds)
@@ -58,7 +80,7 @@ class RecallModel:
                 request.schema,
                 stage=request.stage,
                 max_tokens=request.max_tokens,
-                affinity=self._profile,
+                affinity=self._scope.agent_id,
                 seconds=seconds,
             )
         except (Unavailable, QuotaExceeded) as error:

@@ -49,7 +49,8 @@ class VectorSearch:
         """What is asked apart of a message that asks several things."""
         self._merged: Hits | None = None
         """The hits of all of these, where anything is asked apart."""
-        self._hypothetical = _Search()
+        self.supposed = _Search()
+        """What was asked by the hypothetical answer."""
         self._unreadable = 0
         """Of the queued vectors."""
 
@@ -61,7 +62,7 @@ class VectorSearch:
     @property
     def hypothetical_hits(self) -> Hits:
         """What was found for the hypothetical answer."""
-        return self._hypothetical.hits
+        return self.supposed.hits
 
     @property
     def away(self) -> Away | None:
@@ -71,13 +72,13 @@ class VectorSearch:
     @property
     def outages(self) -> Sequence[Away]:
         """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
-        searches = (self._query, *self._needs, self._hypothetical)
+        searches = (self._query, *self._needs, self.supposed)
         return [search.away for search in searches if search.away is not None]
 
     @property
     def degraded(self) -> Sequence[str]:
         """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
-        away = [] if self._hypothetical.away is None else [self._hypothetical.away.what]
+        away = [] if self.supposed.away is None else [self.supposed.away.what]
         unreadable = self.hits.unreadable + self._unreadable
         if unreadable:
             structlog.get_logger().warning("vectors_unreadable", vectors=unreadable)
@@ -114,12 +115,12 @@ class VectorSearch:
         try:
             embedded = await self._embed_statement(statement)
         except Unavailable as error:
-            self._hypothetical.away = _embedder_away(error)
+            self.supposed.away = _embedder_away(error)
             return
         if self._note is not None:
             self._note.embedded(len(statement), embedded.tokens)
-        self._hypothetical.begin(embedded.vectors[0])
-        await self._ask(self._hypothetical, depth)
+        self.supposed.begin(embedded.vectors[0])
+        await self._ask(self.supposed, depth)
 
     async def _embed_statement(self, statement: str) -> Embeddings:
         """Embed as a document, within the time that a part of a recall has; such calls may have more."""
@@ -177,7 +178,7 @@ class VectorSearch:
 
     def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
         """Return the same for the hypothetical answer; none without one."""
-        return self._cosines(self._hypothetical, pending, present)
+        return self._cosines(self.supposed, pending, present)
 
     def _cosines(
         self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None

@@ -95,6 +95,13 @@ class ModelSettings(BaseModel):
     recall_model_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
         8.0, description="How long a recall waits for language models in all before it answers without, at most 60."
     )
+    recall_analysis_seconds: Annotated[float, Field(ge=0, le=10)] = Field(
+        2.0,
+        description=(
+            "How long a recall of a profile, or of an agent's tool, waits for what a language model makes of its query "
+            "(docs/retrieval.md), at most 10; 0: no query is analysed."
+        ),
+    )
 
     @field_validator("language_model_names", mode="before")
     @classmethod

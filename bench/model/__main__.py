@@ -12,24 +12,26 @@ from memory_gateway_double.server import running
 
 _SET = Path(__file__).parent / "conversations.jsonl"
 _OF_THE_DOUBLE = "The model is the double's, which knows no language: these are no figures of a model's quality."
+_NOT_ANALYSED = ["--against", "RECALL_ANALYSIS_SECONDS=0"]
 
 
 def main() -> None:
-    """Measure, and write ``model.json`` beside the other results."""
-    arguments = [str(_SET), "--out", str(RESULTS / "model.json"), *sys.argv[1:]]
+    """Measure what a model adds, and of that what its analysis of queries does; write two files to the results."""
+    arguments = [str(_SET), *sys.argv[1:]]
     with ExitStack() as stack:
         if os.environ.get("LANGUAGE_MODEL", "none") == "none":
             options = DoubleOptions()
             double = stack.enter_context(running(options))
-            settings = {
+            os.environ |= {  # and not by --with, which names the sides and would show the key
                 "LANGUAGE_MODEL": "http",
                 "LANGUAGE_MODEL_NAME": "double",
                 "LANGUAGE_MODEL_BASE_URL": double.openai_url,
                 "LANGUAGE_MODEL_API_KEY": options.openai_api_key,
             }
-            arguments += [part for name, value in settings.items() for part in ("--with", f"{name}={value}")]
             arguments += ["--note", _OF_THE_DOUBLE]
-        evaluate(arguments)
+        evaluate.main([*arguments, "--out", str(RESULTS / "model.json")], standalone_mode=False)
+        without = [*arguments, *_NOT_ANALYSED, "--out", str(RESULTS / "model-analysis.json")]
+        evaluate.main(without, standalone_mode=False)
 
 
 if __name__ == "__main__":

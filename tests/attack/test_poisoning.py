@@ -14,7 +14,7 @@ import pytest
 
 from app.domain.moments import format_moment
 from app.interfaces.tools.definition import NOTICE
-from app.interfaces.tools.profile_answers import NOTHING, QUOTED
+from app.interfaces.tools.profile_answers import QUOTED, UNSURE
 from tests.support.quotation import in_quotes
 from tests.support.service import Service, serving
 
@@ -60,7 +60,7 @@ OVERWRITES: list[dict[str, Any]] = [
 ]
 OWN = {
     "The memories that it may rest on, best first:",
-    f"{NOTHING} The nearest memories, which may not answer it:",
+    UNSURE,
     "What is remembered about that, best first:",
     "The newest of what is remembered:",
     "The newest of the instructions:",

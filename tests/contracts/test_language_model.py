@@ -197,6 +197,31 @@ async def test_a_call_that_was_not_answered_costs_nothing(subject: Subject) -> N
     assert counted == {(name, "upstream_overloaded", "verify"): 1}
 
 
+@pytest.mark.parametrize("leaving", ["in time", "cancelled"])
+async def test_a_call_that_is_no_longer_waited_for_is_paid_for_at_the_most_it_may_cost(
+    subject: Subject, leaving: str
+) -> None:
+    subject.fail(kind="hang")
+    call = asyncio.create_task(subject.ask("analyse", max_tokens=300, seconds=0.3 if leaving == "in time" else 30))
+    while not subject.requests:
+        await asyncio.sleep(0.001)
+    if leaving == "cancelled":
+        await asyncio.sleep(0.05)  # the double has read the request before the loop knows that it was written
+        call.cancel()
+    with pytest.raises((UpstreamTimeout, asyncio.CancelledError)):
+        await call
+    (spent,) = subject.spent
+    assert (spent.stage, spent.model) == ("analyse", subject.model.name("analyse"))
+    assert spent.tokens > 300
+
+
+async def test_a_call_that_had_no_time_to_be_made_costs_nothing(subject: Subject) -> None:
+    with pytest.raises(UpstreamTimeout):
+        await subject.ask("analyse", seconds=1e-9)
+    assert subject.spent == []
+    assert subject.requests == []
+
+
 FORMS: dict[str, Step] = {
     "parts": Step(GOOD, form="parts"),
     "object": Step(GOOD, form="object"),

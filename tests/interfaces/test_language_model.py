@@ -166,7 +166,7 @@ async def test_each_stage_is_asked_of_its_own_model_for_its_own_time(tmp_path: P
         model = service.runtime.services("acme").backends.model
         assert model is not None
         assert [model.name(stage) for stage in STAGES] == ["http/any"] * 5 + ["http/large"]
-        assert model.recall_seconds == 3.0
+        assert model.waits.recall == 3.0
         double.double.models.clear()
         double.double.models.script("word", Step({"word": "yes"}, delay_seconds=0.5, times=None))
         with pytest.raises(UpstreamTimeout):

@@ -171,6 +171,30 @@ async def test_calls_that_wait_together_do_not_pass_the_limit_together() -> None
     assert len(refused) == 3 * LEARNING_CALLS - len(of.model.calls)
 
 
+async def test_calls_that_are_under_way_count_against_the_calls_of_a_day() -> None:
+    of = tenants(calls_per_day=3)
+    of.model.waits = True
+    calls = [asyncio.create_task(of.ask(stage="analyse", seconds=5)) for _ in range(RECALL_CALLS)]
+    other = asyncio.create_task(of.ask("other", "analyse", seconds=5))
+    await asyncio.sleep(0.01)
+    of.model.waits = False
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    assert done.count(READ) == 3
+    assert all(each == READ or isinstance(each, QuotaExceeded) for each in done)
+    assert await other == READ
+    assert len(of.model.calls) == 4
+
+
+async def test_a_call_that_fails_takes_none_of_the_calls_of_a_day() -> None:
+    of = tenants(calls_per_day=1)
+    of.model.errors["analyse"] = UpstreamUnavailable("away")
+    for _ in range(3):
+        with pytest.raises(UpstreamUnavailable):
+            await of.ask(stage="analyse", seconds=5)
+    of.model.errors.clear()
+    assert await of.ask(stage="analyse", seconds=5) == READ
+
+
 async def test_usage_is_what_is_written_and_what_is_not_yet() -> None:
     of = tenants(calls_per_day=9)
     await of.ask()

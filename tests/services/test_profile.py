@@ -261,13 +261,15 @@ async def test_what_is_said_beside_a_statement_leaves_it_quoted(profiles: Profil
     assert f"1970-01-02: {texts[0]}" in recall.answer
 
 
-async def test_where_nothing_on_a_subject_is_known_there_is_no_answer_and_no_candidate(
+async def test_where_nothing_is_found_there_is_no_candidate_and_what_is_far_is_one_without_an_answer(
     profiles: ProfileService,
 ) -> None:
     assert (await profiles.recall("bot", "Who won the world cup?")).candidates == []
     await profiles.remember("bot", "The cat is black")
     recall = await profiles.recall("bot", "Who won the tournament?")
-    assert (recall.answer, recall.count, list(recall.degraded)) == ("", 0, [])
+    assert (recall.answer, recall.count, list(recall.degraded)) == ("", 1, [])
+    assert 0 < recall.candidates[0].score < 0.1
+    assert (await profiles.recall("bot", "quartz xylophone")).candidates == []
 
 
 async def test_where_a_channel_is_away_candidates_are_not_left_out_for_their_score(

@@ -1,5 +1,6 @@
 """Recall with a language model: what it adds, what it costs, and that nothing of it can be lost or invented by it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from app.domain.errors import EmbeddingUnavailable, ModelAnswerRejected, QuotaExceeded, UpstreamUnavailable
 from app.domain.json_types import to_json
+from app.domain.memory import NewMemory
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import RECALL_PART_SECONDS, Query
@@ -23,6 +25,7 @@ from tests.support.models import Call, ScriptedModel, analysis, answer
 
 DAY = 86_400_000
 NOW = milliseconds(parse_moment("2026-05-20T12:00:00Z"))
+NAMES = [f"{first}{last}" for first in ("Ba", "Do", "Fe", "Gu", "Ki", "La") for last in "bdfgklmnrt"]
 SECONDS = 0.4
 """What a recall has for models here."""
 
@@ -150,10 +153,10 @@ NUMBERS: Sequence[tuple[str, Callable[[Asking, Any], Awaitable[object]], str, Ca
     ("M7 thinking medium is 20 candidates", candidates, "medium", lambda seen: seen == 20),
     ("M7 thinking high is 40 candidates", candidates, "high", lambda seen: seen == 40),
     (
-        "4 two calls without HyDE, and one for instructions",
+        "4 three calls with HyDE at low, and one for instructions",
         calls,
         "low",
-        lambda seen: seen == [INDEX, RUN, INSTRUCTIONS],
+        lambda seen: seen == [INDEX, INDEX, RUN, INSTRUCTIONS],
     ),
     (
         "4 three calls with HyDE at medium, and one for instructions",
@@ -167,8 +170,7 @@ NUMBERS: Sequence[tuple[str, Callable[[Asking, Any], Awaitable[object]], str, Ca
         "high",
         lambda seen: seen == [INDEX, INDEX, RUN, INSTRUCTIONS],
     ),
-    ("M7 the answer-shaped statement is embedded from medium on", embedded, "medium", lambda seen: HYDE in seen),
-    ("M7 it is not at low", embedded, "low", lambda seen: seen == [QUERY]),
+    ("M7 the answer-shaped statement is embedded at low too", embedded, "low", lambda seen: HYDE in seen),
     ("4 short is 80 tokens", answer_tokens, "short", lambda seen: 60 < seen <= 80),
     ("4 medium is 200 tokens", answer_tokens, "medium", lambda seen: 180 < seen <= 200),
     ("4 long is 500 tokens", answer_tokens, "long", lambda seen: 480 < seen <= 500),
@@ -252,15 +254,65 @@ async def test_a_synonym_finds_a_memory_and_weighs_less_than_a_word_of_the_query
     assert "synonyms" not in channels[own]
 
 
-async def test_what_is_near_a_hypothetical_answer_is_found_from_thinking_medium_on(asking: Asking) -> None:
+async def test_what_is_near_a_hypothetical_answer_is_found_however_long_the_model_is_to_think(asking: Asking) -> None:
     asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     (wanted,) = await asking.store("The tabby kitten naps upon a woollen blanket")
+    assert (await asking.ask("Whereabouts of Miso?")).count == 0
     asking.model.answers["analyse"] = analysis(statement="The tabby kitten naps upon a woollen blanket")
-    low = await asking.ask("Whereabouts of Miso?", thinking="low")
-    medium = await asking.ask("Whereabouts of Miso?", thinking="medium", explain=True)
-    assert low.count == 0
-    assert medium.candidates[0].id == wanted
-    assert "hyde" in {finding.channel for finding in medium.candidates[0].findings}
+    for thinking in ("low", "medium", "high"):
+        recall = await asking.ask("Whereabouts of Miso?", thinking=thinking, explain=True)
+        assert recall.candidates[0].id == wanted
+        assert "hyde" in {finding.channel for finding in recall.candidates[0].findings}
+
+
+async def test_a_statement_whose_memories_are_found_too_late_is_dropped_and_its_synonyms_are_not(
+    asking: Asking,
+) -> None:
+    (wanted,) = await asking.store("Her limousine needs a garage")
+    await asking.store("The tabby kitten naps upon a woollen blanket")
+    statement = "The tabby kitten naps upon a woollen blanket"
+    asking.model.answers["analyse"] = analysis(synonyms=["limousine"], statement=statement)
+    asking.bench.embedder.delays[statement] = 60.0
+    async with asyncio.timeout(5):
+        recall = await asking.ask("automobile", explain=True)
+    assert list(recall.degraded) == ["analysis_unavailable"]
+    assert "synonyms" in {finding.channel for one in recall.candidates for finding in one.findings if one.id == wanted}
+    assert "hyde" not in {finding.channel for one in recall.candidates for finding in one.findings}
+
+
+async def test_a_name_that_turns_out_to_be_a_speakers_costs_no_second_question_by_the_statement(asking: Asking) -> None:
+    await asking.bench.gateway.store("bot", NewMemory("Ann: the kitten naps", {}, "s", NOW))
+    asking.model.answers["analyse"] = analysis(statement=HYDE)
+    asking.bench.embedder.calls.clear()
+    recall = await asking.ask("Where does the kitten of Ann nap?", explain=True)
+    asked = [text for texts, _ in asking.bench.embedder.calls for text in texts]
+    assert sorted(asked) == sorted([HYDE, "Where does the kitten of Ann nap?", "Where does the kitten of nap?"])
+    assert "hyde" in {finding.channel for finding in recall.candidates[0].findings}
+
+
+async def test_where_no_query_is_analysed_the_model_only_answers(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, recall_analysis_seconds=0.0)
+    await asking.store("I live in Oslo")
+    asking.model.answers["synthesise"] = answer(("The user lives in Oslo.", [1]))
+    recall = await asking.ask("Where do I live?")
+    assert (recall.answer, list(recall.degraded)) == ("The user lives in Oslo.", [])
+    assert [call.stage for call in asking.model.calls] == ["synthesise"]
+
+
+# A threshold tells what is told, and never what is listed.
+
+
+async def test_a_right_memory_that_comes_first_with_a_low_score_is_listed_with_and_without_a_model(
+    asking: Asking,
+) -> None:
+    asking.backends = replace(asking.backends, reader=None)
+    ids = await asking.store(*(f"{name} said that the ferry to Visby is late again" for name in NAMES))
+    query = "Which of the many quay, harbour, port, pier, boat, ship, liner and steamer lines has the ferry?"
+    for profiles in (asking.profiles, asking.without):
+        recall = await profiles.recall("bot", query, reference_time=NOW)
+        assert 0 < recall.candidates[0].score < 0.1
+        assert {one.id for one in recall.candidates} <= set(ids)
+        assert recall.answer == ""
 
 
 # Raw messages weigh least.

@@ -1,5 +1,6 @@
 """A strict recall is the error of the part that is away, and else the same answer as any other."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from app.domain.errors import (
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.retrieval.query.analysis import Analysis
+from app.services.gathering import Analysing
 from app.services.recall import Recall
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.doubles import ScriptedReranker
@@ -111,12 +113,13 @@ async def test_words_that_cannot_be_searched_are_an_error_until_they_can(bench: 
 
 
 async def test_a_hypothetical_answer_that_cannot_be_embedded_is_an_error(bench: Bench) -> None:
-    async def analysing() -> Analysis:
+    async def analysis() -> Analysis:
         bench.embedder.error = RateLimited("OpenAI answered 429.", retry_after=7)
         return Analysis(statement="The invoice goes to a town.")
 
+    under_way = Analysing(asyncio.create_task(analysis()), asyncio.get_running_loop().time() + 60)
     with pytest.raises(RateLimited):
-        await bench.gateway.recall("bot", strict(bench, "where does the invoice go?"), analysing)
+        await bench.gateway.recall("bot", strict(bench, "where does the invoice go?"), under_way)
 
 
 async def test_a_query_that_was_embedded_before_needs_no_embedder(bench: Bench) -> None:

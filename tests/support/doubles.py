@@ -16,10 +16,12 @@ from app.ports.vector_index import Hits, IndexedVector
 
 @dataclass
 class FailingEmbedder:
-    """Embeds as the inner one does, until it is given an error; counts its calls."""
+    """Embeds as the inner one does, until it is given an error; counts its calls. A text of ``delays`` takes longer."""
 
     inner: Embedder
     error: Exception | None = None
+    delays: dict[str, float] = field(default_factory=dict)
+    """Seconds by the text."""
     calls: list[tuple[list[str], Purpose]] = field(default_factory=list)
 
     @property
@@ -29,6 +31,7 @@ class FailingEmbedder:
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         self.calls.append((list(texts), purpose))
         _raise(self.error)
+        await asyncio.sleep(sum(self.delays.get(text, 0.0) for text in texts))
         return await self.inner.embed(texts, purpose, tenant_id=tenant_id)
 
     async def ping(self) -> None:

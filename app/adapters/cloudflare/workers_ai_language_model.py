@@ -67,6 +67,7 @@ class WorkersAILanguageModel(ChatCompletions):
             max_bytes=MAX_ANSWER_BYTES,
             breaker=post.breaker,
             counts=post.counts,
+            sent=post.sent,
             quotable=False,
         )
         try:

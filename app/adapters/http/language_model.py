@@ -83,6 +83,7 @@ class HttpLanguageModel(ChatCompletions):
             max_bytes=MAX_ANSWER_BYTES,
             breaker=post.breaker,
             counts=post.counts,
+            sent=post.sent,
         )
         with self._upstream.measured(operation):
             response = await self._upstream.send(call)

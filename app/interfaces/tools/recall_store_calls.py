@@ -19,7 +19,7 @@ def _recall_memory(arguments: Mapping[str, Any]) -> Ask:
     query = RecallArguments.read(arguments).to_query()
 
     async def ask(services: TenantServices, agent_id: str) -> dict[str, Json]:
-        return _answer(await services.gateway.recall(agent_id, query))
+        return _answer(await services.gateway.recall_analysed(agent_id, query))
 
     return ask
 

@@ -45,7 +45,27 @@ def test_an_answer_comes_with_its_memories_each_with_its_id_and_date() -> None:
 
 def test_nothing_found_is_said_plainly() -> None:
     assert said(answers.recalled(ProfileRecall("", []), 0.2)) == "Nothing is known about that."
-    assert said(answers.recalled(ProfileRecall("", [candidate("far", 0.1)]), 0.2)) == "Nothing is known about that."
+    assert said(answers.recalled(ProfileRecall("", [candidate("far", 0.0)]), 0.2)) == "Nothing is known about that."
+
+
+def test_what_was_found_with_any_score_is_shown_as_not_sure_the_best_three_of_it() -> None:
+    scores = (0.19, 0.1, 0.004, 0.003, 0.0)
+    text = said(answers.recalled(ProfileRecall("", [candidate(f"far {each}", each) for each in scores]), 0.2))
+    assert text.splitlines() == [
+        answers.QUOTED,
+        answers.UNSURE,
+        f'1. {ID} (2026-01-01): "far 0.19"',
+        f'2. {ID} (2026-01-01): "far 0.1"',
+        f'3. {ID} (2026-01-01): "far 0.004"',
+    ]
+
+
+def test_what_comes_before_a_likely_memory_is_shown_whatever_its_score() -> None:
+    recall = ProfileRecall("", [candidate("first", 0.1), candidate("second", 0.5), candidate("third", 0.1)])
+    assert said(answers.recalled(recall, 0.2)).splitlines()[2:] == [
+        f'1. {ID} (2026-01-01): "first"',
+        f'2. {ID} (2026-01-01): "second"',
+    ]
 
 
 def test_standing_instructions_come_behind_what_was_found_and_where_nothing_was() -> None:
@@ -73,7 +93,7 @@ def test_an_answer_that_no_likely_memory_bears_out_comes_with_the_best_of_them()
 
 def test_without_an_answer_the_nearest_memories_are_shown_as_what_they_are() -> None:
     text = said(answers.recalled(ProfileRecall("", [candidate("near", 0.3)]), 0.2))
-    assert text.splitlines()[1] == "Nothing is known about that. The nearest memories, which may not answer it:"
+    assert text.splitlines()[1] == answers.UNSURE
     assert '"near"' in text
 
 
