@@ -173,6 +173,7 @@ class _Process:
             texts=self._texts,
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
+            window_tokens=settings.window_tokens,
             context=ContextCache(
                 settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
             ),

@@ -21,6 +21,8 @@ class NewMessage:
     content: str
     timestamp: int | None = None
     """When it was said, in milliseconds since the epoch."""
+    tokens: int | None = None
+    """What it costs, as its caller's model counts; None: that is estimated."""
 
 
 @dataclass(frozen=True)

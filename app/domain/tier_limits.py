@@ -80,10 +80,19 @@ MAX_APPENDED = 100
 """Messages of one append to a window."""
 WINDOW_BYTES, WINDOW_MESSAGES = 128 * 1024, 1_000
 """What a window keeps: older turns fall out of it into long-term memory."""
+MAX_MESSAGE_TOKENS = 200_000
+"""Of a message, as its caller tells them."""
+MAX_WINDOW_SUMMARIES, MERGED_SUMMARIES = 20, 10
+"""Summaries that a window holds at most, and how many of the oldest become one where there would be more."""
+SUMMARY_TURNS, SUMMARY_BYTES, SUMMARY_SENTENCES = 20, 1_024, 40
+"""Turns up to which the newest summary goes on, and what a summary has at most of text, in UTF-8, and of sentences."""
+SUMMARY_MEMORIES = 64
+"""Ids of memories that a summary names, beside those that its sentences rest on."""
 MAX_WINDOW_BYTES, MAX_WINDOW_MESSAGES = 512 * 1024, 4_000
 """What a window holds at most while turns cannot fall out of it."""
 WINDOW_TOKENS, MAX_WINDOW_TOKENS = 8_000, 200_000
-"""Of a window's answer: where its reader does not say, and at most."""
+"""What a window keeps where the settings do not say, and what its answer has at most."""
+MESSAGE_TOKENS = number(f"must be from 1 to {MAX_MESSAGE_TOKENS}", 1, MAX_MESSAGE_TOKENS)
 WINDOW_TOKEN_LIMIT = number(f"must be from 1 to {MAX_WINDOW_TOKENS}", 1, MAX_WINDOW_TOKENS)
 
 # Blobs.

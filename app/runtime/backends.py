@@ -9,6 +9,7 @@ from app.domain.author import Author
 from app.domain.circuits import Circuit
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
+from app.domain.limits import WINDOW_TOKENS
 from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import EPISODES, Defaults
 from app.domain.request_note import RequestNote
@@ -99,6 +100,8 @@ class Backends:
 
     tenant_episodes: int = EPISODES
     """How many episodes each tenant may have."""
+    window_tokens: int = WINDOW_TOKENS
+    """How many tokens each window keeps."""
     episodes_near_limit: Callable[[], None] = lambda: None
     """Counts, once a day, that a tenant has nearly as many."""
 
@@ -255,6 +258,7 @@ class Backends:
             clock=self.clock,
             quotas=self.quotas,
             tenant_episodes=self.tenant_episodes,
+            window_tokens=self.window_tokens,
             episodes_near_limit=self.episodes_near_limit,
             channels=self.channels,
             acknowledgements=self.acknowledgements,

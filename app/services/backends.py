@@ -8,6 +8,7 @@ from typing import TypeVar
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.errors import IndexNotProvisioned, Unavailable
+from app.domain.limits import WINDOW_TOKENS
 from app.domain.memory import Scope, Tenant
 from app.domain.query import RECALL_PART_SECONDS, Filter
 from app.domain.quotas import EPISODES, Defaults
@@ -217,6 +218,8 @@ class TenantBackends:
     """How many episodes a tenant may have."""
     episodes_near_limit: Callable[[], None] = lambda: None
     """Counts, once a day, that a tenant has nearly as many."""
+    window_tokens: int = WINDOW_TOKENS
+    """How many tokens a window keeps."""
     leaving_bytes: int = 0
     """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
     reader: TenantReader | None = None

@@ -33,9 +33,12 @@ class ModelShares:
         self._recalls = Shares(RECALL_CALLS)
 
     @asynccontextmanager
-    async def take(self, tenant_id: str, stage: Stage) -> AsyncIterator[None]:
-        """Wait for room for a call of a stage, and hold it while this is entered."""
-        if stage in _RECALL_STAGES:
+    async def take(self, tenant_id: str, stage: Stage, *, in_background: bool = False) -> AsyncIterator[None]:
+        """Wait for room for a call of a stage, and hold it while this is entered.
+
+        What is asked in the background has room among the ingestions, whatever its stage.
+        """
+        if stage in _RECALL_STAGES and not in_background:
             async with self._recalls.take(tenant_id, 1):
                 yield
         else:
@@ -91,12 +94,14 @@ class TenantLanguageModel:
         max_tokens: int,
         affinity: str,
         seconds: float | None = None,
+        in_background: bool = False,
     ) -> T:
         """Return the answer, read by the schema; see ``LanguageModel.complete``.
 
         ``affinity`` is the profile; the service is sent a digest of it and the tenant, so that profiles of one name are
         two, and no name leaves. ``seconds`` counts the wait for the tenant's other calls too; without it that wait has
-        no end: what ingestions ask is asked in turn.
+        no end: what ingestions ask is asked in turn. What is asked ``in_background`` waits for no recall, nor does one
+        wait for it.
 
         Raises:
             QuotaExceeded: the tenant's calls have cost as much as they may today; no call was made.
@@ -109,7 +114,9 @@ class TenantLanguageModel:
         async with AsyncExitStack() as turn:
             try:
                 async with asyncio.timeout_at(ends):
-                    await turn.enter_async_context(self._shares.take(self._tenant_id, stage))
+                    await turn.enter_async_context(
+                        self._shares.take(self._tenant_id, stage, in_background=in_background)
+                    )
             except TimeoutError as error:
                 raise UpstreamTimeout("Earlier calls of the tenant kept the language model busy.") from error
             turn.enter_context(self._spend.call(self._tenant_id, self._clock()))  # those before it have cost something

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from app.domain.limits import MAX_WINDOW_TOKENS, WINDOW_TOKENS
 from app.domain.quotas import EPISODES, Defaults, Limits
 
 Limit: TypeAlias = Annotated[int, Field(ge=0)] | Literal["unlimited"]
@@ -41,6 +42,13 @@ class QuotaSettings(BaseModel):
     )
     tenant_episodes: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         EPISODES, description="Episodes a tenant may have (docs/tiers.md)."
+    )
+    window_tokens: Annotated[int, Field(ge=1, le=MAX_WINDOW_TOKENS)] = Field(
+        WINDOW_TOKENS,
+        description=(
+            "Tokens that a window of working memory keeps: older messages fall out of it into long-term memory, and "
+            "are summarised (docs/tiers.md)."
+        ),
     )
     agent_memories: Limit = Field(
         500_000,

@@ -34,6 +34,10 @@ DELETE FROM working_turn
 WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
 RETURNING id
 """
+_DELETE_SUMMARIES = """
+DELETE FROM working_summary
+WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
+"""
 _DELETE_WINDOW = """
 DELETE FROM working_window
 WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
@@ -82,6 +86,7 @@ def delete_chunk(
     return [
         ScopedStatement.write(scope, _DELETE_TURNS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
+        ScopedStatement.write(scope, _DELETE_SUMMARIES, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_WINDOW, session_id=session_id),
         ScopedStatement.write(scope, _RELEASE, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),

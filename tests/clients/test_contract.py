@@ -315,7 +315,7 @@ def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> 
 
 
 def members(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> None:
-    here = {field.name: field for field in fields(kind)}
+    here = {field.name.rstrip("_"): field for field in fields(kind)}
     assert here.keys() == schema["properties"].keys(), at
     assert {name for name, field in here.items() if field.default is MISSING} == set(schema.get("required", [])), at
     for name, field in here.items():

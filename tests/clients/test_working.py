@@ -1,5 +1,6 @@
 """The operations of working memory, of both clients, on the running service."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -52,3 +53,19 @@ async def test_a_window_gives_back_what_was_appended(bot: Asked) -> None:
     window = await bot.window("i", max_tokens=100)
     assert [(each.content, each.timestamp) for each in window.messages] == [("Hi", said[0]["timestamp"])]
     assert (window.tokens, window.older, window.summaries) == (1, 0, ())
+    assert (window.counted, window.fallen) == ("estimated", None)
+
+
+async def test_a_window_names_what_fell_out_of_it(bot: Asked, service: Service) -> None:
+    for number in range(3):
+        said = [{"role": "user", "content": f"I keep {number} boats.", "tokens": 5_000}]
+        assert (await bot.append_messages("i", said)).tokens == 5_000 * min(number + 1, 2)
+        while tasks := list(service.runtime.backends.background._tasks):  # noqa: SLF001 - nothing else tells
+            await asyncio.wait(tasks)
+    window = await bot.window("i")
+    (summary,) = window.summaries
+    assert [(each.tokens, each.counted) for each in window.messages] == [(5_000, "told")]
+    assert (summary.text, summary.turns) == ("user: I keep 0 boats.\nuser: I keep 1 boats.", 2)
+    assert (len(summary.memories), summary.from_ < summary.until, summary.made_by) == (2, True, "sentences")
+    assert window.fallen is not None
+    assert (window.fallen.since, window.fallen.messages) == (summary.from_, 2)

@@ -25,7 +25,7 @@ _QUIET = {
     "claim_waits",
     "ingestion_unlearned",
     *(f"long_term_memory_{what}" for what in ("followed", "follows", "learned", "not_learned", "restored", "said")),
-    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unrelated")),
+    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unrelated", "unsummarised")),
     *("relation_placed", "relation_removed"),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
@@ -46,9 +46,10 @@ _WRITES_DERIVED = {
     *("agent_runs_counted", "agent_runs_uncounted", "memory_episodes_counted", "memory_episodes_uncounted"),
     *("idempotency_counted", "idempotency_uncounted", "idempotency_bounded"),
     *(f"{table}_bytes_{what}" for table in _COUNTED for what in ("counted", "uncounted")),
-    *(f"{table}_bytes_recounted" for table in ("agent_runs", "proposal", "workflow", "workflow_tally", "working_key")),
+    *(f"{table}_bytes_recounted" for table in ("agent_runs", "proposal", "workflow", "workflow_tally")),
+    *(f"{table}_bytes_recounted" for table in ("working_key", "working_summary")),
     # They only refuse, and no carried row is refused: a source has no such row, and rows are not updated.
-    *("long_term_memory_created_at_is_final", "tool_call_log_bounded"),
+    *("long_term_memory_created_at_is_final", "tool_call_log_bounded", "working_summary_checked"),
 }
 
 

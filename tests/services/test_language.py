@@ -111,6 +111,18 @@ async def test_a_recall_does_not_wait_for_the_ingestions_of_its_tenant() -> None
     await asyncio.gather(*ingestions, *recalls)
 
 
+async def test_what_is_asked_in_the_background_takes_no_room_of_recalls_whatever_its_stage() -> None:
+    of = tenants()
+    of.model.waits = True
+    behind = [asyncio.create_task(of.ask(stage="synthesise", in_background=True)) for _ in range(2 * LEARNING_CALLS)]
+    recalls = [asyncio.create_task(of.ask(stage="synthesise", seconds=5)) for _ in range(RECALL_CALLS)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert of.model.under_way == LEARNING_CALLS + RECALL_CALLS
+    of.model.waits = False
+    assert set(await asyncio.gather(*behind, *recalls)) == {READ}
+
+
 async def test_a_wait_for_earlier_calls_of_the_tenant_counts_in_the_seconds() -> None:
     of = tenants()
     of.model.waits = True

@@ -64,9 +64,11 @@ async def test_what_an_older_version_has_written_is_counted_when_it_is_migrated(
         every = known_migrations()
         before = [each for each in every if each.name < "0036"]
         await migrate(database, before)
-        for tier in (tier for tier in TIER_TABLES if tier.kind != "relations"):  # it is of a later version
-            for number in range(3):
+        for tier in TIER_TABLES:
+            columns = {name for (name,) in await rows(database, f"SELECT name FROM pragma_table_info('{tier.table}')")}
+            for number in range(3 if columns else 0):  # some tables and columns are of a later version
                 row = {"tenant_id": "acme", **row_of(tier, number)}
+                row = {column: value for column, value in row.items() if column in columns}
                 names, values = ", ".join(row), ", ".join(f"?1 ->> '{name}'" for name in row)
                 insert = f"INSERT INTO {tier.table} ({names}) SELECT {values} WHERE TRUE ON CONFLICT DO NOTHING"
                 await database.run([Statement(insert, row, writes=True)])

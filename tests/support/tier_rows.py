@@ -34,11 +34,14 @@ _VALUES: Mapping[str, Scalar] = {
     "fallen": 0,
     "fallen_since": None,
     "fallen_until": None,
+    "first_place": 0,
     "input": '{"input":1,"episode_ids":[]}',
     "input_blob": None,
     "input_hash": _HASH,
     "issued_at": None,
+    "made_by": "reader",
     "media_type": "text/plain",
+    "memories": '["01K0"]',
     "messages": 1,
     "ms": "1.5",
     "number": 1,
@@ -48,7 +51,9 @@ _VALUES: Mapping[str, Scalar] = {
     "over": 0,
     "role": "user",
     "score": 0.25,
+    "sentences": '[{"text":"é","memories":["01K0"],"weight":0.5}]',
     "sha256": _HASH,
+    "since": 1_700_000_000_000,
     "size": 13,  # of the content
     "speakers": None,
     "spec": '{"steps":[]}',
@@ -56,6 +61,9 @@ _VALUES: Mapping[str, Scalar] = {
     "status": "running",
     "successes": 0.75,
     "tokens": 2,
+    "told": 1,
+    "turns": 3,
+    "until": 1_700_000_000_001,
     "value": '{"any":"value"}',
     "version": 7,
     "workflow_id": "plan",
@@ -84,7 +92,7 @@ def _value(column: str, number: int, agent_id: str) -> Scalar:
         return f"01K{mark:03d}{number:020d}"
     if column in {"key", "name", "instance"}:
         return f"{column}-{number}"
-    if column in {"place", "number"}:
+    if column in {"place", "last_place", "number"}:
         return number + 1
     if column in _VALUES:
         return _VALUES[column]

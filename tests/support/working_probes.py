@@ -1,5 +1,6 @@
 """Probes of the routes for working memory: everything one can ask to learn of what another one keeps there."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -16,6 +17,14 @@ _RUN = """
 INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
 VALUES ('{tenant}', '{run}', '{agent}', 'type', 'running', '{{}}', 1) ON CONFLICT DO NOTHING
 """
+_SUMMARY = f"""
+INSERT INTO working_summary (tenant_id, agent_id, instance, first_place, last_place, turns, since, until, made_by,
+  memories, sentences)
+SELECT 'owner', 'keeper', '{_INSTANCE}', 1, 2, 2, 1, 2, 'reader', json_array(memory.id),
+  json_array(json_object('text', 'the summary says {CANARY}', 'memories', json_array(memory.id), 'weight', 1))
+FROM long_term_memory AS memory WHERE memory.tenant_id = 'owner' AND memory.agent_id = 'keeper' LIMIT 1
+ON CONFLICT DO NOTHING
+"""
 
 
 async def _owned(service: Service) -> None:
@@ -27,6 +36,7 @@ async def _owned(service: Service) -> None:
     await service.post(f"/runs/{_OWNERS_RUN}/log", {"entries": [_SECRET]}, tenant="owner")
     said = {"messages": [{"role": "user", "content": f"the code of the window is {CANARY}"}]}
     await service.post(f"/working/keeper/{_INSTANCE}/messages", said, tenant="owner")
+    await service.runtime.backends.database.run([Statement(_SUMMARY, writes=True)])
 
 
 async def _run(service: Service, tenant: str, agent: str, run: str) -> None:
@@ -96,10 +106,14 @@ async def probe_run_log(service: Service, tenant: str, agent_id: str) -> list[ht
 
 
 async def probe_append_messages(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
-    """Append a message of one's own, twice."""
+    """Append messages of one's own, twice, of which the first falls out of the window."""
     await _owned(service)
-    path, body = f"/working/{agent_id}/{_INSTANCE}/messages", {"messages": [{"role": "user", "content": "mine"}]}
-    return [await service.post(path, body, tenant=tenant, agent=agent_id) for _ in range(2)]
+    path = f"/working/{agent_id}/{_INSTANCE}/messages"
+    body = {"messages": [{"role": "user", "content": said, "tokens": 9_000} for said in ("mine", "mine too")]}
+    answers = [await service.post(path, body, tenant=tenant, agent=agent_id) for _ in range(2)]
+    while tasks := list(service.runtime.backends.background._tasks):  # noqa: SLF001 - nothing else tells
+        await asyncio.wait(tasks)
+    return answers
 
 
 async def probe_window(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:

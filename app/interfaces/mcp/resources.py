@@ -35,6 +35,7 @@ _HEADINGS: dict[Part, str] = {
     "facts": "Facts",
     "episodes": "Episodes",
     "long_term": "Long-term memory",
+    "summaries": "Earlier in this conversation",
     "window": "Window",
 }
 

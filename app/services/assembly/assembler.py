@@ -137,6 +137,7 @@ class Assembler:
         if wanted.task_type is not None:
             asked["workflow"] = lambda: self._workflow(wanted)
         if wanted.instance is not None:
+            asked["summaries"] = lambda: self._summaries(wanted)
             asked["window"] = lambda: self._window(wanted)
         if wanted.prefetch:
             asked["long_term"] = lambda: self._long_term(wanted)
@@ -194,12 +195,28 @@ class Assembler:
         ]
         return Offer(pieces, newest_first=True)
 
+    async def _summaries(self, wanted: ContextWanted) -> Offer:
+        instance = wanted.instance or ""
+        summaries = await WindowService(self._backends).summaries(wanted.agent_id, instance)
+        pieces = [
+            Piece.of(
+                "summaries",
+                f"summaries/{instance} {format_moment(each.since)} {format_moment(each.until)} {each.turns} turns",
+                each.text,
+            )
+            for each in reversed(summaries)
+            if each.sentences
+        ]
+        return Offer(pieces, unbroken=True, newest_first=True)
+
     async def _window(self, wanted: ContextWanted) -> Offer:
         instance = wanted.instance or ""
-        window = await WindowService(self._backends).window(wanted.agent_id, instance, max_tokens=wanted.max_tokens)
+        turns = await WindowService(self._backends).turns(wanted.agent_id, instance, max_tokens=wanted.max_tokens)
         pieces = [
-            Piece.of("window", f"window/{instance} {format_moment(turn.said_at)} {turn.role}", turn.content)
-            for turn in reversed(window.turns)
+            Piece.of(
+                "window", f"window/{instance} {format_moment(turn.said_at)} {turn.role}", turn.content, turn.tokens
+            )
+            for turn in reversed(turns)
         ]
         return Offer(pieces, unbroken=True, newest_first=True)
 

@@ -6,15 +6,16 @@ from typing import Literal, TypeAlias
 
 from app.retrieval.selection import tokens
 
-Part: TypeAlias = Literal["shared_context", "workflow", "facts", "episodes", "long_term", "window"]
+Part: TypeAlias = Literal["shared_context", "workflow", "facts", "episodes", "long_term", "summaries", "window"]
 """Where a piece comes from, in the order in which a model reads them: what was said last comes last."""
-PARTS: tuple[Part, ...] = ("shared_context", "workflow", "facts", "episodes", "long_term", "window")
+PARTS: tuple[Part, ...] = ("shared_context", "workflow", "facts", "episodes", "long_term", "summaries", "window")
 
 WEIGHTS: Mapping[Part, int] = {
     "window": 7,
     "shared_context": 4,
     "facts": 4,
     "long_term": 4,
+    "summaries": 3,
     "episodes": 3,
     "workflow": 2,
 }
@@ -33,9 +34,9 @@ class Piece:
     """What source and content cost together."""
 
     @classmethod
-    def of(cls, part: Part, source: str, content: str) -> "Piece":
-        """Make a piece with its cost."""
-        return cls(part, source, content, tokens(source) + tokens(content))
+    def of(cls, part: Part, source: str, content: str, cost: int | None = None) -> "Piece":
+        """Make a piece with its cost; ``cost``: what the content costs, None: that is estimated."""
+        return cls(part, source, content, tokens(source) + (tokens(content) if cost is None else cost))
 
 
 @dataclass(frozen=True, slots=True)

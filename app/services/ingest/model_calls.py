@@ -35,7 +35,7 @@ _FINAL = (QuotaExceeded, QuotaExhausted, CredentialsRefused)
 
 
 class ModelCalls:
-    """The calls of a model for one ingestion, by one process."""
+    """The calls of a model for one ingestion, or for one summary of a window, by one process."""
 
     def __init__(self, model: TenantLanguageModel | None, affinity: str, *, ends: float | None = None) -> None:
         """Bind the model; None: none is set any more. ``affinity``: the profile whose messages they are.
@@ -89,6 +89,7 @@ class ModelCalls:
                     stage=request.stage,
                     max_tokens=request.max_tokens,
                     affinity=self._affinity,
+                    in_background=True,
                 )
             except Unavailable as error:
                 wait = max(pause, float(error.retry_after or 0))

@@ -22,6 +22,8 @@ from app.services.reading import TenantReader
 ANSWER_TOKENS: Mapping[ResponseLength, int] = {"short": 80, "medium": 200, "long": 500}
 """What an answer has at most, by ``app.retrieval.selection.tokens``."""
 SUMMARY_TOKENS = 1_000
+WINDOW_SUMMARY_TOKENS = 250
+"""Of what fell out of a window at once."""
 MAX_CITED = 10
 """Memories that a sentence may cite: one that cites everything is supported by anything."""
 _CITATION = re.compile(r"(?<!\s)\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;!?]|\Z)")
@@ -68,6 +70,12 @@ def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> Request
     """Return what a model is asked of memories that it is to sum up, the newest first."""
     told = fenced("memories", "\n".join(each.text for each in memories), mark)
     return _request("summarise", SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
+
+
+def summarising_turns(turns: Sequence[Evidence], mark: str, *, now: int) -> Request[Synthesised]:
+    """Return what a model is asked of turns of a conversation that it is to sum up, in their order."""
+    told = fenced("conversation", "\n".join(each.text for each in turns), mark)
+    return _request("window", WINDOW_SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
 def _request(prompt: str, tokens: int, mark: str, *data: str) -> Request[Synthesised]:
@@ -123,15 +131,17 @@ def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str
     return Sentences(good, claims, checked(claims, Checker()), len(told) - len(good))
 
 
-async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: int) -> Grounded:
+async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: int, tries: int = 1) -> Grounded:
     """Return the sentences of an answer that follow from the memories they cite, as many as the tokens allow.
+
+    ``tries``: how often a busy reader is asked.
 
     Raises:
         ReaderUnavailable: nobody can tell now.
     """
     kept: list[Sentence] = []
     dropped, left = said.uncited, max_tokens
-    for each, objections in zip(said.told, await decided(said.claims, said.found, reader), strict=True):
+    for each, objections in zip(said.told, await decided(said.claims, said.found, reader, tries=tries), strict=True):
         if objections:
             dropped += 1
         elif (size := selection.tokens(each.text)) <= left and all(each.text != other.text for other in kept):

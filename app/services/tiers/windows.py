@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Literal, TypeAlias
 
 import structlog
 
@@ -26,10 +27,15 @@ from app.retrieval.selection import tokens
 from app.services.backends import TenantBackends
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
+from app.services.tiers.window_summaries import FallenTurn, WindowSummaries, continued
 from app.services.tiers.working_refusals import too_many_instances
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
+from app.storage.tiers.window_summaries import Summary, read_summaries
 from app.storage.tiers.windows import Falling, Turn, Windows, WindowState
+
+Counted: TypeAlias = Literal["told", "estimated"]
+"""How the tokens of turns are known: as their callers counted them, or by ``app.retrieval.selection.tokens``."""
 
 _MAX_ROUNDS = 64
 """Batches that one attempt moves: what is left is moved by the next one."""
@@ -58,6 +64,7 @@ class Window:
         turns: The newest turns, in the order in which they were said.
         tokens: What these turns cost together.
         older: How many older turns the window holds that did not fit.
+        summaries: What sums up the turns that fell out of it, the newest last.
         state: The window; None where there is none.
     """
 
@@ -65,6 +72,17 @@ class Window:
     tokens: int
     older: int
     state: WindowState | None
+    summaries: Sequence[Summary] = ()
+
+    @property
+    def counted(self) -> Counted:
+        """Whether the callers told the tokens of all these turns; else some are estimated."""
+        return counted(told=all(turn.told for turn in self.turns))
+
+
+def counted(*, told: bool) -> Counted:
+    """Return the word for how tokens were counted."""
+    return "told" if told else "estimated"
 
 
 class WindowService:
@@ -99,6 +117,12 @@ class WindowService:
             message = f"has {len(messages)} messages, from 1 to {limits.MAX_APPENDED} are allowed"
             raise InvalidRequest(f"messages {message}.", errors=[FieldError("messages", message)])
         await check(messages, instance, self._backends.clock())
+        limits.check(
+            *(
+                (f"messages.{number}.tokens", limits.MESSAGE_TOKENS, message.tokens)
+                for number, message in enumerate(messages)
+            )
+        )
         rows = _rows(instance, messages)
         untold = all(message.timestamp is None for message in messages)
         run = statements.append(rows, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
@@ -114,20 +138,35 @@ class WindowService:
         appended = len(rows) - int(known["known"] or 0)
         return Appended(appended, len(messages) - appended, state)
 
-    async def window(self, agent_id: str, instance: str, *, max_tokens: int) -> Window:
-        """Return the newest messages that fit; an instance that has no window has none.
+    async def window(self, agent_id: str, instance: str, *, max_tokens: int | None = None) -> Window:
+        """Return the newest messages that fit, and the summaries of those that fell out before them.
+
+        ``max_tokens`` is for the messages; None: as many as a window keeps. An instance that has no window has none.
 
         Raises:
             InvalidRequest: a field is outside its bounds.
             Unavailable: the database does not answer.
         """
         statements = self._window(agent_id, instance)
-        limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
-        rows, states = await self._backends.database.run([statements.newest(max_tokens), statements.read()])
+        most = self._backends.window_tokens if max_tokens is None else max_tokens
+        limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, most))
+        reads = [statements.newest(most), statements.read(), statements.summaries()]
+        rows, states, summaries = await self._backends.database.run(reads)
         turns = read_rows(Turn, rows)
         state = read_row(WindowState, states[0]) if states else None
         held = 0 if state is None else state.messages
-        return Window(turns, sum(turn.tokens for turn in turns), held - len(turns), state)
+        used = sum(turn.tokens for turn in turns)
+        return Window(turns, used, held - len(turns), state, read_summaries(summaries))
+
+    async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[Turn]:
+        """Return the newest messages that fit, alone; raises as ``window`` does."""
+        (rows,) = await self._backends.database.run([self._window(agent_id, instance).newest(max_tokens)])
+        return read_rows(Turn, rows)
+
+    async def summaries(self, agent_id: str, instance: str) -> Sequence[Summary]:
+        """Return what sums up the messages that fell out of a window, the newest last; raises as ``window`` does."""
+        (rows,) = await self._backends.database.run([self._window(agent_id, instance).summaries()])
+        return read_summaries(rows)
 
     async def settle(self, agent_id: str, instance: str) -> bool:
         """Move what the window does not keep into long-term memory.
@@ -159,13 +198,59 @@ class WindowService:
             with suppress(LongTermDisabled, Unauthenticated):  # these can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
                 await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
-        fall = statements.fall([turn.place for turn in batch])
+        if batch and not batch[0].idle:
+            return await self._sum_up(statements, batch)
+        return await self._fall(statements, batch, idle=bool(batch))
+
+    async def _sum_up(self, statements: Windows, batch: Sequence[Falling]) -> bool:
+        """Let the turns fall that are memories now, with what sums them up in the same run; tell whether all are gone.
+
+        Without any of them, those fall that can never become one: nothing is told of what long-term memory refuses.
+        """
+        reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
+        rows, held = await self._mover.database.run(reads)
+        ids = {int(row["place"] or 0): str(row["memory_id"]) for row in rows if row["memory_id"] is not None}
+        fallen = [
+            FallenTurn(turn.place, turn.role, turn.content, turn.said_at, ids[turn.place])
+            for turn in batch
+            if turn.place in ids
+        ]
+        if not fallen:
+            return await self._fall(statements, batch)
+        summaries = await self._merged(statements, read_summaries(held))
+        newest = summaries[-1] if summaries else None
+        summary = await WindowSummaries(self._mover, statements.scope.agent_id).of_turns(fallen)
+        whole = continued(newest, summary)
+        replaced = [newest] if whole is not None and newest is not None else []
+        gone = await self._fall(statements, fallen, summary=whole or summary, instead_of=replaced)
+        return gone and len(fallen) == len(batch)
+
+    async def _merged(self, statements: Windows, summaries: Sequence[Summary]) -> Sequence[Summary]:
+        """Return a window's summaries; where there is no room for another, the oldest become one first."""
+        if len(summaries) < limits.MAX_WINDOW_SUMMARIES:
+            return summaries
+        oldest = summaries[: len(summaries) - limits.MAX_WINDOW_SUMMARIES + limits.MERGED_SUMMARIES]
+        merged = await WindowSummaries(self._mover, statements.scope.agent_id).of_summaries(oldest)
+        await write(self._mover, statements.scope, [statements.merge(merged, oldest)], kind="upkeep")
+        return [merged, *summaries[len(oldest) :]]
+
+    async def _fall(
+        self,
+        statements: Windows,
+        turns: Sequence[Falling | FallenTurn],
+        *,
+        summary: Summary | None = None,
+        instead_of: Sequence[Summary] = (),
+        idle: bool = False,
+    ) -> bool:
+        """Let turns fall, as ``Windows.fall`` says, and return whether all of them are gone."""
+        fall = statements.fall([turn.place for turn in turns], summary, instead_of=instead_of, idle=idle)
         *_, (left,) = await write(self._mover, statements.scope, fall, kind="upkeep")
         return left["kept"] == 0
 
     def _window(self, agent_id: str, instance: str) -> Windows:
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("instance", limits.INSTANCE, instance))
-        return Windows(Scope(self._backends.tenant_id, agent_id), instance)
+        return Windows(Scope(self._backends.tenant_id, agent_id), instance, self._backends.window_tokens)
 
 
 def _rows(instance: str, messages: Sequence[NewMessage]) -> list[dict[str, Json]]:
@@ -180,7 +265,8 @@ def _rows(instance: str, messages: Sequence[NewMessage]) -> list[dict[str, Json]
                 "role": message.role,
                 "content": message.content,
                 "bytes": len(message.content.encode()),
-                "tokens": tokens(message.content),
+                "tokens": tokens(message.content) if message.tokens is None else message.tokens,
+                "told": message.tokens is not None,
                 "said_at": moment,
             },
         )

@@ -163,6 +163,7 @@ _EPISODIC = (
         integers=("version",),
     ),
 )
+_OF_WINDOW = Parent("working_window", (("agent_id", "agent_id"), ("instance", "instance")), "has no window")
 _WORKING = (
     TierTable(
         kind="working_instances",
@@ -206,7 +207,7 @@ _WORKING = (
         kind="working_windows",
         table="working_window",
         columns=(
-            *("agent_id", "instance", "expires_at", "messages", "bytes", "over", "fallen", "fallen_since"),
+            *("agent_id", "instance", "expires_at", "messages", "bytes", "tokens", "over", "fallen", "fallen_since"),
             *("fallen_until", "busy_until", "tried_at"),
         ),
         key=("agent_id", "instance"),
@@ -217,7 +218,7 @@ _WORKING = (
         kind="working_turns",
         table="working_turn",
         columns=(
-            *("agent_id", "instance", "place", "id", "role", "said_at", "bytes", "tokens", "written_by"),
+            *("agent_id", "instance", "place", "id", "role", "said_at", "bytes", "tokens", "told", "written_by"),
             *("written_through", "issued_at", "speakers", "content"),
         ),
         key=("agent_id", "instance", "place"),
@@ -228,8 +229,23 @@ _WORKING = (
             Limit("MAX_WINDOW_MESSAGES", of=_INSTANCE),
         ),
         over="is over a limit of its window, or its message is there already",
-        parent=Parent("working_window", (("agent_id", "agent_id"), ("instance", "instance")), "has no window"),
+        parent=_OF_WINDOW,
         weighs=(("content",), 0),
+    ),
+    TierTable(
+        kind="working_summaries",
+        table="working_summary",
+        columns=(
+            *("agent_id", "instance", "first_place", "last_place", "turns", "since", "until", "made_by"),
+            *("memories", "sentences"),
+        ),
+        key=("agent_id", "instance", "last_place"),
+        json=("memories", "sentences"),
+        integers=("last_place",),
+        limits=(Limit("MAX_WINDOW_SUMMARIES", of=_INSTANCE),),
+        over="is over the limit of its window",
+        parent=_OF_WINDOW,
+        for_anybody=True,
     ),
 )
 _BLOBS = (

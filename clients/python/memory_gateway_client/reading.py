@@ -41,11 +41,11 @@ def _read(kind: Any, value: Any, at: str) -> Any:  # noqa: ANN401 - kinds are ty
 def _members(kind: Any, value: Mapping[str, object], at: str) -> Any:  # noqa: ANN401 - any dataclass
     given: dict[str, Any] = {}
     for field in fields(kind):
-        required = field.default is MISSING
-        if required and field.name not in value:
-            raise ValueError(f"{at} has no {field.name}")
-        if required or value.get(field.name) is not None:
-            given[field.name] = _read(field.type, value[field.name], f"{at}.{field.name}")
+        required, name = field.default is MISSING, field.name.rstrip("_")  # "from" is no name in Python
+        if required and name not in value:
+            raise ValueError(f"{at} has no {name}")
+        if required or value.get(name) is not None:
+            given[field.name] = _read(field.type, value[name], f"{at}.{name}")
     return kind(**given)
 
 

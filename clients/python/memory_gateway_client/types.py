@@ -300,6 +300,7 @@ class Kept:
     working_log_entries: int = 0
     working_windows: int = 0
     working_turns: int = 0
+    working_summaries: int = 0
     blobs: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
@@ -370,6 +371,7 @@ class ErasedCounts:
     working_log_entries: int = 0
     working_windows: int = 0
     working_turns: int = 0
+    working_summaries: int = 0
     blobs: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0

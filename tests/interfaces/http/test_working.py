@@ -148,20 +148,47 @@ async def test_a_window_gives_back_what_was_appended(service: Service) -> None:
     assert ([each["content"] for each in short["messages"]], short["older"]) == (["I look for it."], 1)
 
 
-async def test_what_fell_out_of_a_window_is_summarised_where_the_answer_says(service: Service) -> None:
+async def test_what_fell_out_of_a_window_is_summed_up_and_named(service: Service) -> None:
     for number in range(6):
-        said = f"I prefer invoice number {number}. " + "x" * 30_000
+        said = f"I prefer invoice number {number}. " + "x" * 10_000
         answer = await service.post(f"{PATH}/messages", {"messages": [{"role": "user", "content": said}]})
         assert answer.status_code == 201
     while tasks := list(service.runtime.backends.background._tasks):  # noqa: SLF001 - nothing else tells
         await asyncio.wait(tasks)
-    window = (await get(service, f"{PATH}/window?max_tokens=200000")).json()
-    assert len(window["messages"]) == 4
-    (fallen,) = window["summaries"]
-    assert (fallen["session_id"], fallen["messages"]) == ("worker-1", 2)
-    summary = await service.post(fallen["summary"]["path"], fallen["summary"]["body"])
-    assert summary.status_code == 200
-    assert "invoice number 1" in summary.json()["summary"]
+    window = (await get(service, f"{PATH}/window")).json()
+    assert [each["content"][:26] for each in window["messages"]] == [f"I prefer invoice number {n}." for n in (3, 4, 5)]
+    assert window["fallen"]["messages"] == 3
+    (summary,) = window["summaries"]
+    assert summary["text"] == "\n".join(f"user: I prefer invoice number {number}." for number in range(3))
+    assert (summary["turns"], summary["made_by"], summary["tokens"] > 10) == (3, "sentences", True)
+    assert window["fallen"]["since"] == summary["from"] < summary["until"] == window["fallen"]["until"]
+    for memory_id in summary["memories"]:
+        memory = await get(service, f"/profiles/bot/memories/{memory_id}")
+        assert memory.json()["content"].startswith("I prefer invoice number")
+    assert len(summary["memories"]) == 3
+    asked = window["fallen"]["summary"]
+    assert "invoice number 1" in (await service.post(asked["path"], asked["body"])).json()["summary"]
+
+
+async def test_a_caller_may_tell_the_tokens_of_a_message(service: Service) -> None:
+    messages = [{"role": "user", "content": "Hello", "tokens": 17}]
+    done = await service.post(f"{PATH}/messages", {"messages": messages})
+    assert (done.status_code, done.json()["tokens"]) == (201, 17)
+    window = (await get(service, f"{PATH}/window")).json()
+    assert [(each["tokens"], each["counted"]) for each in window["messages"]] == [(17, "told")]
+    assert (window["tokens"], window["counted"]) == (17, "told")
+    await service.post(f"{PATH}/messages", {"messages": [{"role": "assistant", "content": "Hi."}]})
+    window = (await get(service, f"{PATH}/window")).json()
+    assert [each["counted"] for each in window["messages"]] == ["told", "estimated"]
+    assert (window["tokens"], window["counted"]) == (18, "estimated")
+
+
+@pytest.mark.parametrize("tokens", [0, -1, 200_001, 1.5, "17", True])
+async def test_tokens_that_no_message_has_are_refused_by_name(service: Service, tokens: Any) -> None:
+    messages = [{"role": "user", "content": "Hello", "tokens": tokens}]
+    problem = await service.post(f"{PATH}/messages", {"messages": messages})
+    assert_problem(problem, 422, "invalid_request")
+    assert [each["field"] for each in problem.json()["errors"]] == ["messages.0.tokens"]
 
 
 @pytest.mark.parametrize("key", ["window", "messages"])

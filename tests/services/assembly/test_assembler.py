@@ -1,7 +1,9 @@
 """An agent's context: what every tier has for it, side by side, under one budget; a missing part is named."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from app.domain.messages import NewMessage
 from app.ports.database import Statement
 from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, ContextWanted
+from app.services.tiers.windows import WindowService
+from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.workflows import workflow
@@ -78,6 +82,26 @@ async def test_every_tier_gives_what_it_has_in_the_order_in_which_it_is_read(ben
     ]
     assert found.missing == []
     assert found.fitted.tokens == sum(piece.tokens for piece in found.fitted.pieces)
+
+
+async def test_what_fell_out_of_a_window_is_told_before_it_and_its_messages_cost_what_was_told(bench: Bench) -> None:
+    backends = replace(bench.backends, window_tokens=100, reader=ScriptedReader())
+    for number in range(8):
+        said = [NewMessage("user", f"I keep {number} boats.", tokens=40)]
+        own = backends.of_tenant("acme", ADMINISTRATOR)
+        await WindowService(own).append("bot", "i", said, ttl_seconds=3600)
+        while tasks := list(bench.backends.background._tasks):  # noqa: SLF001 - nothing else tells
+            await asyncio.wait(tasks)
+    found = await assemble(bench)
+    (summary,) = found.of("summaries")
+    assert summary.content == "\n".join(f"user: I keep {number} boats." for number in range(6))
+    assert re.fullmatch(r"summaries/i \S+Z \S+Z 6 turns", summary.source)
+    assert told(found)[-2:] == [("window", "I keep 6 boats."), ("window", "I keep 7 boats.")]
+    assert all(piece.tokens > 40 for piece in found.of("window"))
+    for most in (1, 20, 60, 100, 150, 200):
+        fitted = (await assemble(bench, max_tokens=most)).fitted
+        assert fitted.tokens <= most
+    assert (await assemble(bench, instance="j")).of("summaries") == []
 
 
 async def test_long_term_memory_is_recalled_only_where_that_is_switched_on(bench: Bench) -> None:

@@ -139,6 +139,10 @@ class World:
         assert self.appended <= {*window, *memories}
         assert len({*window}) == len(window)
         assert len({*memories}) == len(memories)
+        # A summary is written with the fall of its turns, and no turn stands in two.
+        told = [line.removeprefix("user: ") for line in await self._told()]
+        assert len({*told}) == len(told)
+        assert {*told} <= {content.strip() for content in await self._contents("SELECT content FROM long_term_memory")}
         return window, memories
 
     async def come_to_rest(self) -> None:
@@ -159,6 +163,12 @@ class World:
         for each in (self.first, self.second):
             with suppress(KilledError):
                 await each.background.close()
+
+    async def _told(self) -> list[str]:
+        return await self._contents(
+            "SELECT sentence.value ->> 'text' AS content"
+            " FROM working_summary CROSS JOIN json_each(working_summary.sentences) AS sentence"
+        )
 
     async def _contents(self, sql: str) -> list[str]:
         return [str(row["content"]) for row in await self.bench.rows(sql)]

@@ -208,11 +208,21 @@ def _memories(made: World) -> list[str]:
     return [str(content) for (content,) in made.file.rows("SELECT content FROM long_term_memory ORDER BY happened_at")]
 
 
+def _told(made: World) -> list[str]:
+    """Return the sentences of all summaries: each is a turn that fell out of the window."""
+    sql = "SELECT told.value ->> 'text' FROM working_summary CROSS JOIN json_each(working_summary.sentences) AS told"
+    return [str(text) for (text,) in made.file.rows(sql)]
+
+
 def _nothing_is_lost(made: World, appended: set[str]) -> None:
     memories = _memories(made)
     assert appended <= {*_window(made), *memories}
     assert len(set(memories)) == len(memories)
     assert len(set(_window(made))) == len(_window(made))
+    told = _told(made)
+    assert len(set(told)) == len(told)
+    assert {f"user: {content}" for content in memories} >= set(told)
+    assert not set(told) & {f"user: {content}" for content in _window(made)}
 
 
 async def _append(replica: Replica, message: NewMessage, appended: set[str]) -> None:

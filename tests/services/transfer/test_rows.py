@@ -333,6 +333,7 @@ def tier_of(kind: str) -> TierTable:
 
 
 PARENTS = {"working_keys": "working_instances", "working_turns": "working_windows", "working_log_entries": "runs"}
+OF_WINDOWS = {"working_summaries": "working_windows"}
 
 
 @pytest.mark.parametrize(
@@ -348,14 +349,15 @@ PARENTS = {"working_keys": "working_instances", "working_turns": "working_window
         ("working_log_entries", "LOG_BYTES", 499, {"run_id": row_of(RUNS, 0)["id"]}),
         ("working_turns", "MAX_WINDOW_BYTES", 499, {"instance": "instance-0"}),
         ("working_turns", "MAX_WINDOW_MESSAGES", 4, {"instance": "instance-0"}),
+        ("working_summaries", "MAX_WINDOW_SUMMARIES", 4, {"instance": "instance-0"}),
     ],
 )
 async def test_an_import_keeps_to_the_limit_of_what_a_row_belongs_to(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, limit: str, most: int, same: dict[str, Scalar]
 ) -> None:
     tier = tier_of(kind)
-    if kind in PARENTS:
-        parent = tier_of(PARENTS[kind])
+    if of := (PARENTS | OF_WINDOWS).get(kind):
+        parent = tier_of(of)
         await added(bench, "acme", parent, [row_of(parent, 0), row_of(parent, 1)])
     monkeypatch.setattr(limits, limit, most)
     rows = [(tier, row_of(tier, number) | same) for number in range(7)]
@@ -369,6 +371,18 @@ async def test_an_import_keeps_to_the_limit_of_what_a_row_belongs_to(
     if len(tier.key) > 1 and "instance" in same:  # another instance has room of its own
         other, _ = await imported(bench, file_of_rows([(tier, row_of(tier, 9) | {"instance": "instance-1"})]))
         assert other["status"] == "imported"
+
+
+async def test_what_is_no_summary_is_not_imported(bench: Bench) -> None:
+    windows, tier = tier_of("working_windows"), tier_of("working_summaries")
+    await added(bench, "acme", windows, [row_of(windows, 0)])
+    wrong = ("5", "[5]", '[{"text":5,"memories":[],"weight":1}]', '[{"text":"a","memories":"b","weight":1}]', "[{}]")
+    rows = [
+        (tier, row_of(tier, number) | {"instance": "instance-0", "sentences": each})
+        for number, each in enumerate(wrong)
+    ]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert {line["detail"] for line in report} == {"its table does not take the row (no_summary)"}
 
 
 async def test_a_row_of_working_memory_belongs_to_something_that_is_there(bench: Bench) -> None:

@@ -27,7 +27,7 @@ async def append_messages(
 ) -> AppendAnswer:
     """Append messages to the window of an instance. The same messages again change nothing.
 
-    What the window does not keep falls out of it into the agent's long-term memory, after the answer.
+    What the window does not keep falls out of it into the agent's long-term memory, and is summed up, after the answer.
     """
     messages = [message.to_message() for message in request.messages]
     done = await caller.agent(agent_id).windows.append(agent_id, instance, messages, ttl_seconds=request.ttl_seconds)
@@ -43,6 +43,9 @@ async def append_messages(
 async def window(
     caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, query: Annotated[WindowQuery, Query()]
 ) -> WindowAnswer:
-    """Return the newest messages of an instance that fit into so many tokens, oldest first."""
+    """Return the newest messages of an instance that fit into so many tokens, oldest first.
+
+    Beside them are summaries of what fell out of the window before, with the memories that it is now.
+    """
     found = await caller.agent(agent_id).windows.window(agent_id, instance, max_tokens=query.max_tokens)
     return WindowAnswer.of(agent_id, instance, found)

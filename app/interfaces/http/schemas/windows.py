@@ -1,19 +1,32 @@
 """Requests and answers of the routes for windows: the newest messages of an agent's instance."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain import limits
-from app.interfaces.fields import Digits, Request, Timestamp, Within
+from app.domain.messages import NewMessage
+from app.interfaces.fields import Digits, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.ingest import IngestMessage
 from app.interfaces.http.schemas.working import INSTANCE, TtlSeconds
-from app.services.tiers.windows import Appended, Window
+from app.retrieval.selection import tokens
+from app.services.tiers.windows import Appended, Counted, Window, counted
+from app.storage.tiers.window_summaries import MadeBy, Summary
 
 _SAID: dict[str, Any] = {"role": "user", "content": "Send me the invoice of March, please."}
 _SUMMARY: dict[str, Any] = {
-    "session_id": INSTANCE,
+    "id": "1790000000001-1790000000006",
+    "from": "2026-11-19T14:05:00.000Z",
+    "until": examples.MOMENT,
+    "turns": 6,
+    "text": "user: Invoices go to billing@example.com.",
+    "tokens": 11,
+    "memories": [examples.MEMORY_ID],
+    "made_by": "reader",
+}
+_FALLEN: dict[str, Any] = {
     "messages": 120,
     "since": "2026-11-19T14:05:00.000Z",
     "until": examples.MOMENT,
@@ -21,12 +34,25 @@ _SUMMARY: dict[str, Any] = {
 }
 
 
+class AppendedMessage(IngestMessage):
+    """A message for a window."""
+
+    tokens: Annotated[
+        Annotated[int, Number, Within(limits.MESSAGE_TOKENS)] | None,
+        Field(description="What it costs, as your model counts. Absent: it is estimated."),
+    ] = None
+
+    def to_message(self) -> NewMessage:
+        """Return the domain's new message."""
+        return replace(super().to_message(), tokens=self.tokens)
+
+
 class AppendRequest(Request):
     """Messages for a window."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"messages": [_SAID]}]})
 
-    messages: Annotated[list[IngestMessage], Field(min_length=1, max_length=limits.MAX_APPENDED)]
+    messages: Annotated[list[AppendedMessage], Field(min_length=1, max_length=limits.MAX_APPENDED)]
     ttl_seconds: Annotated[
         TtlSeconds,
         Field(
@@ -47,6 +73,7 @@ class AppendAnswer(BaseModel):
                     "known": 0,
                     "messages": 12,
                     "bytes": 2048,
+                    "tokens": 512,
                     "expires_at": examples.MOMENT,
                 }
             ]
@@ -58,6 +85,7 @@ class AppendAnswer(BaseModel):
     known: int = Field(description="Messages that were there already, in the window or in long-term memory.")
     messages: int = Field(description="What the window holds.")
     bytes: int = Field(description="Of their content.")
+    tokens: int = Field(description="Of their content, as callers told them, else about.")
     expires_at: Timestamp = Field(description="When the window is moved into long-term memory, unless it is used.")
 
     @classmethod
@@ -69,6 +97,7 @@ class AppendAnswer(BaseModel):
             known=done.known,
             messages=done.state.messages,
             bytes=done.state.bytes,
+            tokens=done.state.tokens,
             expires_at=done.state.expires_at,
         )
 
@@ -77,11 +106,12 @@ class WindowQuery(Request):
     """How much of a window."""
 
     max_tokens: Annotated[
-        int,
-        Digits,
-        Within(limits.WINDOW_TOKEN_LIMIT),
-        Field(description="The most tokens of all messages together, about.", examples=[limits.WINDOW_TOKENS]),
-    ] = limits.WINDOW_TOKENS
+        Annotated[int, Digits, Within(limits.WINDOW_TOKEN_LIMIT)] | None,
+        Field(
+            description="The most tokens of all messages together. Absent: as many as a window keeps.",
+            examples=[limits.WINDOW_TOKENS],
+        ),
+    ] = None
 
 
 class WindowMessage(BaseModel):
@@ -91,7 +121,10 @@ class WindowMessage(BaseModel):
     role: str
     content: str
     timestamp: Timestamp
-    tokens: int = Field(description="About: a fourth of its ASCII characters, and all others.")
+    tokens: int
+    counted: Counted = Field(
+        description="`told`: as its caller told them. `estimated`: a fourth of its ASCII characters, and all others."
+    )
 
 
 class SummaryRequestBody(BaseModel):
@@ -108,15 +141,47 @@ class SummaryPointer(BaseModel):
 
 
 class FallenAnswer(BaseModel):
-    """What fell out of a window into long-term memory."""
+    """All that fell out of a window into long-term memory."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]})
-
-    session_id: str
     messages: int
     since: Timestamp
     until: Timestamp
     summary: SummaryPointer
+
+
+class WindowSummary(BaseModel):
+    """What sums up turns that fell out of a window, and where they are now."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]}, serialize_by_alias=True)
+
+    id: str = Field(description="The places of its first and its last turn.")
+    since: Timestamp = Field(alias="from", description="When the first of its turns was said.")
+    until: Timestamp = Field(description="When the last of them was said.")
+    turns: int = Field(description="How many they are.")
+    text: str = Field(description="What they say, in their order; empty where there is nothing to tell.")
+    tokens: int = Field(description="Of the text, about.")
+    memories: list[str] = Field(
+        description="The ids of the memories that its turns are: first those that the text rests on, "
+        f"then others up to {limits.SUMMARY_MEMORIES}."
+    )
+    made_by: MadeBy = Field(
+        description="`model`: a language model, as far as it follows from the turns. `reader`: their sentences that "
+        "the reader calls facts, instructions or tasks. `sentences`: their first sentences."
+    )
+
+    @classmethod
+    def of(cls, summary: Summary) -> "WindowSummary":
+        """Make it of a summary."""
+        return cls(
+            id=summary.id,
+            **{"from": summary.since},
+            until=summary.until,
+            turns=summary.turns,
+            text=summary.text,
+            tokens=tokens(summary.text),
+            memories=list(summary.memories),
+            made_by=summary.made_by,
+        )
 
 
 class WindowAnswer(BaseModel):
@@ -127,10 +192,14 @@ class WindowAnswer(BaseModel):
             "examples": [
                 {
                     "session_id": INSTANCE,
-                    "messages": [{"id": "0f" * 16, **_SAID, "timestamp": examples.MOMENT, "tokens": 10}],
+                    "messages": [
+                        {"id": "0f" * 16, **_SAID, "timestamp": examples.MOMENT, "tokens": 10, "counted": "told"}
+                    ],
                     "tokens": 10,
+                    "counted": "told",
                     "older": 4,
                     "summaries": [_SUMMARY],
+                    "fallen": _FALLEN,
                 }
             ]
         }
@@ -138,18 +207,29 @@ class WindowAnswer(BaseModel):
 
     session_id: str = Field(description="The instance: the session of its messages in long-term memory.")
     messages: list[WindowMessage]
-    tokens: int = Field(description="Of all these messages together, about.")
+    tokens: int = Field(description="Of all these messages together.")
+    counted: Counted = Field(description="`told` where that is said of each of them.")
     older: int = Field(description="How many older messages the window holds that did not fit.")
     expires_at: Timestamp | None = Field(
         None, description="When the window is moved into long-term memory, unless it is used. Absent: there is none."
     )
-    summaries: list[FallenAnswer] = Field(description="What fell out of it into long-term memory.")
+    summaries: list[WindowSummary] = Field(
+        description=f"Of what fell out of it, the newest last, at most {limits.MAX_WINDOW_SUMMARIES}."
+    )
+    fallen: FallenAnswer | None = Field(None, description="All that fell out of it. Absent: nothing did.")
 
     @classmethod
     def of(cls, agent_id: str, instance: str, window: Window) -> "WindowAnswer":
         """Make it of a window."""
         messages = [
-            WindowMessage(id=turn.id, role=turn.role, content=turn.content, timestamp=turn.said_at, tokens=turn.tokens)
+            WindowMessage(
+                id=turn.id,
+                role=turn.role,
+                content=turn.content,
+                timestamp=turn.said_at,
+                tokens=turn.tokens,
+                counted=counted(told=turn.told),
+            )
             for turn in window.turns
         ]
         return cls(
@@ -158,14 +238,16 @@ class WindowAnswer(BaseModel):
             tokens=window.tokens,
             older=window.older,
             expires_at=None if window.state is None else window.state.expires_at,
-            summaries=_fallen(agent_id, instance, window),
+            counted=window.counted,
+            summaries=[WindowSummary.of(summary) for summary in window.summaries],
+            fallen=_fallen(agent_id, instance, window),
         )
 
 
-def _fallen(agent_id: str, instance: str, window: Window) -> list[FallenAnswer]:
+def _fallen(agent_id: str, instance: str, window: Window) -> FallenAnswer | None:
     state = window.state
     if state is None or state.fallen_since is None or state.fallen_until is None:
-        return []
+        return None
     summary = SummaryPointer(path=f"/profiles/{agent_id}/summary", body=SummaryRequestBody(session_id=instance))
     since, until = state.fallen_since, state.fallen_until
-    return [FallenAnswer(session_id=instance, messages=state.fallen, since=since, until=until, summary=summary)]
+    return FallenAnswer(messages=state.fallen, since=since, until=until, summary=summary)

@@ -194,7 +194,8 @@ def append_messages(
 
     Args:
         instance: The running copy of the agent; the session of the messages in long-term memory.
-        messages: 1 to 100, each with ``role``, ``content`` and, where that is not now, ``timestamp`` (a datetime).
+        messages: 1 to 100, each with ``role``, ``content`` and, where that is not now, ``timestamp`` (a datetime), and
+            where you know it ``tokens``, as your model counts.
         agent_id: Whose it is, where that is not the client's agent.
         ttl_seconds: After how long without an append all of it is moved into long-term memory; None: an hour.
 
@@ -212,12 +213,12 @@ def append_messages(
 def window(
     _own: str | None, /, instance: str, *, agent_id: str | None = None, max_tokens: int | None = None
 ) -> Call[types.Window]:
-    """Return the newest messages of an instance that fit, oldest first.
+    """Return the newest messages of an instance that fit, oldest first, and summaries of what fell out before them.
 
     Args:
         instance: The running copy of the agent.
         agent_id: Whose it is, where that is not the client's agent.
-        max_tokens: The most tokens of all messages together, about, 1 to 200,000; None: 8,000.
+        max_tokens: The most tokens of all messages together, 1 to 200,000; None: as many as a window keeps.
 
     Raises:
         Unavailable: there is no answer.

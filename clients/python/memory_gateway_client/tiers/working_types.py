@@ -107,6 +107,7 @@ class MessagesAppended:
         known: How many were there already, in the window or in long-term memory.
         messages: How many the window holds.
         bytes: Of their content.
+        tokens: Of their content, as callers told them, else about.
     """
 
     session_id: str
@@ -114,6 +115,7 @@ class MessagesAppended:
     known: int
     messages: int
     bytes: int
+    tokens: int
     expires_at: datetime
 
 
@@ -126,6 +128,8 @@ class WindowMessage:
     content: str
     timestamp: datetime
     tokens: int
+    counted: str
+    """``told`` where its caller told its tokens; else ``estimated``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +149,8 @@ class SummaryPointer:
 
 @dataclass(frozen=True, slots=True)
 class Fallen:
-    """What fell out of a window into long-term memory."""
+    """All that fell out of a window into long-term memory."""
 
-    session_id: str
     messages: int
     since: datetime
     until: datetime
@@ -155,12 +158,44 @@ class Fallen:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowSummary:
+    """What sums up turns that fell out of a window, and where they are now.
+
+    Attributes:
+        id: The places of its first and its last turn.
+        from_: When the first of its turns was said; ``until``: when the last one was.
+        turns: How many they are.
+        text: What they say; empty where there is nothing to tell.
+        tokens: Of the text, about.
+        memories: The ids of the memories that its turns are.
+        made_by: ``model``, ``reader`` or ``sentences``.
+    """
+
+    id: str
+    from_: datetime
+    until: datetime
+    turns: int
+    text: str
+    tokens: int
+    memories: tuple[str, ...]
+    made_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
-    """The newest messages of an instance that fit, oldest first; ``older`` counts those that it holds beside them."""
+    """The newest messages of an instance that fit, oldest first; ``older`` counts those that it holds beside them.
+
+    Attributes:
+        counted: ``told`` where that is said of the tokens of each message; else ``estimated``.
+        summaries: Of what fell out of it, the newest last.
+        fallen: All that fell out of it.
+    """
 
     session_id: str
     messages: tuple[WindowMessage, ...]
     tokens: int
+    counted: str
     older: int
-    summaries: tuple[Fallen, ...]
+    summaries: tuple[WindowSummary, ...]
     expires_at: datetime | None = None
+    fallen: Fallen | None = None

@@ -1,0 +1,238 @@
+"""Sums up turns that fall out of a window: by a language model, as far as that follows from them, or by the reader."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, get_args
+
+import structlog
+
+from app.domain import limits
+from app.domain.author import speaker_of
+from app.domain.errors import QuotaExceeded, ReaderUnavailable, Unavailable
+from app.domain.json_types import Json
+from app.domain.reading import Kinds, is_readable
+from app.language.sentences import MAX_SENTENCE
+from app.services.answer.evidence import evidence
+from app.services.answer.reading import MAX_READ, Said, read
+from app.services.backends import TenantBackends
+from app.services.ingest.model_calls import ModelCalls
+from app.services.learning.synthesising import WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
+from app.services.reading import TenantReader
+from app.storage.tiers.window_summaries import MadeBy, Summary, SummarySentence
+
+MODEL_SECONDS: Final = 15.0
+"""How long a summary waits for the model: it is made while the window is leased."""
+_READ_SENTENCES: Final = 120
+"""Sentences of the turns of one summary that are looked at: of each turn its share of them, the first ones."""
+_AT_ONCE: Final = 4
+"""Sentences that are read in one call: with the readings of others between them they take less than its deadline."""
+_TRIES: Final = 4
+"""Of a reader that is busy."""
+_PAUSE: Final = 0.5
+_LONGEST: Final = MAX_SENTENCE - 20
+"""Characters from which on a sentence may have been cut: white space and marks around it are no part of it."""
+_STOPS: Final = ("\n", ". ", "! ", "? ", "\u3002")
+_UNREAD: Final = 0.3
+"""The weight of the first sentence of a turn in a script that the reader does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class FallenTurn:
+    """A turn that falls out of its window, and the memory that it is now; ``said_at`` in ms since the epoch."""
+
+    place: int
+    role: str
+    content: str
+    said_at: int
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A turn, or a part of a long one, or a sentence of a summary, as it is read (``Told``)."""
+
+    content: str
+    metadata: Mapping[str, Json]
+    created_at: int
+    memories: Sequence[str]
+    is_rest: bool = False
+    """Whether it begins within a sentence that is too long to be read."""
+    id: str | None = None
+    occurred_at: int | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    sentences: Sequence[SummarySentence]
+    by: MadeBy
+
+
+class WindowSummaries:
+    """Makes the summaries of one agent's windows. None is ever refused: without a model or a reader it says less."""
+
+    def __init__(self, backends: TenantBackends, agent_id: str) -> None:
+        """Bind the agent."""
+        self._backends = backends
+        self._agent_id = agent_id
+
+    async def of_turns(self, turns: Sequence[FallenTurn]) -> Summary:
+        """Sum up turns, at least one, in the order in which they were said."""
+        parts = await asyncio.to_thread(lambda: [part for turn in turns for part in _parts(turn)])
+        made = await self._by_model(parts)
+        if made is None:
+            said = await asyncio.to_thread(_looked_at, parts)
+            made = await self._by_reader(said)
+        moments, places = [turn.said_at for turn in turns], [turn.place for turn in turns]
+        memories = [turn.memory_id for turn in turns]
+        whole = Summary(min(places), max(places), len(turns), min(moments), max(moments), made.by, memories, ())
+        return _with(whole, made.sentences)
+
+    async def of_summaries(self, summaries: Sequence[Summary]) -> Summary:
+        """Sum up summaries, at least one, the oldest first: without a model by their most telling sentences."""
+        joined = _joined(summaries)
+        parts = [
+            _Part(each.text, {}, summary.until, each.memories) for summary in summaries for each in summary.sentences
+        ]
+        made = await self._by_model(parts) if parts else None
+        return joined if made is None else _with(replace(joined, made_by=made.by), made.sentences)
+
+    async def _by_model(self, parts: Sequence[_Part]) -> _Made | None:
+        """Return what a model says that follows from the parts it cites; None where it says nothing of the kind."""
+        if self._backends.model is None:
+            return None
+        now, ends = self._backends.clock(), asyncio.get_running_loop().time() + MODEL_SECONDS
+        told = await asyncio.to_thread(evidence, parts, {}, reference_time=now)
+        calls = ModelCalls(self._backends.model, self._agent_id, ends=ends)
+        try:
+            answer = await calls.ask(lambda mark: summarising_turns(told, mark, now=now))
+            said = await asyncio.to_thread(cited, answer, told, (), now=now)
+            found = await grounded(said, self._backends.reader, max_tokens=WINDOW_SUMMARY_TOKENS, tries=_TRIES)
+        except (Unavailable, QuotaExceeded) as error:
+            structlog.get_logger().warning("window_summary_without_model", code=error.code, reason=error.detail)
+            return None
+        kept = [
+            SummarySentence(each.text, _once(id_ for number in each.memories for id_ in parts[number - 1].memories), 1)
+            for each in found.sentences
+        ]
+        return _Made(kept, "model") if kept else None
+
+    async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _Made:
+        """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
+        reader = self._backends.reader
+        if reader is not None:
+            try:
+                return _Made(await _telling(said, reader), "reader")
+            except ReaderUnavailable as error:
+                structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+        return _Made([_sentence(part, one, 1 / (1 + one.place)) for part, one in said], "sentences")
+
+
+def continued(newest: Summary | None, summary: Summary) -> Summary | None:
+    """Return the newest summary as it goes on with the turns of another; None where that would be too long for one."""
+    if newest is None or newest.made_by != summary.made_by:
+        return None
+    both = [*newest.sentences, *summary.sentences]
+    loses_nothing = {each.text for each in _kept(both)} == {each.text for each in both}
+    fits = newest.turns + summary.turns <= limits.SUMMARY_TURNS and loses_nothing
+    return _joined([newest, summary]) if fits else None
+
+
+def _joined(summaries: Sequence[Summary]) -> Summary:
+    """Return one summary of what several are of: their most telling sentences, made by the least of their makers."""
+    makers = get_args(MadeBy)
+    whole = Summary(
+        first_place=min(each.first_place for each in summaries),
+        last_place=max(each.last_place for each in summaries),
+        turns=sum(each.turns for each in summaries),
+        since=min(each.since for each in summaries),
+        until=max(each.until for each in summaries),
+        made_by=max((each.made_by for each in summaries), key=makers.index),
+        memories=_once(id_ for each in summaries for id_ in each.memories),
+        sentences=(),
+    )
+    return _with(whole, [sentence for each in summaries for sentence in each.sentences])
+
+
+def _with(summary: Summary, told: Sequence[SummarySentence]) -> Summary:
+    """Return a summary with as many of these sentences as it may have, the most telling ones, in their order."""
+    kept = _kept(told)
+    named = _once(id_ for sentence in kept for id_ in sentence.memories)
+    others = [id_ for id_ in summary.memories if id_ not in named]
+    return replace(summary, sentences=kept, memories=[*named, *others[: max(limits.SUMMARY_MEMORIES - len(named), 0)]])
+
+
+def _kept(told: Sequence[SummarySentence]) -> list[SummarySentence]:
+    """Choose the most telling sentences that there is room for, of equal ones the later, each text once."""
+    last = {each.text: place for place, each in enumerate(told)}
+    ordered = sorted(last.values(), key=lambda place: (-told[place].weight, -place))
+    room, chosen = limits.SUMMARY_BYTES, list[int]()
+    for place in ordered:
+        size = len(told[place].text.encode()) + 1
+        if size <= room and len(chosen) < limits.SUMMARY_SENTENCES:
+            room -= size
+            chosen.append(place)
+    return [told[place] for place in sorted(chosen)]
+
+
+def _parts(turn: FallenTurn) -> Iterator[_Part]:
+    """Give a turn in parts that are read as a whole, each cut where a sentence ends, else a word."""
+    speaker = (speaker_of(turn.content, {}) if turn.role == "user" else "") or turn.role
+    begin, is_rest = 0, False
+    while begin < len(turn.content):
+        stop, end = 0, begin + MAX_READ
+        if end < len(turn.content):
+            stop = max(turn.content.rfind(mark, begin, end) for mark in _STOPS)
+            last = turn.content.rfind(" ", begin, end) if stop < 0 else stop
+            end = end if last < 0 else last + 1
+        yield _Part(turn.content[begin:end], {"speaker": speaker}, turn.said_at, [turn.memory_id], is_rest)
+        begin, is_rest = end, stop < 0
+
+
+def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, Said]]:
+    """Return the first sentences of each part, of the newest parts where these are too many.
+
+    One that is cut, since it does not end for so long, is left out: it may have said otherwise.
+    """
+    newest = parts[-_READ_SENTENCES:]
+    share = _READ_SENTENCES // len(newest)
+    return [
+        (part, one)
+        for part in newest
+        for one in read(part, most=share)
+        if len(one.text) < _LONGEST and not (part.is_rest and one.place == 0)
+    ]
+
+
+async def _telling(said: Sequence[tuple[_Part, Said]], reader: TenantReader) -> list[SummarySentence]:
+    """Return the sentences that are no questions, no single words and no events; raise ``ReaderUnavailable``."""
+    read_ = [(part, one) for part, one in said if is_readable(one.text) and not one.asks and len(one.text.split()) > 1]
+    kinds: dict[Said, Kinds] = {}
+    for first in range(0, len(read_), _AT_ONCE):
+        batch = [one for _, one in read_[first : first + _AT_ONCE]]
+        kinds.update(zip(batch, await _kinds([one.text for one in batch], reader), strict=True))
+    telling = [
+        (part, one, 1 - kinds[one].event if one in kinds else _UNREAD)
+        for part, one in said
+        if (kinds[one].name != "event" if one in kinds else one.place == 0 and not is_readable(one.text))
+    ]
+    return [_sentence(part, one, weight) for part, one, weight in telling]
+
+
+async def _kinds(texts: Sequence[str], reader: TenantReader) -> Sequence[Kinds]:
+    for _ in range(_TRIES - 1):
+        try:
+            return await reader.kinds(texts)
+        except ReaderUnavailable:
+            await asyncio.sleep(_PAUSE)
+    return await reader.kinds(texts)
+
+
+def _sentence(part: _Part, said: Said, weight: float) -> SummarySentence:
+    text = f"{said.speaker}: {said.text}" if said.speaker else said.text
+    return SummarySentence(text, part.memories, weight)
+
+
+def _once(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))
