@@ -69,6 +69,9 @@ def above_vectors(sets: Sequence[Sequence[Case]], weights: Weights) -> Weights:
 
     Words help an assistant's queries and lead somebody's own words astray: the likeliest weight is that of all sets
     together, and may be wrong for one of them.
+
+    Raises:
+        ValueError: half of the weight is still too much.
     """
     notes = [of_set for of_set in sets if len(of_set) >= _MANY and all(map(_is_of_notes, of_set))]
     for share in _SHARES:
@@ -76,8 +79,8 @@ def above_vectors(sets: Sequence[Sequence[Case]], weights: Weights) -> Weights:
         note = _with(weights.note, weights.note.base, {"lexical": words})
         lowered = weights.model_copy(update={"note": note})
         if not any(_is_below_vectors(of_set, lowered) for of_set in notes):
-            break
-    return lowered
+            return lowered
+    raise ValueError(f"A set of notes is below vectors alone though words count {_SHARES[-1]:.0%} of what they should.")
 
 
 def _is_of_notes(case: Case) -> bool:
