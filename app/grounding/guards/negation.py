@@ -6,10 +6,11 @@ deny in another way, as "quit" and "allergic" do.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.grounding.guards.words import ASSISTANT, DENIALS, SPEAKER, USER
+from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
 from app.grounding.known import Comparison
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
+from app.language.denials import DENIALS
 
 _SHORT = 3
 """Letters of a word that says little."""

@@ -1,4 +1,4 @@
-"""The only words that a guard knows: what denies, and who is meant, in English, German and Swedish.
+"""The only words that a guard knows beside those that deny: who is meant, in English, German and Swedish.
 
 This table stays as small as it is. What else a language says with words is the reader's to know.
 """
@@ -10,12 +10,6 @@ def _of(*lines: str) -> frozenset[str]:
     return frozenset(word for line in lines for word in line.split())
 
 
-DENIALS: Final = _of(
-    "not never no none nobody nothing neither nor without cannot",
-    "nicht kein keine keinen keinem keiner keines nie niemals nichts ohne niemand weder",
-    "inte ej aldrig ingen inget inga utan icke varken",
-)
-"""Besides every word that ends in "n't"."""
 SPEAKER: Final = _of(
     "i me my mine we us our ours",
     "ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren unserem unserer",

@@ -10,6 +10,7 @@ from typing import Literal
 from app.language.dates.lengths import UNITS, Unit
 from app.language.dates.time_spans import expressions, in_small_letters
 from app.language.dates.time_words import FORMS_OF_UNITS
+from app.language.denials import may_not_be
 
 Form = Literal["past", "future", "between", "day", "times"]
 """How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
@@ -20,13 +21,26 @@ _HOW = re.compile(
     r"(?<!\w)(?P<back>vor )?(?:how long|how much time|hur länge|hur lång tid|wie lange|wie viel zeit"
     rf"|(?:how many|hur många|wie vielen?) (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
 )
+_ARTICLE = r"(?:d(?:er|ie|as|em|en|es)|(?:ein|mein|dein|sein|ihr|unser|eur|dies|jen|jed|all)\w*)(?!\w)"
 _ENDS = re.compile(
     r"(?<!\w)(?:(?P<past>ago|since|sedan|sen|seit)|(?P<future>until|till|tills|bis)"
-    r"|(?P<between>between|after|before|mellan|efter|före|innan|zwischen|nach|nachdem|vor|bevor))(?!\w)"
+    r"|(?P<between>between|after|before|mellan|efter|före|innan|zwischen|nachdem|bevor"
+    rf"|(?:nach|vor)(?= {_ARTICLE})))(?!\w)"
 )
-_BACK = re.compile(r"(?<!\w)wie (?:lange|viel).* her(?!\w)")
+"""\"Nach Oslo\" is a place, and \"vor Ort\"."""
+_BACK = re.compile(r"(?<!\w)wie (?:lange|viel).*? her(?!\w)")
 _STILL = re.compile(r"(?<!\w)(?:how long (?:have|has)|hur länge har|wie lange .*(?:schon|bereits))(?!\w)")
 """What lasts until today in these tenses."""
+_SINCE_WHEN = re.compile(r"(?<!\w)(?:since when|seit wann|sedan när)(?!\w)")
+_AHEAD = re.compile(
+    r"(?<!\w)(?:will|next|upcoming|(?<!since )when (?:do|does)|wird|werden?|nächste\w?|kommer|nästa)(?!\w)"
+)
+_NORM = re.compile(
+    r"(?<!\w)(?:should|shall|must|ought|needs?|ha(?:ve|s) to|supposed to|can|could|soll\w*|muss\w*|müss\w*|darf\w*"
+    r"|dürf\w*|kann|können|ska|skall|bör|måste|behöver|how often (?:do|does)|dauer\w*|brauch\w*|tar"
+    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w).*(?<!\w)take)(?!\w)"
+)
+"""Who asks for what has to be, is usual or is needed, does not ask for what was."""
 _WHEN = re.compile(
     r"(?<!\w)(?:when (?:did|do|does|is|was|were|are|will|have|has|had)|since when|(?:seit )?wann|sedan när)(?!\w)"
     r"|^när (?=[^,]*$)"
@@ -47,6 +61,10 @@ class TimeAsked:
     unit: Unit | None = None
     latest: bool = False
     """Whether the last of several days is meant."""
+    lasts: bool = False
+    """Whether it is of what began and still lasts."""
+    ahead: bool = False
+    """Whether it is of a day from that of the question on."""
 
     @property
     def of_one(self) -> bool:
@@ -58,26 +76,33 @@ def time_asked(question: str) -> TimeAsked | None:
     """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
     text = " ".join(in_small_letters(question[:_MAX_READ]).split())
     bare = _without_times(text)
+    if _NORM.search(bare) or may_not_be(bare):
+        return None
+    ahead = _AHEAD.search(bare) is not None
     if _TIMES.search(text):
-        return None if _leans(bare) or _RATE.search(bare) else TimeAsked("times")
+        return None if _leans(bare) or _RATE.search(bare) or ahead else TimeAsked("times")
     latest = _LATEST.search(bare) is not None
     if how := _HOW.search(text):
         form = _form(how, text)
         unit = next((unit for unit in UNITS if unit == FORMS_OF_UNITS.get(how["unit"] or "")), None)
-        return TimeAsked(form, unit, latest and form == "past") if form else None
+        lasts = form == "past" and _STILL.search(text) is not None
+        return TimeAsked(form, unit, latest and form == "past", lasts) if form else None
     if _WHEN.search(text) is None or _leans(_WHEN.sub(" ", bare)):
         return None  # "when did I run after the wedding" may be answered by the day of the wedding
-    return TimeAsked("day", None, latest)
+    return TimeAsked("day", None, latest, _SINCE_WHEN.search(text) is not None, ahead)
 
 
 def _form(how: re.Match[str], text: str) -> Form | None:
     """Return between which days a length is asked for; None where the question says no end of it."""
     ends = _ENDS.search(text, how.end())
+    back = _BACK.search(text)
+    if back and ends and back.end() <= ends.start():
+        return "past"
     if how["back"] or (ends and ends["past"]):
         return "past"
     if ends:
         return "future" if ends["future"] else "between"
-    return "past" if _BACK.search(text) or _STILL.search(text) else None
+    return "past" if back or _STILL.search(text) else None
 
 
 def _leans(text: str) -> bool:

@@ -10,17 +10,17 @@ from datetime import date, datetime
 from typing import Final
 
 from app.domain.moments import moment
+from app.language.dates.doubts import is_doubtful, is_since
 from app.language.dates.time_readings import RELATIVE, Days, read, yearly
-from app.language.dates.time_spans import Span, expressions, in_small_letters, spans
+from app.language.dates.time_spans import Span, expressions, in_small_letters
 from app.language.dates.time_words import LONG, NUMBERS, REPEATED, UNITS, WEEKDAYS, WHICH
+from app.language.numbers import Quantity, quantities
 from app.language.sentences import sentences
 
 MAX_TEXT = 32 * 1024
 """No more characters of a text are read."""
 _VAGUE = frozenset(name for name, (least, most) in NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
-_LOOSE = frozenset(("about", "around", "from", "von", "från"))
-"""With these a day is a guess, or the first of several."""
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
@@ -32,6 +32,7 @@ _DAYS: Final = frozenset(("iso", "numeric", "day", "days", "weekday", "fixed", "
 _WORD = re.compile(r"\w+")
 _REPEATED = REPEATED | {f"{name}s" for name in WEEKDAYS if name.endswith("day")}
 _DAY = 86_400_000
+_SECONDS_OF_DAY = 86_400
 _EPOCH = 719_163
 _MAX_NOTES = 3
 _ENDING = re.compile(r"['\u2019]s?(?!\w)")
@@ -113,21 +114,41 @@ def shown(days: Days) -> str:
     return f"{first.isoformat()} to {last.isoformat()}"
 
 
-def days_told(text: str, today: int, *, begun: bool = False) -> set[Days | None]:
+def days_told(text: str, today: int, *, begun: bool = False, lasts: bool = False) -> set[Days | None]:
     """Return the stretches of days that a text tells; None among them stands for those that are not sure.
 
-    What is told to have ``begun`` may be told by "since".
+    What is told to have ``begun`` may be told by "since". What ``lasts`` is told by that alone, where a length stands
+    beside the day: "as of yesterday it is 4 years".
     """
+    by_since = lasts and tells_length(text)
     sure = resolved(text, datetime.fromordinal(today))
     days = {(each.start.toordinal(), each.end.toordinal() + 1) for each in sure}
     told: set[Days | None] = {*days}
-    for span in spans(text):
+    for span in expressions(text):
         known = any(each.place <= span.starts < each.place + len(each.expression) for each in sure)
-        is_open = span.lead_is_open and not (begun and span.lead == "since")
-        is_loose = text[span.begins : span.starts].strip().lower() in _LOOSE
-        if not known or is_open or is_loose or span.follows:
+        since = is_since(span, text)
+        is_open = (since and not begun) or (by_since and not since)
+        if not known or is_open or is_doubtful(span, text) or span.follows:
             told.add(None)
     return told
+
+
+def tells_length(text: str) -> bool:
+    """Tell whether a text says a length of a day or more, as "for 4 years"; "two weeks ago" is a time."""
+    times = expressions(text)
+    return any(
+        _is_of_days(each) and all(each.ends <= time.starts or time.ends <= each.starts for time in times)
+        for each in quantities(text)
+    )
+
+
+def names_no_year(text: str) -> bool:
+    """Tell whether a text has a date that comes every year."""
+    return any(yearly(span.kind, span.text) for span in expressions(text))
+
+
+def _is_of_days(quantity: Quantity) -> bool:
+    return quantity.unit == "month" or (quantity.unit == "second" and max(quantity.values) >= _SECONDS_OF_DAY)
 
 
 def dated_once(content: str) -> Sequence[str]:

@@ -14,8 +14,8 @@ from app.domain.query import Entry
 from app.domain.words import is_spaceless
 from app.language.dates.asked import time_asked
 from app.retrieval.query.terms import terms
-from app.services.answer.computing import Computed, computed, may_have_its_day
-from app.services.answer.reading import Said, read
+from app.services.answer.computing import Computed, computed, undated
+from app.services.answer.reading import Said, Told, read
 from app.services.reading import TenantReader
 from app.services.recall import Recall
 
@@ -77,7 +77,9 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
             ratings |= zip(chosen, relevances, strict=True)
         if wanted is not None:
             tell = _best(sentences, ratings, line)[: 1 if wanted.of_one else None]
-            found = computed(wanted, query, tell, await _happened(tell, reader), now)
+            happened = await _happened(tell, reader)
+            computing = partial(computed, wanted, query, tell, happened, now)
+            found = await off_the_loop([said.memory for said in tell], computing)
     except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
         structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
         degraded.append(error.code)
@@ -85,7 +87,7 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
     return Choice(_told(answers, ratings, tells), found, degraded)
 
 
-async def off_the_loop(entries: Sequence[Entry], reading: Callable[[], _T]) -> _T:
+async def off_the_loop(entries: Sequence[Told], reading: Callable[[], _T]) -> _T:
     """Return what is read of entries; where they are long, the event loop goes on meanwhile."""
     is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
     return await asyncio.to_thread(reading) if is_long else reading()
@@ -166,6 +168,6 @@ def _told(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Sai
 
 async def _happened(sentences: Sequence[Said], reader: TenantReader) -> Collection[Said]:
     """Return the sentences of what happened on the days of their memories."""
-    undated = [said for said in sentences if may_have_its_day(said)]
-    kinds = await reader.kinds([said.text for said in undated]) if undated else []
-    return {said for said, kind in zip(undated, kinds, strict=True) if kind.name == "event"}
+    without = await off_the_loop([said.memory for said in sentences], partial(undated, sentences))
+    kinds = await reader.kinds([said.text for said in without]) if without else []
+    return {said for said, kind in zip(without, kinds, strict=True) if kind.name == "event"}

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.language.dates.asked import TimeAsked
-from app.language.dates.days import days_told, ordinal, repeats, shown
+from app.language.dates.days import days_told, names_no_year, ordinal, repeats, shown, tells_length
 from app.language.dates.lengths import Unit, length, length_of
 from app.language.dates.time_readings import Days
 from app.language.dates.time_spans import spans
-from app.language.numbers import Quantity, quantities
-from app.services.answer.reading import MAX_READ, Said
+from app.language.denials import may_not_be
+from app.services.answer.reading import MAX_READ, Said, Told
 
 _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)
-_SECONDS_OF_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +49,21 @@ class _Dated:
         return only[0] if len(only) == 1 else None
 
 
-def may_have_its_day(said: Said) -> bool:
-    """Tell whether a sentence may speak of the day of its memory: the store named it, and the memory names no time.
+def undated(sentences: Sequence[Said]) -> Sequence[Said]:
+    """Return those that may speak of the day of their memory: the store named it, and the memory names no time.
 
     The day of what was said in a session is when it was said; when it happened nothing tells.
     """
-    memory = said.memory
-    if said.asks or memory.session_id is not None or memory.occurred_at is None:
+    memories = {said.memory_id: said.memory for said in sentences if not said.asks}
+    of_a_day = {id_ for id_, memory in memories.items() if _has_its_day(memory)}
+    return [said for said in sentences if not said.asks and said.memory_id in of_a_day]
+
+
+def _has_its_day(memory: Told) -> bool:
+    if memory.session_id is not None or memory.occurred_at is None:
         return False
     content = memory.content[:MAX_READ]
-    return next(spans(content), None) is None and not any(map(_is_of_days, quantities(content)))
-
-
-def _is_of_days(quantity: Quantity) -> bool:
-    """Tell whether it is a length of a day or more: "for 4 years" is told of no day."""
-    return quantity.unit == "month" or (quantity.unit == "second" and max(quantity.values) >= _SECONDS_OF_DAY)
+    return next(spans(content), None) is None and not tells_length(content)
 
 
 def computed(
@@ -77,8 +76,7 @@ def computed(
     tell these two and no other time.
     """
     today = ordinal(reference_time)
-    begun = asked.form in {"past", "day"}
-    dated = [_Dated(said, _days(said, happened, begun=begun)) for said in sentences]
+    dated = [_Dated(said, _days(said, happened, asked)) for said in sentences]
     named = days_told(question, today)
     if None in named:
         return None
@@ -93,9 +91,13 @@ def computed(
     return _on_a_day(asked, days, found.said, today)
 
 
-def _days(said: Said, happened: Collection[Said], *, begun: bool) -> Collection[Days | None]:
-    day = ordinal(said.happened_at)
-    return days_told(said.text, day, begun=begun) or ({(day, day + 1)} if said in happened else set())
+def _days(said: Said, happened: Collection[Said], asked: TimeAsked) -> Collection[Days | None]:
+    """Return the days of a sentence; those of what did not happen, or may not have, are not sure."""
+    if may_not_be(said.text):
+        return {None}
+    day, begun = ordinal(said.happened_at), asked.form in {"past", "day"}
+    told = days_told(said.text, day, begun=begun, lasts=asked.lasts)
+    return told or ({(day, day + 1)} if said in happened else set())
 
 
 def _within(days: Days, named: Iterable[Days | None]) -> bool:
@@ -141,6 +143,10 @@ def _on_a_day(asked: TimeAsked, days: Days, said: Said, today: int) -> Computed 
     """Return a day, or how long it is from it or until it."""
     now = (today, today + 1)
     is_over, is_to_come = days[1] <= now[1], days[0] >= today
+    if asked.form != "future" and names_no_year(said.text):
+        return None  # a birthday comes again, and was in a year that nobody named
+    if asked.ahead and not is_to_come:
+        return None
     ways: Sequence[str] = ()
     if is_over and _is_a_day(days):
         ways = list(dict.fromkeys(f"{length(days[0], today, unit)} ago." for unit in _UNITS))

@@ -31,7 +31,7 @@ def first(query: str, *entries: Entry, at: str = "2026-05-20", length: str = "lo
         ("When did I move?", "I moved to Oslo last week.", "Between 2026-04-27 and 2026-05-03."),
         ("When did I move?", "I moved to Oslo last month.", "In 2026-04."),
         ("When did I move?", "I moved to Oslo in 1969.", "In 1969."),
-        ("When is the race?", "The race is on 3 June.", "On 2026-06-03."),
+        ("When is the race?", "The race is on 3 June 2026.", "On 2026-06-03."),
         ("Since when do I work at Acme?", "I have worked at Acme since March 2021.", "In 2021-03."),
         ("Seit wann arbeite ich bei Acme?", "Ich arbeite seit dem 3. Mai 2021 bei Acme.", "On 2021-05-03."),
         ("När flyttade jag?", "Jag flyttade för två dagar sedan.", "On 2026-05-03."),
