@@ -10,7 +10,8 @@ class RequestNote:
     Attributes:
         tenant_id: Whose credential it has; empty where none holds.
         tool: The tool that it calls over MCP, of those that there are.
-        code: The code of the error that it is answered with.
+        code: The code of the error that it is answered with; over MCP that of JSON-RPC, where it has no other.
+        gone: Whether its caller went away, and nobody was answered.
         degraded: Whether something did not answer, and the request was answered without it.
         embedding_tokens: Of what was embedded for it until it was answered, where the provider counts them.
         embedded_characters: Of the same.
@@ -20,6 +21,7 @@ class RequestNote:
     tenant_id: str = ""
     tool: str = ""
     code: str = ""
+    gone: bool = False
     degraded: bool = False
     embedding_tokens: int = 0
     embedded_characters: int = 0
@@ -27,7 +29,9 @@ class RequestNote:
 
     @property
     def outcome(self) -> str:
-        """``ok``, ``degraded``, or the error's code."""
+        """``ok``, ``degraded``, ``gone``, or the error's code."""
+        if self.gone:
+            return "gone"
         return self.code or ("degraded" if self.degraded else "ok")
 
     def embedded(self, characters: int, tokens: int | None) -> None:

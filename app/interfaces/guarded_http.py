@@ -356,8 +356,10 @@ class GuardedHttp(HttpToolsProtocol):
             self._answering.cancel()
 
     def _tell(self, error: MemoryGatewayError) -> None:
-        response = problem_response(error, uuid4().hex)
-        self.transport.write(answer_bytes(response, (b"connection", b"close")))
+        request_id = uuid4().hex
+        response = problem_response(error, request_id)
+        headers = (b"x-request-id", request_id.encode()), (b"connection", b"close")
+        self.transport.write(answer_bytes(response, *headers))
 
     def _linger(self) -> None:
         """End the connection once the answer has been read: closed while something arrives, it would be reset."""

@@ -47,8 +47,8 @@ class AuditMetrics:
         )
         self._messages = Histogram(
             "memory_gateway_mcp_tool_seconds",
-            "Duration of calls of the service's own tools over MCP, by tool and outcome (ok, degraded, or the error's "
-            "code).",
+            "Duration of calls of the service's own tools over MCP, by tool and outcome (ok, degraded, gone (nobody "
+            "waited for the answer), or the error's code).",
             ["tool", "outcome"],
             buckets=_SECONDS,
             registry=registry,
@@ -124,7 +124,7 @@ class AuditMetrics:
         """Count a request that was answered."""
         if note.tool:
             self._messages.labels(note.tool, note.outcome).observe(seconds)
-        if note.code and self._refused is not None:
+        if note.code and not note.gone and self._refused is not None:
             self._refused.labels(self._tenants.of(note.tenant_id), note.code).inc()
 
     def model_tokens(self, tenant_id: str, tokens: int) -> None:

@@ -56,6 +56,7 @@ class Explainer:
             Unavailable: there is no answer.
         """
         search = await self._recaller.search(scope, query, also=memory_id)
+        self._backends.audit.degraded(search.degraded)
         memory = search.fusion.pool.candidates.get(memory_id)
         if memory is None:
             raise NotFound("There is no such memory.")

@@ -197,7 +197,9 @@ class ProfileService:
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
         now, model = self._backends.clock(), self._backends.model
         if model is not None:
-            return await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
+            summed = await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
+            self._backends.audit.degraded(summed.degraded)
+            return summed
         # It may take longer than a step of the loop.
         return ProfileSummary(await asyncio.to_thread(summary, page.memories))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -194,7 +195,10 @@ async def test_a_request_sent_ahead_of_an_answer_ends_the_connection_after_that_
     ids=["one header", "many headers", "the path", "complete"],
 )
 async def test_a_head_over_its_limit_is_refused(application: Application, head: bytes) -> None:
-    assert problem(await application.exchange(head)) == (431, "headers_too_large")
+    refused = await application.exchange(head)
+    assert problem(refused) == (431, "headers_too_large")
+    (request_id,) = re.findall(rb"\r\nx-request-id: ([0-9a-f]{32})\r\n", refused)
+    assert b'"request_id":"%s"' % request_id in refused, "the Worker in front tells by it that the service answers"
     assert application.requests == 0
 
 

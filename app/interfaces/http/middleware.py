@@ -137,8 +137,10 @@ class RequestContext:
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         """Log a request, and count it."""
         method, route = _route(scope)
+        note = note_of(scope)
+        note.gone = not status
         self._observe(method, route, status, seconds)
-        self._count(note_of(scope), seconds)
+        self._count(note, seconds)
         structlog.get_logger().info(
             "request", method=scope["method"], route=route or None, status=status, duration_ms=round(seconds * 1000, 2)
         )

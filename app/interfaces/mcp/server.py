@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from app.domain.advice import advice
 from app.domain.errors import MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
 from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
+from app.interfaces.request_state import note_of
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -57,7 +58,7 @@ def make_server(list_tools: ListTools, call_tool: CallTool, read_resource: ReadR
         on_read_resource=read_resource,
         get_tool_input_schema=schemas.get,
     )
-    server.middleware.append(_log_defects)
+    server.middleware.append(_note_errors)
     return server
 
 
@@ -134,13 +135,25 @@ async def _list_templates(_: Context, __: types.PaginatedRequestParams | None) -
     return types.ListResourceTemplatesResult(resource_templates=[CONTEXT])
 
 
-async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Log an unexpected exception with its traceback, and answer with an error that reveals nothing of it."""
+async def _note_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Note the code of an error that a message is answered with; log an unexpected one, and reveal nothing of it."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError):  # a caller's parameters of another form: their values do not belong in the log
+    except MCPError as error:
+        _note(ctx, str(error.code))
+        raise
+    except ValidationError:  # a caller's parameters of another form: their values do not belong in the log
+        _note(ctx, str(types.INVALID_PARAMS))
         raise
     except Exception as error:
         structlog.get_logger().exception("defect", method=ctx.method)
         defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
+        _note(ctx, defect.code)
         raise MCPError(types.INTERNAL_ERROR, error_text(defect), {"code": defect.code}) from error
+
+
+def _note(ctx: Context, code: str) -> None:
+    """Note an error's code where the message came by a request, and what was called has noted none of its own."""
+    if ctx.request is not None:
+        note = note_of(ctx.request.scope)
+        note.code = note.code or code

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain import limits
 from app.domain.episodes import EpisodesWanted
-from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound
+from app.domain.errors import FieldError, InvalidRequest, LongTermDisabled, MemoryGatewayError, NotFound
 from app.domain.json_types import to_json
 from app.domain.moments import format_moment
 from app.domain.query import Query
@@ -123,6 +123,8 @@ class Assembler:
                 offers[part] = offer
         if missing and not offers:
             raise missing[0].error
+        # A memory that is switched off is no outage.
+        self._backends.audit.degraded([each.part for each in missing if not isinstance(each.error, LongTermDisabled)])
         missing += [
             Missing(part, NotFound(f"There is no {name}.")) for part, offer in offers.items() for name in offer.absent
         ]

@@ -15,6 +15,7 @@ export interface Env {
 }
 
 const REPORT = "x-memory-gateway-call"; // in which the service tells what a call was
+const REQUEST_ID = "x-request-id"; // each answer of the service has one, what refuses early alike
 const INDEX_BYTES = 96; // https://developers.cloudflare.com/analytics/analytics-engine/limits/
 const BLOB_BYTES = 512; // all of them may have 16 KB
 
@@ -30,8 +31,10 @@ export async function counted(
     count(500, "unreachable");
     throw error;
   });
-  const report = answered.headers.get(REPORT);
-  count(answered.status, answered.status < 400 ? "ok" : `http_${answered.status}`, report === null ? undefined : read(report));
+  const { status, headers } = answered;
+  const report = headers.get(REPORT);
+  const refusal = headers.has(REQUEST_ID) ? `http_${status}` : "unreachable"; // what stands in for a Container has no id
+  count(status, status < 400 ? "ok" : refusal, report === null ? undefined : read(report));
   if (report === null) return answered;
   const passed = new Response(answered.body, answered);
   passed.headers.delete(REPORT); // it is for this Worker alone

@@ -35,10 +35,11 @@ MemoryGateway.outboundByHost = { [HOST]: (request, env) => answer(request, env a
 
 export default {
   async fetch(request, env): Promise<Response> {
-    return counted(request, env, async () => {
-      if (!PUBLIC.test(new URL(request.url).pathname)) return new Response("Not found\n", { status: 404 });
-      return getContainer(env.MEMORY_GATEWAY, "service").fetch(request);
-    });
+    if (PUBLIC.test(new URL(request.url).pathname)) {
+      return counted(request, env, async () => getContainer(env.MEMORY_GATEWAY, "service").fetch(request));
+    }
+    const refused = async () => new Response("Not found\n", { status: 404 });
+    return counted(request, env, refused, { outcome: "http_404" });
   },
   async scheduled(_, env): Promise<void> {
     await getContainer(env.MEMORY_GATEWAY, "prune").start({ entrypoint: PRUNE });

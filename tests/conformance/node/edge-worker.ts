@@ -7,7 +7,7 @@
 import worker from "../../../deploy/edge/src/worker.ts";
 import container, { ContainerProxy, MemoryGateway as Gateway } from "../../../deploy/edge/src/container.ts";
 import { lagging } from "./lagging-replica.ts";
-import { noted, type Started } from "./noted-container.ts";
+import { AWAY, noted, type Started } from "./noted-container.ts";
 
 export { ContainerProxy };
 
@@ -77,10 +77,11 @@ export default {
   },
 };
 
-/** Another container than that of tests without a dataset; none where the request says that there is none. */
+/** Another container than that of tests without a dataset; one that fails as the request says, or no binding of one. */
 function counting({ MEMORY_GATEWAY }: Env, request: Request): unknown {
-  if (request.headers.has("x-test-away")) return undefined;
-  const named = { idFromName: () => MEMORY_GATEWAY.idFromName("counted") };
+  const away = request.headers.get("x-test-away");
+  if (away === "unbound") return undefined;
+  const named = { idFromName: () => MEMORY_GATEWAY.idFromName(away === null ? "counted" : `${AWAY}${away}`) };
   return Object.assign(named, { get: (id: DurableObjectId) => MEMORY_GATEWAY.get(id) });
 }
 

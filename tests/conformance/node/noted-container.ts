@@ -1,19 +1,23 @@
-// A container of which it is noted how it is started. It answers at the port of the service, but for `prune`, which
-// listens nowhere. What it tells the Worker of a call is what the call says that it is to tell.
+// A container of which it is noted how it is started. It answers at the port of the service, but for `prune` and
+// `away: silent`, which listen nowhere; any other `away: <error>` cannot be started, for that error. What it tells the
+// Worker of a call is what the call says that it is to tell. Of those that are away nothing is noted.
+
+export const AWAY = "away: ";
 
 export type Started = { name: string; intercepted: string[] } & ContainerStartupOptions;
 
 export function noted(name: string, started: Started[]): Container {
   const intercepted: string[] = [];
   let running = false;
-  const listening = (port: number) => port === 8000 && name !== "prune";
+  const listening = (port: number) => port === 8000 && name !== "prune" && !name.startsWith(AWAY);
   return {
     get running() {
       return running;
     },
     start(options: ContainerStartupOptions) {
+      if (name.startsWith(AWAY) && name !== `${AWAY}silent`) throw new Error(name.slice(AWAY.length));
       running = true;
-      started.push({ name, intercepted: [...intercepted], ...options });
+      if (!name.startsWith(AWAY)) started.push({ name, intercepted: [...intercepted], ...options });
     },
     monitor: () => new Promise(() => undefined),
     async interceptOutboundHttp(host: string) {

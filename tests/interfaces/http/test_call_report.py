@@ -1,5 +1,6 @@
 """What an answer tells the Worker in front of the service of the call: only where that is set, and no content."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -11,8 +12,13 @@ import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.domain.errors import UpstreamTimeout
+from app.interfaces.connections import ConnectionLimits
+from app.interfaces.guarded_http import guarded
 from app.ports.embedder import Embeddings, Purpose
 from app.runtime.backends import Backends
+from tests.interfaces.mcp.connections import listening
+from tests.interfaces.mcp.gate import Gate, Moment
+from tests.process.server import until
 from tests.services.believing_reader import BelievingReader
 from tests.support.models import ScriptedModel, answer
 from tests.support.service import Service, serving
@@ -136,6 +142,62 @@ async def test_a_call_that_was_answered_without_a_part_is_degraded(
     assert report(await store(service, "another"))["outcome"] == "upstream_timeout"
 
 
+async def test_an_explanation_that_was_made_without_a_part_is_degraded(
+    service: Service, embedder: CountingEmbedder
+) -> None:
+    await store(service)
+    (entry,) = (await recall(service, "heron")).json()["entries"]
+    asked = {"agent_id": "bot", "query": "heron Ystad", "memory_id": entry["id"]}
+    embedder.fails = True
+    explained = await service.post("/recall/explain", asked)
+    assert explained.json()["degraded"] == ["embedder_unavailable"]
+    assert report(explained)["outcome"] == "degraded"
+    embedder.fails = False
+    assert report(await service.post("/recall/explain", asked))["outcome"] == "ok"
+
+
+async def test_a_context_that_lacks_a_part_is_degraded_but_not_for_a_memory_that_is_switched_off(
+    service: Service, embedder: CountingEmbedder
+) -> None:
+    await store(service)
+    asked = {"agent_id": "bot", "max_tokens": 1000, "query": "tea", "prefetch": True}
+    assert report(await service.post("/context/assemble", asked))["outcome"] == "ok"
+    embedder.fails = True
+    lacking = await service.post("/context/assemble", asked | {"query": "nothing of it"})
+    assert [each["part"] for each in lacking.json()["missing"]] == ["long_term"]
+    assert report(lacking)["outcome"] == "degraded"
+    embedder.fails = False
+    await service.client.put("/agents/bot", json={"long_term_enabled": False}, headers=service.credential(admin=True))
+    off = await service.post("/context/assemble", asked)
+    assert {each["code"] for each in off.json()["missing"]} == {"long_term_disabled"}
+    assert report(off)["outcome"] == "ok"
+
+
+async def test_a_summary_that_its_model_did_not_write_is_degraded(service: Service) -> None:
+    model = ScriptedModel({"synthesise": UpstreamTimeout("No answer.")})
+    service.runtime.backends = replace(service.runtime.backends, model=model, reader=BelievingReader())
+    await store(service)
+    summed = await service.post("/profiles/bot/summary", {})
+    assert summed.json()["degraded"]
+    assert report(summed)["outcome"] == "degraded"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("tools/call", {"arguments": {}}, "-32602"),
+        ("tools/unknown", {}, "-32601"),
+        ("resources/read", {"uri": "memory://nowhere"}, "-32602"),
+    ],
+)
+async def test_an_error_of_the_protocol_in_an_answer_of_200_is_told_by_its_code(
+    service: Service, method: str, params: dict[str, Any], code: str
+) -> None:
+    answered = await service.mcp(method, params)
+    assert (answered.status_code, str(answered.json()["error"]["code"])) == (200, code)
+    assert report(answered)["outcome"] == code
+
+
 async def test_a_tool_over_mcp_is_told_by_its_name_and_an_error_in_its_answer_by_its_code(service: Service) -> None:
     told = report(await service.call("store_memory", {"content": SECRETIVE}))
     assert (told["route"], told["tool"], told["outcome"], told["embedding_tokens"]) == ("/mcp", "store_memory", "ok", 4)
@@ -172,3 +234,38 @@ async def test_metrics_tell_errors_by_tenant_tools_over_mcp_and_the_tokens_of_em
         'memory_gateway_tenant_cost_total{kind="embedding_tokens",tenant="acme"} 4.0',
     ):
         assert line in metrics
+
+
+async def test_metrics_tell_a_call_over_mcp_whose_caller_went_away_as_gone(tmp_path: Path) -> None:
+    gate = Gate()
+    async with (
+        serving(tmp_path, change=gate.change, metrics_tenants=True) as service,
+        listening(service.app, http=guarded(ConnectionLimits())) as url,
+    ):
+        gate.hold(Moment("embedder.embed", done=False))
+        await call_and_go_away(f"{url}/mcp", service, gate)
+
+        async def is_counted() -> bool:
+            return counted_as("gone") in (await service.client.get("/metrics")).text
+
+        await until(is_counted)
+        metrics = (await service.client.get("/metrics")).text
+        gate.open()
+    assert counted_as("ok") not in metrics
+    assert "memory_gateway_tenant_errors_total{" not in metrics
+
+
+def counted_as(outcome: str) -> str:
+    return f'memory_gateway_mcp_tool_seconds_count{{outcome="{outcome}",tool="store_memory"}} 1.0'
+
+
+async def call_and_go_away(url: str, service: Service, gate: Gate) -> None:
+    """Call a tool, and close the connection while it works."""
+    call = {"name": "store_memory", "arguments": {"content": SECRETIVE}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    async with httpx.AsyncClient(headers=service.credential(agent="bot"), trust_env=False) as client:
+        asked = asyncio.create_task(client.post(url, json=message, headers={"Accept": "application/json"}))
+        await gate.reached()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
