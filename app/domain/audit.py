@@ -50,6 +50,12 @@ class ToolCall:
     tokens: int | None = None
     called_at: int | None = None
 
+    @property
+    def entry(self) -> dict[str, Json]:
+        """What the log of its run says of it."""
+        outcome: dict[str, Json] = {"outcome": self.outcome, "ms": json.loads(self.ms)}
+        return {"event": "tool_call", "call_id": self.id, "tool": self.tool, **outcome}
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall(ToolCall):
@@ -175,3 +181,26 @@ class RecallNote:
             "embedding": {"config": self.config, "cached": self.cached},
             "cost": {"tokens": self.tokens, "characters": self.characters, "index_queries": self.index_queries},
         }
+
+    @property
+    def entry(self) -> dict[str, Json]:
+        """What the log of its run says of it."""
+        return {
+            "event": "recalled",
+            "recall_id": self.id,
+            "entries": len(self.entries),
+            "degraded": list(self.degraded),
+            "ms": round(self.ms, 3),
+        }
+
+
+@dataclass(slots=True)
+class RunNote:
+    """An entry for the log of a run that is written later; ``noted`` and ``id`` as in ``RecallNote``."""
+
+    tenant_id: str
+    agent_id: str
+    run_id: str
+    entry: Mapping[str, Json]
+    noted: float = 0.0
+    id: str = ""

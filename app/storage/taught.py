@@ -20,6 +20,7 @@ MAX_CHUNK = 500
 
 # With a + in the place of {by}, SQLite looks the memory up by something else, and only checks it.
 _OF_RUN = "{by}({table}.metadata ->> '$.fact.learned_from_run_id') = ?1 ->> 'run_id'"
+_UNDER_RUN = "{by}{table}.run_id = ?1 ->> 'run_id'"
 # Somebody else had stored the same words before: they stay, without what the run has added.
 _ADDED = "{table}.later_keys IS NOT NULL AND json_type({table}.later_keys, '$.fact') IS NOT NULL"
 _TENANT = "{by}{table}.tenant_id = ?1 ->> 'tenant_id'"
@@ -34,7 +35,7 @@ def taught(selected: Selected, table: str, *, looked_up: bool) -> str:
     """
     by = "" if looked_up else "+"
     if selected.run_id is not None:
-        chosen = f"{_OF_RUN} AND NOT ({_ADDED})"
+        chosen = f"({_OF_RUN} AND NOT ({_ADDED}) OR {_UNDER_RUN})"
     elif selected.session_id is not None:
         chosen = _OF_SESSION
     else:
@@ -93,14 +94,19 @@ def as_words(was: str) -> str:
 
 _RUN = _OF_RUN.format(table="memory", by="")
 _OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
+_WRITTEN_UNDER = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_UNDER_RUN.format(table='memory', by='')}"
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
 _CHUNK = f"""
-SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
-WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")}) ORDER BY memory.id LIMIT {MAX_CHUNK}
+SELECT id FROM (
+  SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
+  WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")})
+  UNION
+  SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
+) ORDER BY id LIMIT {MAX_CHUNK}
 """
 CHANGED = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
-WHERE {_OWN} AND {_ADDED.format(table="memory")} ORDER BY memory.id
+WHERE {_OWN} AND {_ADDED.format(table="memory")} AND memory.run_id IS NOT ?1 ->> 'run_id' ORDER BY memory.id
 """
 _DELETED = with_learned(_CHUNK)
 _OF_CHUNK = f"+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})"
@@ -129,7 +135,10 @@ RETURNING id
 KNOWN = f"""
 SELECT EXISTS (
     SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id'
-  ) OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN}) AS known
+  ) OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN})
+  OR EXISTS (
+    SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
+  ) AS known
 """
 _IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
 

@@ -38,6 +38,7 @@ _VALUES: Mapping[str, Scalar] = {
     "input_blob": None,
     "input_hash": _HASH,
     "issued_at": None,
+    "kept": 1,
     "media_type": "text/plain",
     "messages": 1,
     "ms": "1.5",

@@ -92,7 +92,9 @@ class EpisodicMemory:
                 self._statements.run(run_id, run.agent_id),
                 self._statements.given(run_id, run.agent_id),
             ]
-            *_, found, given = await self._write(Scope(self._backends.tenant_id, run.agent_id), statements)
+            *_, found, given = await self._write(
+                Scope(self._backends.tenant_id, run.agent_id), statements, run_id=run_id
+            )
         begun = read_rows(Run, found)
         if not (
             begun
@@ -210,7 +212,7 @@ class EpisodicMemory:
         return read_rows(Run, rows)[0]
 
     async def _write(
-        self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str | None = None
+        self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str
     ) -> list[list[Row]]:
         """Write, and say what a refusal by the schema means (``0021_episodes.sql``)."""
         try:
