@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from app.domain.episodes import Episode
+from app.domain.episodes import Episode, RunStatus
 from app.domain.json_types import Json
 
 Outcome: TypeAlias = Literal["ok", "error"]
 """How a tool call ended."""
-StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "ended"]
+StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "child_started", "child_ended", "ended"]
 """What a step of a replay is."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -74,6 +74,16 @@ class LoggedRecall:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildRun:
+    """A run that the run has delegated, as it began or ended. ``status``: None where it began."""
+
+    id: str
+    agent_id: str
+    agent_type: str
+    status: RunStatus | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunState:
     """How a run began and, once ``status`` is not ``running``, how it ended. ``output``: JSON text."""
 
@@ -96,7 +106,7 @@ class Step:
 
     kind: StepKind
     at: int
-    what: RunState | LoggedCall | Episode | LoggedRecall
+    what: RunState | LoggedCall | Episode | LoggedRecall | ChildRun
 
 
 @dataclass(frozen=True, slots=True)

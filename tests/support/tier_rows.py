@@ -47,6 +47,8 @@ _VALUES: Mapping[str, Scalar] = {
     "output": None,
     "output_blob": None,
     "over": 0,
+    "parent_gone": None,
+    "parent_run_id": None,
     "role": "user",
     "score": 0.25,
     "sha256": _HASH,

@@ -43,9 +43,10 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_
   AND memory.content_hash = ?1 ->> 'content_hash'
 """
 _KEEP = f"""
-INSERT INTO run_keep (tenant_id, run_id, ttl_ms, now, most_bytes, most_log_bytes, most_instances, overhead)
+INSERT INTO run_keep (tenant_id, run_id, ttl_ms, now, most_bytes, most_log_bytes, most_instances, overhead,
+  most_result)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', {limits.WORKING_TTL_SECONDS * 1000}, {NOW}, {limits.WORKING_BYTES},
-  {limits.LOG_BYTES}, {limits.MAX_WORKING_INSTANCES}, {limits.LOG_OVERHEAD}
+  {limits.LOG_BYTES}, {limits.MAX_WORKING_INSTANCES}, {limits.LOG_OVERHEAD}, {limits.RUN_RESULT_BYTES}
 """
 
 

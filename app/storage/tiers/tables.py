@@ -130,6 +130,7 @@ _EPISODIC = (
         (
             *("id", "agent_id", "agent_type", "status", "input", "output", "error", "workflow_id"),
             *("started_at", "ended_at", "input_blob", "output_blob", "kept"),
+            *("parent_run_id", "parent_gone"),
         ),
         ("id",),
         json=("input", "output"),

@@ -113,9 +113,10 @@ async def test_a_state_that_its_harness_has_set_gets_the_end_where_it_is_an_obje
     after = await services(bench).working.state(RUN, only_agent=None)
     assert after.expires_at == before.expires_at
     if isinstance(own, dict):
-        ended_at = after.value.pop("ended_at")
+        value: Any = after.value
+        ended_at = value.pop("ended_at")
         assert ended_at.endswith("Z")
-        assert after.value == {"turn": 3, "status": "completed"}
+        assert value == {"turn": 3, "status": "completed"}
         assert after.version > before.version
     else:
         assert after == before
