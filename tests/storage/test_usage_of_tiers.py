@@ -57,6 +57,10 @@ async def test_counts_are_those_of_the_tables_after_writes_an_export_and_erasure
         assert await rows(database, "SELECT * FROM usage WHERE tenant_id = 'acme'") == []
 
 
+LATER_COLUMNS = {("runs", "kept"), ("runs", "parent_run_id"), ("runs", "parent_gone")}
+"""Of versions behind the one that counts tiers."""
+
+
 async def test_what_an_older_version_has_written_is_counted_when_it_is_migrated(tmp_path: Path) -> None:
     file = SqliteFile(tmp_path / "memory.sqlite3")
     database = SqliteDatabase(file)
@@ -67,6 +71,7 @@ async def test_what_an_older_version_has_written_is_counted_when_it_is_migrated(
         for tier in (tier for tier in TIER_TABLES if tier.kind != "relations"):  # it is of a later version
             for number in range(3):
                 row = {"tenant_id": "acme", **row_of(tier, number)}
+                row = {name: value for name, value in row.items() if (tier.kind, name) not in LATER_COLUMNS}
                 names, values = ", ".join(row), ", ".join(f"?1 ->> '{name}'" for name in row)
                 insert = f"INSERT INTO {tier.table} ({names}) SELECT {values} WHERE TRUE ON CONFLICT DO NOTHING"
                 await database.run([Statement(insert, row, writes=True)])
