@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from app.domain.episodes import Episode
+from app.domain.episodes import Episode, RunStatus
 from app.domain.json_types import Json
 
 Outcome: TypeAlias = Literal["ok", "error"]
 """How a tool call ended."""
-StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "ended"]
+StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "child_started", "child_ended", "ended"]
 """What a step of a replay is."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -50,6 +50,12 @@ class ToolCall:
     tokens: int | None = None
     called_at: int | None = None
 
+    @property
+    def entry(self) -> dict[str, Json]:
+        """What the log of its run says of it."""
+        outcome: dict[str, Json] = {"outcome": self.outcome, "ms": json.loads(self.ms)}
+        return {"event": "tool_call", "call_id": self.id, "tool": self.tool, **outcome}
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall(ToolCall):
@@ -65,6 +71,16 @@ class LoggedRecall:
     id: str
     agent_id: str
     detail: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRun:
+    """A run that the run has delegated, as it began or ended. ``status``: None where it began."""
+
+    id: str
+    agent_id: str
+    agent_type: str
+    status: RunStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +106,7 @@ class Step:
 
     kind: StepKind
     at: int
-    what: RunState | LoggedCall | Episode | LoggedRecall
+    what: RunState | LoggedCall | Episode | LoggedRecall | ChildRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +191,26 @@ class RecallNote:
             "embedding": {"config": self.config, "cached": self.cached},
             "cost": {"tokens": self.tokens, "characters": self.characters, "index_queries": self.index_queries},
         }
+
+    @property
+    def entry(self) -> dict[str, Json]:
+        """What the log of its run says of it."""
+        return {
+            "event": "recalled",
+            "recall_id": self.id,
+            "entries": len(self.entries),
+            "degraded": list(self.degraded),
+            "ms": round(self.ms, 3),
+        }
+
+
+@dataclass(slots=True)
+class RunNote:
+    """An entry for the log of a run that is written later; ``noted`` and ``id`` as in ``RecallNote``."""
+
+    tenant_id: str
+    agent_id: str
+    run_id: str
+    entry: Mapping[str, Json]
+    noted: float = 0.0
+    id: str = ""

@@ -17,9 +17,12 @@ class NewRun:
     Attributes:
         run_id: A ULID by which the same run is begun again without effect; None: the service makes one.
         episodes: How many of the last episodes of this agent type it is given.
+        parent_run_id: The run that delegates it; None: none does.
+        handed_over: What that run gives it to know, any JSON but null; None: nothing.
 
     Raises:
-        InvalidRequest: a field is outside its bounds; every such field is named.
+        InvalidRequest: a field is outside its bounds, it is its own parent, or it is handed something over by no run;
+            every such field is named.
     """
 
     agent_id: str
@@ -27,6 +30,8 @@ class NewRun:
     input: Json
     run_id: str | None = None
     episodes: int = 10
+    parent_run_id: str | None = None
+    handed_over: Json = None
 
     def __post_init__(self) -> None:
         """Check the bounds."""
@@ -36,7 +41,13 @@ class NewRun:
             ("input", limits.RUN_VALUE, self.input),
             ("run_id", limits.RUN_ID, self.run_id),
             ("episodes", limits.EPISODES_GIVEN, self.episodes),
+            ("parent_run_id", limits.RUN_ID, self.parent_run_id),
+            ("handed_over", limits.HANDED_OVER, self.handed_over),
         )
+        if self.parent_run_id is not None and self.parent_run_id == self.run_id:
+            raise limits.out_of_bounds([("parent_run_id", limits.Violation("is the run itself"))])
+        if self.parent_run_id is None and self.handed_over is not None:
+            raise limits.out_of_bounds([("handed_over", limits.Violation("is by no run: parent_run_id is missing"))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class Run:
         workflow_id: The workflow that was selected for it last.
         input_blob, output_blob: The blobs that they are, where they are too large for a row: pointers stand in their
             place then.
+        parent_run_id: The run that has delegated it.
+        handed_over: What that run has given it to know, where this was read.
     """
 
     id: str
@@ -105,6 +118,8 @@ class Run:
     workflow_id: str | None = None
     input_blob: str | None = None
     output_blob: str | None = None
+    parent_run_id: str | None = None
+    handed_over: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +131,14 @@ class RunsWanted:
     status: RunStatus | None = None
     started_after: int | None = None
     started_before: int | None = None
+    parent_run_id: str | None = None
 
     def __post_init__(self) -> None:
         """Check the bounds."""
         limits.check(
             ("agent_id", limits.AGENT_ID, self.agent_id),
             ("agent_type", limits.AGENT_ID, self.agent_type),
+            ("parent_run_id", limits.RUN_ID, self.parent_run_id),
         )
 
 

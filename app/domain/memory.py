@@ -11,7 +11,7 @@ from app.domain.author import Source
 from app.domain.claim import MemoryType
 from app.domain.json_types import Json, to_json
 from app.domain.learned import Learned, embedded_text
-from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
+from app.domain.limits import CONTENT, METADATA, RUN_ID, SESSION_ID, Bound, check
 from app.domain.words import segments
 
 STORE_KEY = "store.key"
@@ -142,15 +142,18 @@ class NewMemory(Storable):
     session_id: str | None = None
     occurred_at: int | None = None
     expires_at: int | None = None
+    run_id: str | None = None
+    """The run that stores it; None: none is named."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields."""
-        self.check_bounds()
+        self.check_bounds(("run_id", RUN_ID, self.run_id))
 
     @cached_property
     def request_hash(self) -> str:
         """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
         request = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
+        request += [] if self.run_id is None else [self.run_id]
         return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
@@ -164,6 +167,7 @@ class NewMemory(Storable):
             self.occurred_at,
             created_at,
             self.expires_at,
+            run_id=self.run_id,
         )
 
 
@@ -195,6 +199,9 @@ class Memory(Kept):
     """The message that it is, as ingest knows it; None: it is none."""
     learned: Learned | None = None
     """What is known of it where a language model made it of messages; None: it is in the words of whoever stored it."""
+
+    run_id: str | None = None
+    """The run under which it was first written; None: none was named."""
 
     @property
     def agent_id(self) -> str:

@@ -24,6 +24,14 @@ RUN_VALUE_BYTES = 200 * 1024
 RUN_ERROR_BYTES = 4 * 1024
 MAX_RUNS = 100_000
 """Runs of a tenant that are kept."""
+MAX_RUN_DEPTH = 8
+"""Runs above a run that was delegated."""
+MAX_RUN_CHILDREN = 100
+"""Runs that one run has delegated."""
+HANDED_OVER_BYTES = 8 * 1024
+"""Of what a run is handed over by its parent, as JSON."""
+RUN_RESULT_BYTES = 10 * 1024
+"""Of an output that the log of the parent has as a whole."""
 MAX_EPISODES_GIVEN = 50
 """Episodes that a run is given when it begins."""
 MAX_EPISODES_WRITTEN = 100
@@ -35,6 +43,7 @@ EPISODE_DATA_BYTES, EPISODE_DATA_DEPTH = 10 * 1024, 8
 RUN_ID = form(MEMORY_ID_FORM, "must be a run's id, a ULID")
 EPISODE_ID = form(MEMORY_ID_FORM, "must be an episode's id, a ULID")
 RUN_VALUE = json_value(RUN_VALUE_BYTES)
+HANDED_OVER = json_value(HANDED_OVER_BYTES)
 RUN_ERROR = any_text(RUN_ERROR_BYTES)
 EPISODES_GIVEN = number(f"must be from 0 to {MAX_EPISODES_GIVEN}", 0, MAX_EPISODES_GIVEN)
 EPISODE_TYPE = characters(EPISODE_TYPE_CHARACTERS)

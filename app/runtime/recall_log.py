@@ -1,4 +1,4 @@
-"""Writes what was noted of recalls, while the service runs and when it ends."""
+"""Writes what was noted of recalls and for runs, while the service runs and when it ends."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ async def write_recalls(backends: Backends) -> None:
     while batch := log.batch():
         try:
             tenants = departures.read({note.tenant_id for note in batch})
-            _, departed = await backends.database.run([recall_log.write(batch, monotonic()), tenants])
+            *_, departed = await backends.database.run([*recall_log.write(batch, monotonic()), tenants])
         except DatabaseRejected as error:  # it would be refused again, and keep out all that comes later
             structlog.get_logger().error("recall_log_refused", rows=len(batch), reason=error.detail)
             log.refused(batch)

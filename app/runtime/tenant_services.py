@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from app.domain import limits
 from app.domain.memory import Scope
 from app.services.agent_memory import AgentMemory
 from app.services.assembly.assembler import Assembler
@@ -115,6 +116,15 @@ class TenantServices:
     def assembler(self) -> Assembler:
         """Return the service that assembles an agent's context of what the tiers have for it."""
         return Assembler(self.backends)
+
+    def of_run(self, run_id: str | None) -> "TenantServices":
+        """Return the services of a request that is made under a run: its log tells of what they do.
+
+        Raises:
+            InvalidRequest: the id has not the form of one.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        return TenantServices(replace(self.backends, run_id=run_id))
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.

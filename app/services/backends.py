@@ -231,6 +231,9 @@ class TenantBackends:
     model: TenantLanguageModel | None = None
     """Learns of messages, analyses queries and writes answers; None where no language model is set."""
 
+    run_id: str | None = None
+    """The run that this request is made under: its log tells of what is done. None: none is named."""
+
     @property
     def configs(self) -> EmbeddingConfigs:
         """The embedding configs that were last seen in use; every run of the database checks them."""

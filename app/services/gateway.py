@@ -1,6 +1,7 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from time import perf_counter
 
 from ulid import ULID
@@ -54,6 +55,7 @@ class LongTermMemoryGateway:
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
             Forbidden: it names the system as its speaker, which the author may not; nothing was written.
+            NotFound: the agent has no such run as the request is made under; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
             Unauthenticated: the credential was revoked meanwhile; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
@@ -69,7 +71,7 @@ class LongTermMemoryGateway:
             ("expires_at", limits.future(self._backends.clock()), memory.expires_at),
         )
         self._backends.author.check_speaker(memory.metadata)
-        scope = Scope(self._tenant_id, agent_id)
+        scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
         writer = Writer(self._backends)
         with self._backends.request():
             return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
@@ -81,7 +83,7 @@ class LongTermMemoryGateway:
 
         Where a channel does not answer the others do, and ``degraded`` names it, unless the recall is strict.
         ``analysing`` gives what a language model makes of the query. ``run_id`` is the run whose trail tells of the
-        recall; whether there is such a run is not looked up.
+        recall, else it is the one that the request is made under; whether there is such a run is not looked up.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -89,6 +91,7 @@ class LongTermMemoryGateway:
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
             Unavailable: there is no answer, or a strict recall was to have a part that did not answer.
         """
+        run_id = run_id or self._backends.run_id
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)
         self._backends.recalls.admit(scope, self._backends.clock())

@@ -1,16 +1,19 @@
-"""What recalls and tool calls leave behind: counts for metrics, and notes of recalls, which are written later."""
+"""What recalls, tool calls and runs leave behind: counts for metrics, and notes, which are written later."""
 
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ulid import ULID
 
-from app.domain.audit import RecallNote, ToolCall
+from app.domain.audit import RecallNote, RunNote, ToolCall
+from app.domain.json_types import Json
 from app.domain.request_note import RequestNote
 
+Note: TypeAlias = RecallNote | RunNote
+"""What is written later."""
 MOST_NOTES = 10_000
 """Notes that wait to be written: a recall beyond it leaves none, and is counted."""
 BATCH = 500
@@ -71,7 +74,7 @@ class RecallLog:
         self.counts: AuditCounts = counts or _NoCounts()
         self._keep = keep
         self._most = most
-        self._notes: deque[RecallNote] = deque()
+        self._notes: deque[Note] = deque()
         self._dropped: Counter[str] = Counter()
         """By tenant, the recalls that left no note since this was noted last."""
 
@@ -91,12 +94,18 @@ class RecallLog:
             self._dropped[note.tenant_id] += 1
             self.counts.dropped(1)
 
-    def batch(self) -> Sequence[RecallNote]:
+    def add_of_run(self, note: RunNote) -> None:
+        """Note what the log of a run is to say, where there is room; else it says nothing."""
+        note.noted = monotonic()
+        if self._keep and len(self._notes) < self._most:
+            self._notes.append(note)
+
+    def batch(self) -> Sequence[Note]:
         """Return the next notes to write, which stay until ``written`` or ``refused``.
 
         Of each tenant one note waits that tells how many recalls left none: later ones are told of once it is written.
         """
-        told = {note.tenant_id for note in self._notes if note.dropped} if self._dropped else set()
+        told = {note.tenant_id for note in self._notes if _tells_dropped(note)} if self._dropped else set()
         for tenant_id in [each for each in self._dropped if each not in told]:
             recalls = self._dropped.pop(tenant_id)
             self._notes.append(RecallNote(tenant_id, "", "", dropped=recalls, noted=monotonic()))
@@ -105,22 +114,26 @@ class RecallLog:
             note.id = note.id or str(ULID())
         return notes
 
-    def written(self, batch: Sequence[RecallNote], departed: Collection[str] = ()) -> None:
+    def written(self, batch: Sequence[Note], departed: Collection[str] = ()) -> None:
         """Forget the notes of the last batch, and count those of tenants that live elsewhere: they were left out."""
         self._forget(batch)
         self._count_lost([note for note in batch if note.tenant_id in departed])
 
-    def refused(self, batch: Sequence[RecallNote]) -> None:
+    def refused(self, batch: Sequence[Note]) -> None:
         """Forget the notes of the last batch, which cannot be written, and count them."""
         self._forget(batch)
         self._count_lost(batch)
 
-    def _forget(self, batch: Sequence[RecallNote]) -> None:
+    def _forget(self, batch: Sequence[Note]) -> None:
         for _ in batch:
             self._notes.popleft()
 
-    def _count_lost(self, notes: Sequence[RecallNote]) -> None:
-        self.counts.dropped(sum(note.dropped == 0 for note in notes))
+    def _count_lost(self, notes: Sequence[Note]) -> None:
+        self.counts.dropped(sum(isinstance(note, RecallNote) and note.dropped == 0 for note in notes))
+
+
+def _tells_dropped(note: Note) -> bool:
+    return isinstance(note, RecallNote) and note.dropped > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +164,8 @@ class TenantAudit:
     def degraded(self, parts: Sequence[str]) -> None:
         """Note what did not answer for the request."""
         self.request.degraded = self.request.degraded or bool(parts)
+
+    def note(self, agent_id: str, run_id: str | None, entry: Mapping[str, Json]) -> None:
+        """Note what the log of a run of this agent is to say; nothing where no run is named."""
+        if run_id is not None:
+            self.log.add_of_run(RunNote(self.tenant_id, agent_id, run_id, entry))

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import structlog
 
 from app.domain import limits
-from app.domain.errors import FieldError, InvalidRequest, NotFound
+from app.domain.errors import InvalidRequest
 from app.domain.memory import Scope, Tenant
 from app.domain.undoing import Forecast, Going, Holding, Selected, Undone
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.sessions import Sessions
+from app.services.tiers.working_refusals import no_such_run
 from app.services.undo import MAX_CHUNKS, Undo
 from app.storage import request_state
 from app.storage.taught import undo_run_chunk
@@ -43,7 +44,7 @@ class UndoTaught:
         statements = forecast(self._tenant, selected)
         (counts,), going, holding = await self._backends.database.run(statements)
         if not counts["known"]:
-            raise _no_run()
+            raise no_such_run()
         memories, changed, messages = len(going), int(counts["changed"] or 0), int(counts["messages"] or 0)
         outcomes = int(counts["outcomes"] or 0)
         most = max(changed, messages, memories, outcomes)
@@ -82,7 +83,7 @@ class UndoTaught:
             (known,), *_, deleted, restored, (progress,), (state,) = results
             self._backends.observe(state)
             if not known["known"] and not memories + changed:
-                raise _no_run()
+                raise no_such_run()
             memories, changed = memories + len(deleted), changed + len(restored)
             if not progress["more"]:
                 break
@@ -107,7 +108,3 @@ def _forecast(going: Sequence[Row], holding: Sequence[Row], *, cut: bool) -> For
         holding=[Holding(str(row["memory_id"]), str(row["agent_id"]), str(row["content"])) for row in held[:_NAMED]],
         at_least=cut or len(held) < len(holding),
     )
-
-
-def _no_run() -> NotFound:
-    return NotFound("There is no such run.", errors=[FieldError("run_id", "names no such run")])

@@ -8,12 +8,13 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from ulid import ULID
 
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
-from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
+from app.domain.errors import Erasing, LongTermDisabled, MemoryGatewayError, QuotaExceeded, Unavailable
 from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
@@ -24,6 +25,7 @@ from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.credentials import refused
 from app.services.stored_again import HeldMemory, stored_again
+from app.services.tiers.working_refusals import no_such_run
 from app.services.write_outcomes import Outcome, ingest_outcomes, near, settle, store_outcome
 from app.storage import request_state
 from app.storage.batches import Bulk
@@ -31,6 +33,7 @@ from app.storage.memories import Batch, Line, present, remembered, write
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.episodic import Episodic
 
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which a store has left little."""
@@ -75,7 +78,7 @@ class Writer:
 
         Raises:
             EmbeddingConfigChanged: another config is in use than was last seen; nothing was written.
-            Erasing, IdempotencyKeyReused, LongTermDisabled, QuotaExceeded: nothing was written.
+            Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded: nothing was written.
             Unauthenticated: the credential was revoked; nothing was written.
             Unavailable: as ``LongTermMemoryGateway.store`` says.
         """
@@ -93,6 +96,7 @@ class Writer:
             filterable=self._backends.index_of(used.active).filterable,
             key=key,
             request_hash=memory.request_hash,
+            run_id=memory.run_id,
         )
         try:
             if self._backends.refusals.lately(scope, now):
@@ -181,8 +185,9 @@ class Writer:
     async def _write(self, batch: Batch, warn: Warn | None) -> list[Outcome]:
         """Make the run of a batch."""
         quotas = [] if warn is None else [self._quotas.read_each(_agents(batch))]
-        run = [*write(batch), *quotas, request_state.read(self._tenant)]
-        _, queued, written, *others = await self._run(run)
+        first = _of_a_run(batch)
+        run = [*first, *write(batch), *quotas, request_state.read(self._tenant)]
+        _, queued, written, *others = (await self._run(run))[len(first) :]
         self._backends.observe(others[-1][0])
         if warn is not None:
             warn(near(usages(others[-2])))
@@ -225,15 +230,8 @@ class Writer:
         (state,), *rows = await self._run([request_state.read(self._tenant), *why])
         seen = self._backends.observe(state)
         match refusal.reason:
-            case "erasing":
-                again = "Import" if not batch.is_store else "Store" if batch.ingestion is None else "Ingest"
-                raise Erasing(
-                    f"The agent, or its tenant, is being erased. {again} again once the erasure has its receipt."
-                )
-            case "disabled":
-                raise LongTermDisabled
-            case "revoked":
-                raise refused("it was revoked")
+            case "erasing" | "disabled" | "revoked" | "no_run" as reason:
+                raise _kept_out(reason, batch)
             case "config_changed":
                 if seen is None:  # data without memories: whoever stores first decides with which config
                     await self._backends.claim()
@@ -297,6 +295,30 @@ def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[
 def _are_many(batch: Batch) -> bool:
     """Tell whether it is a batch of an import or of an ingestion."""
     return not batch.is_store or batch.ingestion is not None
+
+
+def _kept_out(reason: Literal["erasing", "disabled", "revoked", "no_run"], batch: Batch) -> MemoryGatewayError:
+    """Return the error of a batch that nothing of is written."""
+    match reason:
+        case "erasing":
+            again = "Import" if not batch.is_store else "Store" if batch.ingestion is None else "Ingest"
+            return Erasing(
+                f"The agent, or its tenant, is being erased. {again} again once the erasure has its receipt."
+            )
+        case "disabled":
+            return LongTermDisabled()
+        case "revoked":
+            return refused("it was revoked")
+        case "no_run":
+            return no_such_run()
+
+
+def _of_a_run(batch: Batch) -> list[ScopedStatement]:
+    """Refuse a store under a run that its agent does not have."""
+    if batch.run_id is None:
+        return []
+    scope = batch.lines[0].memory.scope
+    return [Episodic(scope.tenant_id).admit(batch.run_id, scope.agent_id)]
 
 
 def _agents(batch: Batch) -> list[str]:

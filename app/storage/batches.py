@@ -28,7 +28,7 @@ _PAGE = f"""
 SELECT memory.agent_id, memory.id, memory.content, memory.metadata, memory.session_id, memory.occurred_at,
   memory.created_at, memory.expires_at, memory.superseded_at,
   iif(memory.forgotten_with IS NULL, memory.forgotten_at, NULL) AS forgotten_at, memory.message_id,
-  memory.type, memory.learned, memory.embedding_provider AS provider, memory.embedding_model AS model,
+  memory.type, memory.learned, memory.run_id, memory.embedding_provider AS provider, memory.embedding_model AS model,
   memory.embedding_dimensions AS dimensions, page.found
 FROM (
   SELECT number, count(*) OVER () AS found,

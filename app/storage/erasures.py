@@ -42,10 +42,23 @@ NAMES_SCOPE = """
 """Rows that belong to all agents go with the agent that they name, too."""
 
 
+_WITH_PARENT = """
+({scope} OR ({table}.tenant_id, {table}.{of}) IN (
+  SELECT gone.tenant_id, gone.id FROM agent_runs AS gone
+  WHERE gone.tenant_id = ?1 ->> 'tenant_id' AND gone.parent_gone = 1
+))
+"""
+
+
 def scope_of(tier: TierTable, table: str | None = None) -> str:
-    """Return the condition that a row of a tier belongs to the scope; ``table`` is what the statement calls it."""
+    """Return the condition that a row of a tier belongs to the scope; ``table`` is what the statement calls it.
+
+    A run whose parent was deleted belongs to it, with its tool calls, whosever it was.
+    """
     whole = NAMES_SCOPE if tier.names_agent else OF_WHOLE_TENANT
-    return (OF_SCOPE if tier.of_agent else whole).format(table=table or tier.table)
+    scope = (OF_SCOPE if tier.of_agent else whole).format(table=table or tier.table)
+    of = {"agent_runs": "id", "tool_call_log": "run_id"}.get(tier.table)
+    return scope if of is None else _WITH_PARENT.format(scope=scope, table=table or tier.table, of=of)
 
 
 # Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of

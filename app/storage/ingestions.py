@@ -64,10 +64,10 @@ SELECT EXISTS (
 """
 _ACCEPT = f"""
 INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_by, written_through,
-  issued_at, speakers, learns)
+  issued_at, speakers, learns, run_id)
 SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'session_id', {NOW}, ?1 ->> 'messages',
   ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.issued_at', ?1 ->> '$.author.speakers',
-  ?1 ->> 'learns'
+  ?1 ->> 'learns', ?1 ->> 'run_id'
 WHERE {IS_ROOM} AND NOT {_ERASING}
 ON CONFLICT DO NOTHING
 """
@@ -239,12 +239,14 @@ class Ingestions:
     session_id: str
     id: str
 
-    def accept(self, author: Author, messages: int, *, learns: bool) -> list[ScopedStatement]:
+    def accept(
+        self, author: Author, messages: int, *, learns: bool, run_id: str | None = None
+    ) -> list[ScopedStatement]:
         """Begin an ingestion of so many messages, unless the tenant has as many as it may.
 
-        ``learns``: a language model is to read them.
+        ``learns``: a language model is to read them. ``run_id``: the run under which they come.
         """
-        begun = self._write(_ACCEPT, messages=messages, author=_signed(author), learns=int(learns))
+        begun = self._write(_ACCEPT, messages=messages, author=_signed(author), learns=int(learns), run_id=run_id)
         return [begun, self._write(_DROP_OLDEST)]
 
     def all_staged(self, ids: Sequence[str]) -> ScopedStatement:

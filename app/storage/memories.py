@@ -19,6 +19,7 @@ from app.storage.ingestions import Ingestions
 from app.storage.messages import unstage
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.run_log import note_stored
 
 # A learned memory is written while each of its messages is a memory (an import brings those later), and only where
 # nothing has its content: what somebody said stays theirs.
@@ -87,7 +88,7 @@ _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
   occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
   speaker_holds, speakers, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id,
-  learned)
+  learned, run_id)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -98,7 +99,12 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
   )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.speakers',
   ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.at', line.value ->> 'statements_read',
   line.value ->> 'type', line.value ->> 'forgotten_at',
-  line.value ->> 'message_id', line.value ->> 'learned'
+  line.value ->> 'message_id', line.value ->> 'learned',
+  coalesce(line.value ->> 'run_id', (
+    SELECT brought.run_id FROM ingestion AS brought
+    WHERE brought.tenant_id = ?1 ->> 'tenant_id' AND brought.agent_id = line.value ->> 'agent_id'
+      AND brought.id = ?1 ->> 'ingestion_id'
+  ))
 FROM json_each(?1, '$.lines') AS line WHERE {_MAY_BE_WRITTEN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
@@ -110,13 +116,13 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
     SELECT NULL, excluded.type, excluded.statements_read WHERE learned IS NOT NULL AND excluded.learned IS NULL
     UNION ALL SELECT learned, type, statements_read LIMIT 1
   ),
-  (expires_at, speaker_holds, speakers, written_by, written_through, written_at) = (
+  (expires_at, speaker_holds, speakers, written_by, written_through, written_at, run_id) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.speakers, excluded.written_by,
-      excluded.written_through, excluded.written_at WHERE expires_at <= {NOW}
+      excluded.written_through, excluded.written_at, excluded.run_id WHERE expires_at <= {NOW}
     UNION ALL
     SELECT iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at)),
       iif(metadata -> '$.speaker' IS excluded.metadata -> '$.speaker', speaker_holds, excluded.speaker_holds),
-      speakers, written_by, written_through, written_at
+      speakers, written_by, written_through, written_at, run_id
     LIMIT 1
   )
 ON CONFLICT (id) DO UPDATE SET metadata = long_term_memory.metadata
@@ -221,6 +227,8 @@ class Batch:
     """What is written in the same run, once the memories are there."""
     insertions: Sequence[ScopedStatement] | None = None
     """What writes the vectors of new memories in the same run; None: they are queued for the index."""
+    run_id: str | None = None
+    """The run under which a store is made."""
     leaving_bytes: int = 0
     """What the messages count that the memories take the place of, as long as these are on their way."""
 
@@ -266,7 +274,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             batch.author,
             batch.now,
             is_store=batch.is_store,
-            remembers=batch.is_store and batch.ingestion is None,
+            ingestion=batch.ingestion,
         ),
         *(batch.insertions or []),
         ScopedStatement.write(
@@ -280,6 +288,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
         *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
         *_claim(tenant, lines),
         *_take_from(batch.ingestion, lines),
+        *_noted(batch),
         *batch.beside,
     ]
 
@@ -292,11 +301,11 @@ def insert(
     now: int,
     *,
     is_store: bool = False,
-    remembers: bool = False,
+    ingestion: Ingestions | None = None,
 ) -> ScopedStatement:
     """Add memories, or give those that have the same content the new metadata and, where it may be, the new expiry.
 
-    With ``remembers`` such a one is forgotten no longer.
+    A store remembers what was forgotten. What an ``ingestion`` brought has the run of it.
 
     Returns ``id``, ``created_at``, ``expires_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the
     content.
@@ -304,7 +313,14 @@ def insert(
     written: list[Json] = [_named(line) | _written(line, author) for line in lines]
     signed = _signed(author, now)
     return ScopedStatement.write(
-        tenant, _INSERT, config=config.argument, author=signed, is_store=is_store, remembers=remembers, lines=written
+        tenant,
+        _INSERT,
+        config=config.argument,
+        author=signed,
+        is_store=is_store,
+        remembers=is_store and ingestion is None,
+        ingestion_id=None if ingestion is None else ingestion.id,
+        lines=written,
     )
 
 
@@ -335,6 +351,14 @@ def _take_from(ingestion: Ingestions | None, lines: Sequence[Line]) -> list[Scop
         return []
     ids = [line.memory.message_id for line in lines if line.memory.message_id is not None]
     return [unstage(ingestion.scope, ids), ingestion.count()]
+
+
+def _noted(batch: Batch) -> list[ScopedStatement]:
+    """Tell of a store in the log of its run."""
+    if batch.run_id is None:
+        return []
+    memory = batch.lines[0].memory
+    return [note_stored(memory.scope, batch.run_id, memory.id, memory.content_hash)]
 
 
 def _stated(line: Line) -> dict[str, Json]:
@@ -419,6 +443,7 @@ def _written(line: Line, author: Author) -> dict[str, Json]:
         "forgotten_at": memory.forgotten_at,
         "message_id": memory.message_id,
         "learned": None if memory.learned is None else memory.learned.json,
+        "run_id": memory.run_id,
     }
 
 

@@ -20,26 +20,45 @@ MAX_CHUNK = 500
 
 # With a + in the place of {by}, SQLite looks the memory up by something else, and only checks it.
 _OF_RUN = "{by}({table}.metadata ->> '$.fact.learned_from_run_id') = ?1 ->> 'run_id'"
+_UNDER_RUN = "{by}{table}.run_id = ?1 ->> 'run_id'"
 # Somebody else had stored the same words before: they stay, without what the run has added.
 _ADDED = "{table}.later_keys IS NOT NULL AND json_type({table}.later_keys, '$.fact') IS NOT NULL"
+_RUN = _OF_RUN.format(table="memory", by="")
+_OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
+_WRITTEN_UNDER = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_UNDER_RUN.format(table='memory', by='')}"
+# What a run has taught first: as a fact, or by storing it.
+_FIRST = f"""
+SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
+WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")})
+UNION
+SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
+ORDER BY 1 LIMIT {{most}}
+"""
 _TENANT = "{by}{table}.tenant_id = ?1 ->> 'tenant_id'"
 _OF_SESSION = "{by}{table}.agent_id = ?1 ->> 'agent_id' AND {by}{table}.session_id = ?1 ->> 'session_id'"
 _OF_CREDENTIAL = "{by}{table}.written_by = ?1 ->> 'written_by'"
 
 
-def taught(selected: Selected, table: str, *, looked_up: bool) -> str:
+def taught(selected: Selected, table: str) -> str:
     """Return a boolean SQL expression: undoing what is selected deletes the memory, besides what was learned of others.
 
-    ``looked_up``: whether SQLite is to find the memories by it. ``arguments`` are its values.
+    SQLite finds the memories by something else, and only checks them by it. ``arguments`` are its values.
     """
-    by = "" if looked_up else "+"
     if selected.run_id is not None:
-        chosen = f"{_OF_RUN} AND NOT ({_ADDED})"
-    elif selected.session_id is not None:
-        chosen = _OF_SESSION
+        chosen = f"({_OF_RUN} AND NOT ({_ADDED}) OR {_UNDER_RUN})"
     else:
-        chosen = _OF_CREDENTIAL
-    return f"{_TENANT} AND {chosen}".format(table=table, by=by)
+        chosen = _OF_CREDENTIAL if selected.session_id is None else _OF_SESSION
+    return f"{_TENANT} AND {chosen}".format(table=table, by="+")
+
+
+def found(selected: Selected) -> str:
+    """Return ``taught`` of ``memory`` as SQLite finds memories by it: each of the ways of a run has an index."""
+    if selected.run_id is not None:
+        # What both have in common SQLite would take out, and look up by that alone: the tenant is written in two ways.
+        under = _WRITTEN_UNDER.replace("?1 ->> 'tenant_id'", "?1 ->> '$.tenant_id'")
+        return f"({_OWN} AND NOT ({_ADDED}) OR {under})".format(table="memory")
+    chosen = _OF_CREDENTIAL if selected.session_id is None else _OF_SESSION
+    return f"{_TENANT} AND {chosen}".format(table="memory", by="")
 
 
 def arguments(selected: Selected) -> dict[str, str]:
@@ -91,16 +110,11 @@ def as_words(was: str) -> str:
 """
 
 
-_RUN = _OF_RUN.format(table="memory", by="")
-_OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
-_CHUNK = f"""
-SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
-WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")}) ORDER BY memory.id LIMIT {MAX_CHUNK}
-"""
+_CHUNK = _FIRST.format(most=MAX_CHUNK)
 CHANGED = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
-WHERE {_OWN} AND {_ADDED.format(table="memory")} ORDER BY memory.id
+WHERE {_OWN} AND {_ADDED.format(table="memory")} AND memory.run_id IS NOT ?1 ->> 'run_id' ORDER BY memory.id
 """
 _DELETED = with_learned(_CHUNK)
 _OF_CHUNK = f"+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})"
@@ -129,7 +143,10 @@ RETURNING id
 KNOWN = f"""
 SELECT EXISTS (
     SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id'
-  ) OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN}) AS known
+  ) OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN})
+  OR EXISTS (
+    SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
+  ) AS known
 """
 _IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
 

@@ -6,7 +6,7 @@ from app.domain.undoing import Selected
 from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
-from app.storage.taught import CHANGED, KNOWN, arguments, taught
+from app.storage.taught import CHANGED, KNOWN, arguments, found, taught
 
 MAX_COUNTED = limits.MAX_UNDO_COUNTED
 _MAX_CLAIMS = 5_000
@@ -17,7 +17,7 @@ _HORIZON = f"({NOW} + 86400000)"
 
 _GONE = """
 WITH picked(id) AS MATERIALIZED (
-  SELECT memory.id FROM long_term_memory AS memory WHERE {taught} LIMIT {most}
+  SELECT memory.id FROM long_term_memory AS memory WHERE {found} LIMIT {most}
 ),
 learned(id) AS MATERIALIZED (
   SELECT DISTINCT source.memory_id
@@ -196,12 +196,12 @@ def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
     an id says that not all keys were read.
     """
     most = MAX_COUNTED + 1
-    gone = _GONE.format(taught=taught(selected, "memory", looked_up=True), most=most)
+    gone = _GONE.format(found=found(selected), most=most)
     holding = (_HOLDING + _FOLLOWING).format(
         gone=gone,
         claims=_MAX_CLAIMS,
-        stating=taught(selected, "stating", looked_up=False),
-        said=taught(selected, "said", looked_up=False),
+        stating=taught(selected, "stating"),
+        said=taught(selected, "said"),
         horizon=_HORIZON,
         named=limits.MAX_UNDO_NAMED,
         read=_READ_OF_EACH,

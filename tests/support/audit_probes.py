@@ -9,7 +9,7 @@ from tests.support.service import Service
 
 OWNERS_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9RA"
 _OWN_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9R{}"
-_UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+UNKNOWN_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 _CALL = "01K2Z4M1V7Q8T3B5N6C7D8E9CA"
 _SECRET = "what the owner has called is Xq0451z"
 _BEGIN = """
@@ -57,13 +57,13 @@ async def _own(service: Service, tenant: str, agent_id: str) -> str:
 
 
 async def probe_audit_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
-    runs = (await _owners(service), await _own(service, tenant, agent_id), _UNKNOWN)
+    runs = (await _owners(service), await _own(service, tenant, agent_id), UNKNOWN_RUN)
     body = {"calls": [call()]}
     return [await service.post(f"/runs/{run}/audit", body, tenant=tenant, agent=agent_id) for run in runs]
 
 
 async def probe_replay(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
-    runs = (await _owners(service), await _own(service, tenant, agent_id), _UNKNOWN)
+    runs = (await _owners(service), await _own(service, tenant, agent_id), UNKNOWN_RUN)
     headers = service.credential(tenant, agent=agent_id)
     return [await service.client.get(f"/runs/{run}/replay", headers=headers) for run in runs]
 

@@ -30,7 +30,8 @@ async def _begun(service: Service, tenant: str, agent_id: str) -> str:
 async def probe_start_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     await _owners(service)
     body = {"agent_id": agent_id, "agent_type": "secretive", "input": None, "episodes": 50}
-    return [await service.post("/runs", body, tenant=tenant, agent=agent_id)]
+    delegated = [{**body, "parent_run_id": id_} for id_ in (OWNERS_RUN, _UNKNOWN)]
+    return [await service.post("/runs", each, tenant=tenant, agent=agent_id) for each in (body, *delegated)]
 
 
 async def probe_get_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
@@ -61,7 +62,7 @@ async def probe_fail_run(service: Service, tenant: str, agent_id: str) -> list[h
 
 async def probe_runs(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     await _owners(service)
-    filters = [{}, {"agent_type": "secretive"}, {"status": "running", "limit": "100"}]
+    filters = [{}, {"agent_type": "secretive"}, {"status": "running", "limit": "100"}, {"parent_run_id": OWNERS_RUN}]
     headers = service.credential(tenant, agent=agent_id)
     return [await service.client.get("/runs", params=each, headers=headers) for each in filters]
 

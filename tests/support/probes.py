@@ -15,7 +15,7 @@ from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
-from tests.support.audit_probes import AUDIT_PROBES
+from tests.support.audit_probes import AUDIT_PROBES, OWNERS_RUN, UNKNOWN_RUN, begin_run
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
@@ -37,7 +37,9 @@ Probe = Callable[[Service, str, str], Awaitable[list[httpx.Response]]]
 
 async def probe_store(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     body = {"agent_id": agent_id, "content": "mine"}
-    return [await service.post("/store", body, tenant=tenant)]
+    owners = await begin_run(service, OWNERS_RUN, "owner", "acts")
+    of_runs = [{**body, "run_id": run_id} for run_id in (owners, UNKNOWN_RUN)]
+    return [await service.post("/store", each, tenant=tenant) for each in (body, *of_runs)]
 
 
 async def probe_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:

@@ -95,7 +95,8 @@ class Prune:
             ingestions=await self._repeat(pruning.delete_ingestions(audited_until, MAX_CHUNK)),
             model_spend=await self._repeat(pruning.delete_spend(audited_until, MAX_CHUNK)),
             episodes=await self._repeat(episodes.delete_episodes(happened_until, MAX_CHUNK)),
-            runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK)),
+            runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK))
+            + await self._repeat(episodes.delete_delegated(MAX_CHUNK)),
             working=sum([await self._repeat(run) for run in pruning.delete_working(now, MAX_CHUNK)]),
             workflow_outcomes=await self._repeat(pruning.delete_outcomes(audited_until, MAX_CHUNK)),
             tool_calls=await self._repeat(pruning.delete_tool_calls(audited_until, MAX_CHUNK)),

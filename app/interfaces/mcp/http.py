@@ -21,6 +21,7 @@ from app.services.credentials import CHALLENGE
 
 PATH = "/mcp"
 AGENT_HEADER = "X-Agent-Id"
+RUN_HEADER = "X-Run-Id"
 _SMALL_BYTES = 4096
 _MEMBERS = {"jsonrpc", "id", "method", "params"}
 # What the protocol's requests have as params, of those that this server answers.
@@ -60,10 +61,15 @@ class McpEndpoint:
         principal, _ = await self._shards.enter(headers.getlist("authorization"))
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
-        named = headers.getlist(AGENT_HEADER)
-        if len(named) > 1:
-            raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
-        return Toolbox(self._shards, principal, named[0] if named else None, note)
+        return Toolbox(self._shards, principal, _only(headers, AGENT_HEADER), _only(headers, RUN_HEADER), note)
+
+
+def _only(headers: Headers, name: str) -> str | None:
+    """Return the value of a header; raises ``InvalidRequest`` where it comes more than once."""
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise InvalidRequest(f"{name} is sent more than once: which one is meant?")
+    return values[0] if values else None
 
 
 async def _checked(receive: Receive) -> Receive:

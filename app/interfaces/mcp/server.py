@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app.domain.advice import advice
-from app.domain.errors import MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
+from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
 from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
 from app.interfaces.request_state import note_of
 from app.interfaces.text import json_text
@@ -24,6 +24,8 @@ from app.interfaces.tools.sets import ALL_TOOLS
 from app.interfaces.version import installed_version
 from app.observability.logs import log_failure
 
+RUN_META = "memory-gateway/run_id"
+"""Where a call's ``_meta`` names the run that it is made under."""
 Context: TypeAlias = ServerRequestContext[Any, Any]
 ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 """Returns the toolbox of a message's sender."""
@@ -75,7 +77,8 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}))
+            run_id = run_of(params)
+            return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}, run_id))
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.detail) from error
         except MemoryGatewayError as error:
@@ -91,6 +94,18 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
         return types.ReadResourceResult(contents=[read])
 
     return make_server(list_tools, call_tool, read_resource)
+
+
+def run_of(params: types.CallToolRequestParams) -> str | None:
+    """Return the run that a call names in its ``_meta``, which its client fills in and no model.
+
+    Raises:
+        InvalidRequest: it is no text.
+    """
+    run_id = None if params.meta is None else params.meta.get(RUN_META)
+    if run_id is not None and not isinstance(run_id, str):
+        raise InvalidRequest(f"_meta.{RUN_META} must be a text.", errors=[FieldError("run_id", "must be a text")])
+    return run_id
 
 
 def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:

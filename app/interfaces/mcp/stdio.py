@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnavailable
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
-from app.interfaces.mcp.server import Context, error_text, make_server, quiet_sdk, tool_server
+from app.interfaces.mcp.server import RUN_META, Context, error_text, make_server, quiet_sdk, run_of, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.shards import Shards
 from app.services.credentials import Principal
@@ -77,7 +77,11 @@ def _passing_on(url: str, http: httpx2.AsyncClient) -> Server[Any]:
 
 async def _call(client: Client, params: types.CallToolRequestParams) -> types.CallToolResult:
     """Call a tool with one request: the client's own ``call_tool`` lists the tools too, to check the answer again."""
-    request = types.CallToolRequest(params=types.CallToolRequestParams(name=params.name, arguments=params.arguments))
+    run_id = run_of(params)
+    meta: Any = None if run_id is None else {RUN_META: run_id}
+    request = types.CallToolRequest(
+        params=types.CallToolRequestParams(name=params.name, arguments=params.arguments, _meta=meta)
+    )
     return await client.session.send_request(request, types.CallToolResult)
 
 

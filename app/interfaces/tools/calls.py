@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, NotFound, TenantMoved
@@ -10,6 +11,7 @@ from app.domain.limits import WINDOW_TOKENS, is_id
 from app.domain.request_note import RequestNote
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
+from app.interfaces.tools.reading import Ask
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
@@ -29,15 +31,21 @@ class Toolbox:
     """
 
     def __init__(
-        self, shards: Shards, principal: Principal, agent_id: str | None, note: RequestNote | None = None
+        self,
+        shards: Shards,
+        principal: Principal,
+        agent_id: str | None,
+        run_id: str | None = None,
+        note: RequestNote | None = None,
     ) -> None:
-        """Bind the principal, and the agent that the request names beside the credential, if any.
+        """Bind the principal, and the agent and the run that the request names beside the credential, if any.
 
         ``note``: what is noted of the one request that it is for.
         """
         self._shards = shards
         self._principal = principal
         self._named = agent_id
+        self._run_id = run_id
         self._note = note or RequestNote()
 
     async def listed(self) -> Sequence[Tool]:
@@ -53,11 +61,13 @@ class Toolbox:
             settings = await self._settings()
         return SETS[settings.tools] if settings.long_term_enabled else ()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
+    async def call(self, name: str, arguments: Mapping[str, Any], run_id: str | None = None) -> dict[str, Json]:
         """Call a tool and return its answer, which its output schema describes.
 
+        ``run_id`` is the run that the call is made under; None: the one that the request names, if any.
+
         Raises:
-            NotFound: there is no such tool, or the agent is given others.
+            NotFound: there is no such tool, or the agent is given others, or it has no such run to store under.
             MemoryGatewayError: as the tool's service raises; or the arguments are wrong, the credential is for another
                 agent, or no agent is known (``Forbidden``).
         """
@@ -65,9 +75,9 @@ class Toolbox:
             if name not in _READERS:
                 raise await self._not_given()
             self._note.tool = name
-            return await self._call(name, arguments)
+            return await self._call(name, arguments, run_id or self._run_id)
 
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
+    async def _call(self, name: str, arguments: Mapping[str, Any], run_id: str | None) -> dict[str, Json]:
         try:
             ask = _READERS[name](arguments)
         except InvalidRequest:
@@ -77,15 +87,26 @@ class Toolbox:
         agent_id = self._agent()
         try:
             try:
-                services = await self._services()
-                return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
+                return await self._ask(ask, name, agent_id, run_id)
             except TenantMoved as moved:
                 if not moved.repeatable:
                     raise
-            services = await self._services()
-            return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
+            return await self._ask(ask, name, agent_id, run_id)
         except ToolNotGiven as error:
             raise await self._not_given() from error
+
+    async def _ask(self, ask: Ask, name: str, agent_id: str, run_id: str | None) -> dict[str, Json]:
+        """Call a tool under a run, whose log tells of it."""
+        services = (await self._services()).of_run(run_id)
+        started, outcome = perf_counter(), "error"
+        try:
+            answer = await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
+            outcome = "ok"
+        finally:
+            ms = round((perf_counter() - started) * 1000, 3)
+            entry: dict[str, Json] = {"event": "tool_call", "tool": name, "outcome": outcome, "ms": ms}
+            services.backends.audit.note(agent_id, run_id, entry)
+        return answer
 
     async def context(self, instance: str) -> AssembledContext:
         """Assemble the context of one instance of the agent.

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from app.domain import limits
 from app.domain.episodes import EpisodesWanted
 from app.domain.errors import FieldError, InvalidRequest, LongTermDisabled, MemoryGatewayError, NotFound
-from app.domain.json_types import to_json
+from app.domain.json_types import Json, to_json
 from app.domain.moments import format_moment
 from app.domain.query import Query
 from app.services.assembly.budget import PARTS, Fitted, Offer, Part, Piece, fit
@@ -112,6 +113,19 @@ class Assembler:
             InvalidRequest, NotFound: as the parts say of a field.
             Unavailable: no part answers.
         """
+        started = perf_counter()
+        assembled = await self._assembled(wanted)
+        entry: dict[str, Json] = {
+            "event": "assembled",
+            "pieces": len(assembled.fitted.pieces),
+            "tokens": assembled.fitted.tokens,
+            "missing": len(assembled.missing),
+            "ms": round((perf_counter() - started) * 1000, 3),
+        }
+        self._backends.audit.note(wanted.agent_id, wanted.run_id, entry)
+        return assembled
+
+    async def _assembled(self, wanted: ContextWanted) -> AssembledContext:
         parts = self._parts(wanted)
         found = await asyncio.gather(*(self._offer(part) for part in parts.values()))
         offers: dict[Part, Offer] = {}

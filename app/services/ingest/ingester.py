@@ -1,14 +1,18 @@
 """Ingests conversations for one tenant: bulk, by whatever runs an agent, and never a tool of it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import get_args
 
 from app.domain import limits
 from app.domain.errors import NotFound, OperationRunning, Unavailable
+from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.domain.messages import Item, NewMessage
+from app.domain.messages import Item, ItemStatus, NewMessage
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.ingest.dry_run import Shown, dry_run
@@ -42,9 +46,19 @@ class Ingester:
         Raises:
             InvalidRequest: a field is outside its bounds; nothing was taken.
             Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was written.
+            NotFound: the agent has no such run as the request is made under; nothing was written.
             QuotaExceeded: there is room for nothing, or too many of the tenant's are running; nothing was written.
             Unavailable: the database does not answer; ingesting again is safe.
         """
+        started = perf_counter()
+        ingestion = await self._ingest(agent_id, messages, session_id)
+        became = Counter(item.status for item in ingestion.items)
+        counts: dict[str, Json] = {status: became[status] for status in get_args(ItemStatus)}
+        told: dict[str, Json] = {"operation_id": ingestion.id, "ms": round((perf_counter() - started) * 1000, 3)}
+        self._backends.audit.note(agent_id, self._backends.run_id, {"event": "ingested", **told, **counts})
+        return ingestion
+
+    async def _ingest(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None) -> Ingestion:
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._backends.ingest_seconds
         limits.check(("agent_id", limits.AGENT_ID, agent_id))

@@ -17,6 +17,7 @@ from app.services.backends import TenantBackends
 from app.services.credentials import refused
 from app.services.ingest.identify import Conversation
 from app.services.pacing import paced
+from app.services.tiers.working_refusals import no_such_run
 from app.services.tiers.writing import write
 from app.services.write_outcomes import exceeded
 from app.storage import request_state
@@ -25,6 +26,7 @@ from app.storage.messages import Messages, to_row, written
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.working import agent_of_run
 
 RUN_BYTES = 1_500_000
 """Of messages that are taken in one run of the database: D1 takes 2 MB."""
@@ -62,7 +64,7 @@ class Taking:
         """Take what is not there yet, and the lease for this holder.
 
         Raises:
-            Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was taken.
+            Erasing, LongTermDisabled, NotFound, Unauthenticated: as a store is refused; nothing was taken.
             QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was taken.
             Unavailable: the database does not answer; some may be taken, and ingesting again is safe.
         """
@@ -73,7 +75,8 @@ class Taking:
         own = Ingestions(self._scope, self._conversation.session_id, self.id)
         messages = Messages(self._scope, self._conversation.session_id, self.id)
         learns = self._backends.model is not None
-        run = own.accept(self._backends.author, len(self._conversation.ids), learns=learns)
+        author, run_id = self._backends.author, self._backends.run_id
+        run = own.accept(author, len(self._conversation.ids), learns=learns, run_id=run_id)
         # Where one run has found room, the others of the same messages find it too.
         waiting, leaving = False, self._backends.leaving_bytes
         async for rows in chunks(new):
@@ -93,16 +96,21 @@ class Taking:
         """Return the ids of those that are memories, unless the caller may bring none now; raises as ``take``."""
         ids = [message.id for message in self._conversation.messages]
         quotas = Quotas(self._backends.tenant_id, self._backends.quotas).read(self._scope.agent_id)
-        state_rows, there, quota, (seen,) = await self._backends.database.run(
+        run_id = self._backends.run_id
+        of_run = [] if run_id is None else [agent_of_run(self._scope.tenant_id, run_id, self._scope.agent_id)]
+        state_rows, there, quota, (seen,), *named = await self._backends.database.run(
             [
                 state(self._scope, self._backends.author),
                 written(self._scope, ids),
                 quotas,
                 request_state.read(Tenant(self._backends.tenant_id)),
+                *of_run,
             ]
         )
         self._backends.observe(seen)
         found = allowed(state_rows[0])
+        if not all(named):
+            raise no_such_run()
         known = {str(row["id"]) for row in there}
         new = [message for message in self._conversation.messages if message.id not in known]
         if new:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain import limits
 from app.domain.audit import AuditEvent, AuditFilter, RunState, Step, ToolCall
 from app.domain.errors import NotFound, QuotaExceeded
+from app.domain.json_types import to_json
 from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
@@ -13,6 +14,7 @@ from app.storage.listing import Place
 from app.storage.tiers import audit_listing
 from app.storage.tiers.audit import RunTrail, run_state
 from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, place_of, step_of
+from app.storage.tiers.run_log import counted_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class Auditor:
         trail = RunTrail(self._backends.tenant_id, only_agent)
         try:
             recorded = trail.record(run_id, calls, self._backends.author)
-            kept, found = await write(self._backends, trail.scope, recorded, run_id=run_id)
+            noted = counted_bytes([to_json(call.entry) for call in calls])
+            _, kept, found = await write(self._backends, trail.scope, recorded, run_id=run_id, leaving=noted)
         except RunRefused as refusal:
             if refusal.reason != "tool_calls":
                 raise

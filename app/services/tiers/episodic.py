@@ -10,8 +10,16 @@ from ulid import ULID
 
 from app.domain import limits
 from app.domain.episodes import Episode, EpisodesWanted, NewEpisode, NewRun, Run, RunStatus, RunsWanted
-from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded, RunEnded
-from app.domain.json_types import Json, to_json
+from app.domain.errors import (
+    Conflict,
+    FieldError,
+    InvalidRequest,
+    MemoryGatewayError,
+    NotFound,
+    QuotaExceeded,
+    RunEnded,
+)
+from app.domain.json_types import Json, same_json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.moments import moment
 from app.domain.quotas import Use
@@ -79,24 +87,35 @@ class EpisodicMemory:
         """Begin a run, and give it the last episodes of its agent type; the same run again is answered the same.
 
         Raises:
-            Conflict: there is another run of this id; or ``Erasing``: the agent is being erased.
-            QuotaExceeded: the tenant has as many runs as may be kept, or a large input is over its limits of blobs.
+            Conflict: there is another run of this id; or ``Erasing``: the agent, or its parent's, is being erased.
+            NotFound: the tenant, or with ``only_agent`` this agent, has no such run as is to be its parent.
+            RunEnded: the parent has ended.
+            QuotaExceeded: the tenant has as many runs as may be kept, or its parent as many above or below it, or a
+                large input is over its limits of blobs.
             ContentTooLarge: the input is large, and there is no object store.
         """
         now = self._backends.clock()
         run_id = run.run_id or str(ULID.from_datetime(moment(now)))
         async with self._large.kept(run.agent_id, "input", to_json(run.input)) as kept:
             statements = [
-                self._statements.admit_run(run_id, run.agent_id, limits.MAX_RUNS),
+                self._statements.admit_run(run_id, run, only_agent),
                 self._statements.begin(run_id, run, only_agent, kept=kept.text, input_blob=kept.blob_id),
                 self._statements.run(run_id, run.agent_id),
                 self._statements.given(run_id, run.agent_id),
             ]
-            *_, found, given = await self._write(Scope(self._backends.tenant_id, run.agent_id), statements)
+            *_, found, given = await self._write(
+                Scope(self._backends.tenant_id, run.agent_id), statements, run_id=run_id
+            )
         begun = read_rows(Run, found)
+        if begun and begun[0].parent_run_id != run.parent_run_id:
+            message = "is not the parent of the run of this run_id"
+            raise Conflict(
+                f"parent_run_id {message}. Nothing was changed.", errors=[FieldError("parent_run_id", message)]
+            )
         if not (
             begun
             and begun[0].agent_type == run.agent_type
+            and same_json(begun[0].handed_over, run.handed_over)
             and await self._large.same(begun[0].input, begun[0].input_blob, run.input)
         ):
             raise Conflict("The run_id names another run. Nothing was changed; take a new one.")
@@ -210,7 +229,7 @@ class EpisodicMemory:
         return read_rows(Run, rows)[0]
 
     async def _write(
-        self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str | None = None
+        self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str
     ) -> list[list[Row]]:
         """Write, and say what a refusal by the schema means (``0021_episodes.sql``)."""
         try:
@@ -225,6 +244,8 @@ class EpisodicMemory:
                     raise RunEnded("The run has ended: it takes no more episodes. Nothing was written.") from refusal
                 case "runs_full":
                     raise _full("runs", limits.MAX_RUNS, limits.MAX_RUNS) from refusal
+                case "no_parent" | "parent_ended" | "too_deep" | "children_full" as reason:
+                    raise _no_child(reason) from refusal
                 case "episodes_full":
                     ((count,),) = await self._backends.database.run([self._statements.count()])
                     used = int(count["episodes"] or 0)
@@ -264,6 +285,28 @@ def _warn_from(most: int) -> int:
 
 def _no_run() -> NotFound:
     return NotFound("There is no such run.")
+
+
+def _no_child(reason: str) -> MemoryGatewayError:
+    """Return what keeps a run from having the parent that is named."""
+    match reason:
+        case "no_parent":
+            return NotFound("There is no such run.", errors=[FieldError("parent_run_id", "names no such run")])
+        case "parent_ended":
+            message = "names a run that has ended"
+            return RunEnded(
+                f"parent_run_id {message}. Nothing was begun.", errors=[FieldError("parent_run_id", message)]
+            )
+        case "too_deep":
+            most = limits.MAX_RUN_DEPTH
+            return _beyond(f"At most {most} runs are above a run.", "run_depth", most)
+        case _:
+            most = limits.MAX_RUN_CHILDREN
+            return _beyond(f"A run delegates at most {most} runs.", "run_children", most)
+
+
+def _beyond(detail: str, what: str, most: int) -> QuotaExceeded:
+    return QuotaExceeded(f"{detail} Nothing was begun.", reached=f"{what};scope=run;used={most};limit={most}")
 
 
 def _ended(run: Run) -> RunEnded:

@@ -7,6 +7,11 @@ from app.ports.database import RunRefused
 NO_RUN = "There is no such run."
 
 
+def no_such_run() -> NotFound:
+    """Return the refusal of a request that names a run which the agent does not have."""
+    return NotFound(NO_RUN, errors=[FieldError("run_id", "names no such run")])
+
+
 def too_many_instances() -> QuotaExceeded:
     """Return the refusal of another instance where the tenant has as many as it may."""
     most = limits.MAX_WORKING_INSTANCES

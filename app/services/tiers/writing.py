@@ -15,6 +15,7 @@ from app.services.write_outcomes import exceeded
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.gate import gate, within_bytes
+from app.storage.tiers.run_log import keep
 from app.storage.tiers.working import agent_of_run
 
 WriteKind: TypeAlias = Literal["store", "import", "staging", "upkeep"]
@@ -38,8 +39,8 @@ async def write(
     """Run a tier's statements within the gate of all tiers, and return the rows of each of them.
 
     ``scope`` is the agent that the data belongs to, or the tenant where all of its agents share the data. With
-    ``run_id`` the data belongs to the agent of that run, and with ``agents`` to these. ``leaving`` are bytes that go
-    again soon after it.
+    ``run_id`` the data belongs to the agent of that run, which keeps that it began or ended; with ``agents`` to these.
+    ``leaving`` are bytes that go again soon after it.
 
     Raises:
         Erasing: the agent or the tenant is being erased; nothing was written.
@@ -57,8 +58,10 @@ async def write(
         for each in scopes
         if limits is not None
     ]
+    # What a run keeps of itself comes last, so that no quota refuses it.
+    kept = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
     try:
-        rows = await backends.database.run([*before, *statements, *after])
+        rows = await backends.database.run([*before, *statements, *after, *kept])
     except RunRefused as refusal:
         raise await _refused(backends, scope, refusal, run_id=run_id, agents=agents) from refusal
     return rows[len(before) : len(before) + len(statements)]

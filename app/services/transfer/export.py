@@ -179,6 +179,7 @@ def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> R
         message_id=memory.message_id,
         memory_type=None if memory.learned is None else memory.type,
         learned=memory.learned,
+        run_id=memory.run_id,
         vector=vector,
         embedding=None if vector is None else config.label,
     )

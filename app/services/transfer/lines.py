@@ -203,6 +203,8 @@ def _fields(record: Record) -> dict[str, Json]:
         fields["session_id"] = record.session_id
     if record.message_id is not None:
         fields["message_id"] = record.message_id
+    if record.run_id is not None:
+        fields["run_id"] = record.run_id
     if record.learned is not None:
         fields["memory_type"], fields["learned"] = record.memory_type, record.learned.fields
     for name in ("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"):

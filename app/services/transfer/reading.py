@@ -41,7 +41,7 @@ _MESSAGE_ID = re.compile("[0-9a-f]{32}")
 _LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
 _REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
 _MOMENTS = {"occurred_at", "expires_at", "superseded_at", "forgotten_at"}
-_OTHERS = {"session_id", "message_id", "memory_type", "learned", "vector", "embedding"}
+_OTHERS = {"session_id", "message_id", "run_id", "memory_type", "learned", "vector", "embedding"}
 _MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, *_OTHERS}
 _LEARNED_NAMES = {"message_ids", "topic", "search_queries"}
 _MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
@@ -92,6 +92,7 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
             message_id=_message_id(value),
             memory_type=memory_type,
             learned=learned,
+            run_id=_run_id(value),
             vector=vector,
             embedding=embedding,
         )
@@ -142,6 +143,15 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], Line]] = {
     "tier": read_row,
     "end": _end,
 }
+
+
+def _run_id(value: Mapping[str, Any]) -> str | None:
+    if "run_id" not in value:
+        return None
+    run_id = text_of(value, "run_id")
+    if not _MEMORY_ID.fullmatch(run_id):
+        bad("run_id must be a run's id, a ULID")
+    return run_id
 
 
 def _message_id(value: Mapping[str, Any]) -> str | None:

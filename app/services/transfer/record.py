@@ -21,6 +21,7 @@ class Record(Kept):
         message_id: The message that it is (``app.domain.memory.Memory``); None: it is none.
         memory_type: What it is; None, where it follows from its content.
         learned: What is known of it where a language model made it; None: it is in the words of whoever stored it.
+        run_id: The run under which it was first written; None: none was named.
         created_at: None where it is not known: the moment of the import.
         embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
     """
@@ -38,5 +39,6 @@ class Record(Kept):
     message_id: str | None = None
     memory_type: MemoryType | None = None
     learned: Learned | None = None
+    run_id: str | None = None
     vector: Vector | None = None
     embedding: str | None = None

@@ -49,6 +49,7 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> Line:
         message_id=record.message_id,
         type=record.memory_type,
         learned=record.learned,
+        run_id=record.run_id,
     )
     detail = audited(config) | {"embedded": entry.embedded}
     return Line(memory, {config.index_name: vector}, detail, entry.undoes)

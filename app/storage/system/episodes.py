@@ -18,7 +18,8 @@ DELETE FROM memory_episodes WHERE rowid IN (
   WHERE old.tenant_id = tenant.id AND old.created_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
-# One that is running is given up when it is so old; none goes before its episodes.
+# One that is running is given up when it is so old; none goes before its episodes. One that was delegated goes with its
+# parent, and not before it.
 _DELETE_RUNS = f"""
 DELETE FROM agent_runs WHERE (tenant_id, id) IN (
   {_TENANTS.format(table="agent_runs")}
@@ -28,7 +29,17 @@ DELETE FROM agent_runs WHERE (tenant_id, id) IN (
     AND NOT EXISTS (
       SELECT 1 FROM memory_episodes AS episode WHERE episode.tenant_id = old.tenant_id AND episode.run_id = old.id
     )
+    AND (old.parent_run_id IS NULL OR NOT EXISTS (
+      SELECT 1 FROM agent_runs AS parent WHERE parent.tenant_id = old.tenant_id AND parent.id = old.parent_run_id
+    ))
   LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+_DELETE_DELEGATED = f"""
+DELETE FROM agent_runs WHERE (tenant_id, id) IN (
+  {_TENANTS.format(table="agent_runs")}
+  SELECT old.tenant_id, old.id FROM tenant CROSS JOIN agent_runs AS old INDEXED BY agent_runs_without_parent
+  WHERE old.tenant_id = tenant.id AND old.parent_gone = 1 LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
 
@@ -41,3 +52,8 @@ def delete_episodes(until: int, limit: int) -> list[Statement]:
 def delete_runs(until: int, limit: int) -> list[Statement]:
     """Delete the next runs that had ended by then, or had begun and were never ended; returns a row for each."""
     return [Statement.write(_DELETE_RUNS, until=until, limit=limit)]
+
+
+def delete_delegated(limit: int) -> list[Statement]:
+    """Delete the next runs whose parents were deleted, with what happened in them; returns a row for each."""
+    return [Statement.write(_DELETE_DELEGATED, limit=limit)]

@@ -12,6 +12,7 @@ from app.storage.listing import Place
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers import replay
+from app.storage.tiers.run_log import note_calls
 
 _RUN = """run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
   AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')"""
@@ -49,7 +50,7 @@ class RunTrail:
     only_agent: str | None
 
     def record(self, run_id: str, calls: Sequence[ToolCall], author: Author) -> list[ScopedStatement]:
-        """Keep the calls that are not there yet. The rows of the first have the ``id`` of each.
+        """Keep the calls that are not there yet, and note them. The rows of the second have the ``id`` of each.
 
         Those of the last are empty where there is no such run. Made again, it keeps nothing more. The run of the
         database is refused with ``tool_calls`` where the run would have too many.
@@ -57,6 +58,7 @@ class RunTrail:
         sent: list[Json] = [asdict(call) for call in calls]
         tenant = Tenant(self.tenant_id)
         return [
+            note_calls(tenant, run_id, {call.id: call.entry for call in calls}, self.only_agent),
             ScopedStatement.write(
                 tenant, _RECORD, calls=sent, by=author.credential_id, run_id=run_id, only_agent=self.only_agent
             ),

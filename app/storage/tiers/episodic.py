@@ -6,6 +6,7 @@ The rows of runs and episodes are read as ``Run`` and ``Episode`` (``app.domain.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.domain import limits
 from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
@@ -20,10 +21,27 @@ INSERT INTO run_write (tenant_id, agent_id, run_id, begins, most_runs, most_epis
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', coalesce(?1 ->> 'begins', 0), ?1 ->> 'most_runs',
   ?1 ->> 'most_episodes', coalesce(?1 -> 'episode_ids', '[]')
 """
+# As many runs are above it as its parent has above itself, and the parent.
+_ADMIT_CHILD = """
+INSERT INTO run_write (tenant_id, agent_id, run_id, begins, most_runs, episode_ids, parent_run_id, parent_agent_id,
+  depth, most_depth, most_children)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', 1, ?1 ->> 'most_runs', '[]', ?1 ->> 'parent_run_id',
+  ?1 ->> 'parent_agent_id', (
+    WITH RECURSIVE above(id, depth) AS (
+      SELECT ?1 ->> 'parent_run_id', 1
+      UNION ALL
+      SELECT run.parent_run_id, above.depth + 1 FROM above CROSS JOIN agent_runs AS run
+      WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = above.id AND run.parent_run_id IS NOT NULL
+        AND above.depth <= ?1 ->> 'most_depth'
+    )
+    SELECT max(above.depth) FROM above
+  ), ?1 ->> 'most_depth', ?1 ->> 'most_children'
+"""
+_HANDED_OVER = "run.input -> '$.handed_over' AS handed_over"
 _RUN = """
 SELECT run.id, run.agent_id, run.agent_type, run.status, run.input -> '$.input' AS input,
   run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at,
-  run.input_blob, run.output_blob
+  run.input_blob, run.output_blob, run.parent_run_id{more}
 FROM agent_runs AS run
 """
 _COLUMNS = """
@@ -32,19 +50,23 @@ SELECT episode.id, episode.run_id, episode.agent_id, episode.agent_type, episode
 """
 _EPISODE = f"{_COLUMNS} FROM memory_episodes AS episode"
 _OF_RUN = "run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'"
-_ONE = f"{_RUN} WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')"
+_ONE = f"""
+{_RUN.format(more=", " + _HANDED_OVER)}
+WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
+"""
 _NEWEST_EPISODES = "ORDER BY episode.created_at DESC, episode.id DESC"
 _NEWEST_RUNS = "ORDER BY run.started_at DESC, run.id DESC"
 # What is logged with the input is what the answer reads, in the same run of the database.
 _BEGIN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input_blob, input, started_at)
+INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input_blob, input, started_at, parent_run_id)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', ?1 ->> 'agent_id', ?1 ->> 'agent_type', 'running',
   ?1 ->> 'input_blob', '{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
     SELECT json_group_array(id) FROM (
       SELECT episode.id FROM memory_episodes AS episode INDEXED BY {index} WHERE {where}
       ORDER BY episode.created_at DESC, episode.id DESC LIMIT ?1 ->> 'episodes'
     )
-  ) || '}}', {now}
+  ) || iif(?1 ->> 'handed_over' IS NULL, '', ',"handed_over":' || (?1 ->> 'handed_over')) || '}}', {now},
+  ?1 ->> 'parent_run_id'
 WHERE TRUE ON CONFLICT (tenant_id, id) DO NOTHING
 """
 _GIVEN = f"""
@@ -86,10 +108,24 @@ class Episodic:
 
     tenant_id: str
 
-    def admit_run(self, run_id: str, agent_id: str, most: int) -> ScopedStatement:
-        """Refuse the run of the database with ``runs_full`` where the tenant has so many runs, without this one."""
+    def admit_run(self, run_id: str, run: NewRun, only_agent: str | None) -> ScopedStatement:
+        """Refuse the run of the database where a run may not begin; one that is there may begin again.
+
+        The reasons are ``runs_full``, and of its parent ``no_parent`` (with ``only_agent`` also another agent's),
+        ``parent_ended``, ``too_deep``, ``children_full`` and ``erasing``.
+        """
+        scope = Scope(self.tenant_id, run.agent_id)
+        if run.parent_run_id is None:
+            return ScopedStatement.write(scope, _ADMIT, run_id=run_id, begins=True, most_runs=limits.MAX_RUNS)
         return ScopedStatement.write(
-            Scope(self.tenant_id, agent_id), _ADMIT, run_id=run_id, begins=True, most_runs=most
+            scope,
+            _ADMIT_CHILD,
+            run_id=run_id,
+            most_runs=limits.MAX_RUNS,
+            parent_run_id=run.parent_run_id,
+            parent_agent_id=only_agent,
+            most_depth=limits.MAX_RUN_DEPTH,
+            most_children=limits.MAX_RUN_CHILDREN,
         )
 
     def begin(
@@ -109,6 +145,8 @@ class Episodic:
             input=kept,
             input_blob=input_blob,
             episodes=run.episodes,
+            parent_run_id=run.parent_run_id,
+            handed_over=None if run.handed_over is None else to_json(run.handed_over),
         )
 
     def given(self, run_id: str, agent_id: str) -> ScopedStatement:
@@ -157,14 +195,18 @@ class Episodic:
         """Read the next runs, newest first."""
         index = "agent_runs_newest"
         conditions = ["run.tenant_id = ?1 ->> 'tenant_id'"]
+        if wanted.status is not None:
+            index = "agent_runs_of_status"
+            conditions.append("run.status = ?1 ->> 'status'")
         if wanted.agent_type is not None:
             index = "agent_runs_of_type"
             conditions.append("run.agent_type = ?1 ->> 'agent_type'")
         if wanted.agent_id is not None:
             index = "agent_runs_of_agent"
             conditions.append("run.agent_id = ?1 ->> 'agent_id'")
-        if wanted.status is not None:
-            conditions.append("run.status = ?1 ->> 'status'")
+        if wanted.parent_run_id is not None:
+            index = "agent_runs_of_parent"
+            conditions.append("run.parent_run_id = ?1 ->> 'parent_run_id'")
         if wanted.started_after is not None:
             conditions.append("run.started_at > ?1 ->> 'started_after'")
         if wanted.started_before is not None:
@@ -173,11 +215,13 @@ class Episodic:
             conditions.append("(run.started_at, run.id) < (?1 ->> 'at', ?1 ->> 'after')")
         return ScopedStatement.read(
             self._scope(wanted.agent_id),
-            f"{_RUN} INDEXED BY {index} WHERE {' AND '.join(conditions)} {_NEWEST_RUNS} LIMIT ?1 ->> 'limit'",
+            f"{_RUN.format(more='')} INDEXED BY {index} WHERE {' AND '.join(conditions)} {_NEWEST_RUNS}"
+            " LIMIT ?1 ->> 'limit'",
             agent_type=wanted.agent_type,
             status=wanted.status,
             started_after=wanted.started_after,
             started_before=wanted.started_before,
+            parent_run_id=wanted.parent_run_id,
             limit=limit,
             **_after(after),
         )

@@ -1,4 +1,4 @@
-"""The statement that reads what happened in a run: its tool calls, its episodes, and the recalls that named it.
+"""The statement that reads what happened in a run: tool calls, episodes, children, and the recalls that named it.
 
 They are read in one order of time, of the database's clock, in pages. Nothing that is written once a run has ended
 comes into its replay: episodes are refused then, tool calls are marked, and recalls have a later time.
@@ -6,7 +6,7 @@ comes into its replay: episodes are refused then, tool calls are marked, and rec
 
 from dataclasses import dataclass
 
-from app.domain.audit import LoggedCall, LoggedRecall, Step
+from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step
 from app.domain.episodes import Episode
 from app.domain.memory import Tenant
 from app.ports.database import Row
@@ -37,6 +37,7 @@ class _Source:
         size: How many bytes a step adds to its page.
         columns: The columns that are read; each kind has NULL in those of the others.
         condition: Which rows of the run are steps of the replay.
+        of: The column that names the run.
     """
 
     kind: str
@@ -48,8 +49,11 @@ class _Source:
     size: str
     columns: tuple[str, ...]
     condition: str = ""
+    of: str = "run_id"
 
 
+_BEFORE_THE_END = """AND {at} <= coalesce((SELECT run.ended_at FROM agent_runs AS run
+  WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'), {at})"""
 _SOURCES = (
     _Source(
         kind="tool_call",
@@ -85,8 +89,26 @@ _SOURCES = (
         size="length(step.detail)",
         columns=("id", "agent_id", "detail"),
         # A recall names any run it likes, also one that has ended.
-        condition="AND step.recorded_at <= coalesce((SELECT run.ended_at FROM agent_runs AS run"
-        " WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'), step.recorded_at)",
+        condition=_BEFORE_THE_END.format(at="step.recorded_at"),
+    ),
+    # A child may end after its parent.
+    *(
+        _Source(
+            kind=kind,
+            table="agent_runs",
+            index="agent_runs_of_parent",
+            at=at,
+            order="step.id",
+            tie=f"'{mark}' || step.id",
+            size="0",
+            columns=("id", "agent_id", "agent_type", *status),
+            condition=_BEFORE_THE_END.format(at=at),
+            of="parent_run_id",
+        )
+        for kind, at, mark, status in (
+            ("child_started", "step.started_at", "c", ()),
+            ("child_ended", "step.ended_at", "d", ("status",)),
+        )
     ),
 )
 _COLUMNS = tuple(dict.fromkeys(column for source in _SOURCES for column in source.columns))
@@ -98,7 +120,7 @@ def _select(source: _Source) -> str:
     return f"""
 SELECT '{source.kind}' AS kind, {source.at} AS at, {source.tie} AS tie, {source.size} AS size, {", ".join(columns)}
 FROM {source.table} AS step INDEXED BY {source.index}
-WHERE step.tenant_id = ?1 ->> 'tenant_id' AND step.run_id = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="step")}
+WHERE step.tenant_id = ?1 ->> 'tenant_id' AND step.{source.of} = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="step")}
   AND {source.at} >= ?1 ->> 'at' AND ({source.at} > ?1 ->> 'at' OR {source.tie} > ?1 ->> 'tie')
   {source.condition}
 ORDER BY {source.at}, {source.order} LIMIT ?1 ->> 'limit' + 1
@@ -146,6 +168,10 @@ def step_of(row: Row) -> Step:
             return Step("tool_call", at, read_row(LoggedCall, row))
         case "episode":
             return Step("episode", at, read_row(Episode, row))
+        case "child_started":
+            return Step("child_started", at, read_row(ChildRun, row))
+        case "child_ended":
+            return Step("child_ended", at, read_row(ChildRun, row))
         case _:
             return Step("recall", at, read_row(LoggedRecall, row))
 

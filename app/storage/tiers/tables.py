@@ -129,7 +129,8 @@ _EPISODIC = (
         "agent_runs",
         (
             *("id", "agent_id", "agent_type", "status", "input", "output", "error", "workflow_id"),
-            *("started_at", "ended_at", "input_blob", "output_blob"),
+            *("started_at", "ended_at", "input_blob", "output_blob", "kept"),
+            *("parent_run_id", "parent_gone"),
         ),
         ("id",),
         json=("input", "output"),

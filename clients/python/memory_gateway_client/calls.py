@@ -29,6 +29,7 @@ def store(
     occurred_at: datetime | None = None,
     expires_at: datetime | None = None,
     idempotency_key: str | None = None,
+    run_id: str | None = None,
 ) -> Call[types.Stored]:
     """Store a memory. The same content again, for the same session and time, is the same memory.
 
@@ -40,10 +41,12 @@ def store(
         occurred_at: When it happened, where that is not now.
         expires_at: When it is forgotten; None: as the agent is set.
         idempotency_key: Names this store for 24 hours, so that sent again it is not done again; None: a fresh one.
+        run_id: The run that stores: its log tells of it, and its undo takes it back.
 
     Raises:
         InvalidRequest: a field is over its limits; nothing was stored.
         QuotaExceeded: the agent or the tenant may have no more (``quota_exceeded``); nothing was stored.
+        NotFound: the agent has no such run; nothing was stored.
         Conflict: the agent is being erased, or the key named another store; nothing was stored.
         Unavailable: it may be stored; storing it again is safe.
     """
@@ -54,6 +57,7 @@ def store(
         session_id=session_id,
         occurred_at=occurred_at,
         expires_at=expires_at,
+        run_id=run_id,
     )
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     if not is_visible(key):

@@ -51,7 +51,13 @@ def test_the_newest_episodes_are_the_first_of_an_index_and_nothing_is_sorted(
 
 @pytest.mark.parametrize(
     ("wanted", "index"),
-    [({}, "newest"), ({"agent_type": "t"}, "of_type"), ({"agent_id": "a", "status": "running"}, "of_agent")],
+    [
+        ({}, "newest"),
+        ({"agent_type": "t"}, "of_type"),
+        ({"agent_id": "a", "status": "running"}, "of_agent"),
+        ({"status": "running"}, "of_status"),
+        ({"parent_run_id": RUN, "agent_id": "a", "status": "running"}, "of_parent"),
+    ],
 )
 def test_the_newest_runs_are_the_first_of_an_index_and_nothing_is_sorted(
     connection: apsw.Connection, wanted: dict[str, str], index: str
@@ -90,7 +96,9 @@ def test_a_write_looks_up_its_run_and_its_ids(connection: apsw.Connection) -> No
         assert [each for each in read if each.startswith("SCAN") and not each.startswith(allowed)] == []
 
 
-@pytest.mark.parametrize("statement", [*episodes.delete_episodes(1, 2), *episodes.delete_runs(1, 2)])
+@pytest.mark.parametrize(
+    "statement", [*episodes.delete_episodes(1, 2), *episodes.delete_runs(1, 2), *episodes.delete_delegated(2)]
+)
 def test_what_is_too_old_is_found_in_an_index(connection: apsw.Connection, statement: Statement) -> None:
     details = [each for each in plan(connection, statement) if not each.startswith("SCAN tenant")]
     assert not [each for each in details if each.startswith("SCAN") and "LIST SUBQUERY" not in each], details

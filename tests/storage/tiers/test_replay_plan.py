@@ -20,7 +20,9 @@ def test_each_kind_of_step_is_read_from_the_index_of_its_run_and_not_sorted(tmp_
         "tool_call_log_of_run (tenant_id=? AND run_id=? AND recorded_at>?)",
         "memory_episodes_of_run (tenant_id=? AND run_id=? AND created_at>?)",
         "recall_log_of_run (tenant_id=? AND run_id=? AND recorded_at>?)",
+        "agent_runs_of_parent (tenant_id=? AND parent_run_id=? AND started_at>?)",
+        "agent_runs_of_parent (tenant_id=? AND parent_run_id=?)",
     ]
-    # Only the pages of the three kinds, a hundred rows each at most, are sorted, once they are read.
+    # Only the pages of the kinds, a hundred rows each at most, are sorted, once they are read.
     first_sort = next(place for place, each in enumerate(details) if each.startswith("USE TEMP B-TREE"))
     assert first_sort > details.index(read[-1])

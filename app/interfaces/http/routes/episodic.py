@@ -49,10 +49,14 @@ episodic = APIRouter(tags=["episodes"], route_class=CredentialFirst)
     "/runs",
     name="start_run",
     status_code=201,
-    responses=responses(*_WRITES, Conflict, QuotaExceeded),
+    responses=responses(*_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded),
 )
 async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswer:
-    """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run."""
+    """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run.
+
+    With `parent_run_id` it is a part of another run's task: its keys and its state end with it, and the log of its
+    parent has its result.
+    """
     services = caller.agent(request.agent_id)
     begun = await services.episodic.begin(request.to_run(), only_agent=caller.principal.agent_id)
     return StartedRunAnswer.of(begun)

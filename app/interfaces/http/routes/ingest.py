@@ -47,7 +47,7 @@ ingests = APIRouter(tags=["profiles"], route_class=CredentialFirst)
     response_model_exclude_none=True,
     responses={
         202: {"model": IngestAnswer, "description": "Some messages wait: it goes on after this answer.", **_LOCATION},
-        **responses(*ACCESS, *BODY, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
+        **responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
     },
     openapi_extra=_BODY,
 )
@@ -69,7 +69,7 @@ async def ingest(
         if dry_run:
             shown = await services.ingester.dry_run(profile, messages, head.session_id)
             return JSONResponse(IngestAnswer.of_dry_run(shown).model_dump(exclude_none=True))
-        ingestion = await services.ingester.ingest(profile, messages, head.session_id)
+        ingestion = await services.of_run(head.run_id).ingester.ingest(profile, messages, head.session_id)
     body = IngestAnswer.of(ingestion).model_dump(exclude_none=True)
     if not ingestion.waits:
         return JSONResponse(body)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, QuotaExceeded
+from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
 from app.domain.quotas import Use
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, WRITES
@@ -28,7 +28,7 @@ memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
     response_model_exclude_none=True,
     responses={
         201: NEARLY_USED_UP,
-        **responses(*ACCESS, *BODY, Erasing, LongTermDisabled, IdempotencyKeyReused, QuotaExceeded, *OUTAGE),
+        **responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, IdempotencyKeyReused, QuotaExceeded, *OUTAGE),
     },
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )

@@ -53,8 +53,10 @@ profiles = APIRouter(tags=["profiles"], route_class=CredentialFirst)
 )
 async def remember(caller: Caller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
     """Remember something. The same content again, for the same session and time, is the same memory."""
-    memory = await caller.agent(profile).profiles.remember(
-        profile, request.content, session_id=request.session_id, **request.moments
+    memory = (
+        await caller.agent(profile)
+        .of_run(request.run_id)
+        .profiles.remember(profile, request.content, session_id=request.session_id, **request.moments)
     )
     return RememberedAnswer.of(memory)
 
@@ -68,13 +70,17 @@ async def remember(caller: Caller, profile: ProfileId, request: RememberRequest)
 )
 async def recall(caller: Caller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
     """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""
-    return await caller.agent(profile).profiles.recall(
-        profile,
-        request.query,
-        reference_time=request.reference_time,
-        length=request.response_length,
-        thinking=request.thinking_level,
-        explain=request.explain,
+    return (
+        await caller.agent(profile)
+        .of_run(request.run_id)
+        .profiles.recall(
+            profile,
+            request.query,
+            reference_time=request.reference_time,
+            length=request.response_length,
+            thinking=request.thinking_level,
+            explain=request.explain,
+        )
     )
 
 

@@ -111,10 +111,16 @@ class StartRunRequest(Request):
         Within(limits.EPISODES_GIVEN),
         Field(description="How many of the last episodes of this agent type the answer has."),
     ] = 10
+    parent_run_id: _OptionalRunId = _absent("The run that delegates this one: it has to be running.")
+    handed_over: Annotated[Any, _Given, Within(limits.HANDED_OVER), WithJsonSchema({**ANY_JSON_SCHEMA})] = _absent(
+        f"What its parent gives it to know: any JSON but null, at most {limits.HANDED_OVER_BYTES} bytes. "
+        "`GET /runs/{run_id}` of the run has it, and nothing else."
+    )
 
     def to_run(self) -> NewRun:
         """Return the domain's new run."""
-        return NewRun(self.agent_id, self.agent_type, self.input, self.run_id, self.episodes)
+        told = (self.input, self.run_id, self.episodes, self.parent_run_id, self.handed_over)
+        return NewRun(self.agent_id, self.agent_type, *told)
 
 
 class EpisodeRequest(Request):
@@ -176,6 +182,11 @@ class RunsQuery(Request):
     ] = None
     started_after: Annotated[_Moment, Field(description="Started later than this.")] = None
     started_before: Annotated[_Moment, Field(description="Started earlier than this.")] = None
+    parent_run_id: Annotated[
+        RunId | None,
+        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
+        Field(description="Only those that this run has delegated."),
+    ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -187,6 +198,7 @@ class RunsQuery(Request):
             self.status,
             None if self.started_after is None else milliseconds(self.started_after),
             None if self.started_before is None else milliseconds(self.started_before, up=True),
+            self.parent_run_id,
         )
 
 
@@ -263,6 +275,10 @@ class RunAnswer(Answer):
     output: Annotated[Any, WithJsonSchema({})] = _absent("What it was completed with. Absent: nothing.")
     error: _SomeText = _absent("What it has failed of.")
     workflow_id: _SomeText = _absent("The workflow that was selected for it last.")
+    parent_run_id: _SomeText = _absent("The run that has delegated it.")
+    handed_over: Annotated[Any, WithJsonSchema({})] = _absent(
+        "What its parent has given it to know. Only in the answer of the run itself."
+    )
 
 
 class RunsAnswer(Answer):

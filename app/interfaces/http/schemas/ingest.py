@@ -11,6 +11,7 @@ from app.domain.moments import milliseconds
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.learning import LearningAnswer
+from app.interfaces.http.schemas.store import RunOfRequest
 from app.services.ingest.dry_run import Shown
 from app.storage.ingestions import Ingestion
 from app.storage.learning_report import LearningReport
@@ -46,6 +47,7 @@ class IngestHead(Request):
             )
         ),
     ] = None
+    run_id: RunOfRequest = None
 
 
 class IngestRequest(IngestHead):

@@ -52,6 +52,11 @@ _SomeText: TypeAlias = Annotated[str | None, _TEXT]
 _SomeMoment: TypeAlias = Annotated[Timestamp | None, _MOMENT]
 _SomeType: TypeAlias = Annotated[MemoryType | None, WithJsonSchema({"type": "string", "enum": _TYPES})]
 
+_Run: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
+]
 ProfileId: TypeAlias = Annotated[
     str,
     Path(description="The profile: an agent's id.", examples=[examples.AGENT_ID]),
@@ -83,6 +88,7 @@ class RememberRequest(Request):
         "When it is dropped, in the future. Absent: what the reader calls a task and names its day, "
         "after that day and seven days; anything else as its agent is set."
     )
+    run_id: _Run = _absent("The run that remembers: its log tells of it, and its undo takes it back.")
 
     @property
     def moments(self) -> dict[str, int | None]:
@@ -101,6 +107,7 @@ class RecallProfileRequest(Request):
         Field(strict=True, description=f"At most {PROFILE_QUERY_BYTES} bytes in UTF-8."),
         Within(limits.PROFILE_QUERY),
     ]
+    run_id: _Run = _absent("The run that recalls: its log and its replay tell of it.")
     reference_date: Annotated[Moment | None, _Given, _MOMENT] = _absent(
         "What `yesterday` and `last week` are counted from, where that is not now."
     )

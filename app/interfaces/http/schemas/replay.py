@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from app.domain.audit import LoggedCall, LoggedRecall, RunState, Step
+from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, RunState, Step
 from app.domain.episodes import Episode
 from app.interfaces.fields import Answer, Request, Timestamp
 from app.interfaces.http.schemas import audit_examples
@@ -64,15 +64,25 @@ class ReplayRecall(Answer):
     )
 
 
-class StepAnswer(Answer):
-    """A step of a run. It has the one field that its kind names: `run`, `call`, `episode` or `recall`."""
+class ReplayChild(Answer):
+    """A run that the run has delegated."""
 
-    kind: Literal["started", "tool_call", "episode", "recall", "ended"]
+    run_id: str
+    agent_id: str
+    agent_type: str
+    status: Annotated[str | None, TEXT] = absent("Of the step `child_ended`: `completed` or `failed`.")
+
+
+class StepAnswer(Answer):
+    """A step of a run. It has the one field that its kind names: `run`, `call`, `episode`, `recall` or `child`."""
+
+    kind: Literal["started", "tool_call", "episode", "recall", "child_started", "child_ended", "ended"]
     at: Timestamp = Field(description="By the database's clock: of a tool call or an episode when it arrived.")
     run: ReplayRun = absent("How it began or ended.")
     call: ReplayCall = absent("The tool call.")
     episode: EpisodeAnswer = absent("The episode.")
     recall: ReplayRecall = absent("The recall.")
+    child: ReplayChild = absent("The run that was delegated.")
 
     @classmethod
     def of(cls, step: Step) -> Self:
@@ -87,6 +97,9 @@ class StepAnswer(Answer):
                 what = {"episode": EpisodeAnswer.model_validate(episode)}
             case LoggedRecall() as recall:
                 what = {"recall": {"recall_id": recall.id, "agent_id": recall.agent_id, "detail": recall.detail}}
+            case ChildRun() as child:
+                told = {"run_id": child.id, "agent_id": child.agent_id, "agent_type": child.agent_type}
+                what = {"child": told | _some(status=child.status)}
         return cls.model_validate({"kind": step.kind, "at": step.at, **what})
 
 

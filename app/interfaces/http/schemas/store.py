@@ -20,6 +20,13 @@ AgentId: TypeAlias = Annotated[
 MemoryId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.MEMORY_ID)
 ]
+RunOfRequest: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
+    Field(
+        description="The run that this is done under: its log tells of it, and `POST /undo` of the run takes it back."
+    ),
+]
 FUTURE_SCHEMA = {
     "type": "string",
     "format": "date-time",
@@ -74,12 +81,13 @@ class StoreRequest(Request):
         Future | None,
         Field(description="When it is forgotten, in the future. Absent: as its agent is set, which is never at first."),
     ] = None
+    run_id: RunOfRequest = None
 
     def to_memory(self) -> NewMemory:
         """Return the domain's new memory."""
         occurred_at = None if self.occurred_at is None else milliseconds(self.occurred_at)
         expires_at = None if self.expires_at is None else milliseconds(self.expires_at)
-        return NewMemory(self.content, self.metadata, self.session_id, occurred_at, expires_at)
+        return NewMemory(self.content, self.metadata, self.session_id, occurred_at, expires_at, self.run_id)
 
 
 class StoreAnswer(BaseModel):

@@ -69,11 +69,22 @@ class ReplayRecall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayChild:
+    """A run that the run has delegated. ``status``: how it ended, of the step that tells that."""
+
+    run_id: str
+    agent_id: str
+    agent_type: str
+    status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A step of a run.
 
     Attributes:
-        kind: ``started``, ``tool_call``, ``episode``, ``recall`` or ``ended``; it says which of the others is there.
+        kind: ``started``, ``tool_call``, ``episode``, ``recall``, ``child_started``, ``child_ended`` or ``ended``; it
+            says which of the others is there.
     """
 
     kind: str
@@ -82,6 +93,7 @@ class Step:
     call: ReplayCall | None = None
     episode: Episode | None = None
     recall: ReplayRecall | None = None
+    child: ReplayChild | None = None
 
 
 @dataclass(frozen=True, slots=True)

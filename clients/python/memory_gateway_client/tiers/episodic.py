@@ -18,6 +18,8 @@ def start_run(
     agent_id: str | None = None,
     run_id: str | None = None,
     episodes: int | None = None,
+    parent_run_id: str | None = None,
+    handed_over: Any = None,  # noqa: ANN401 - any JSON
 ) -> Call[types.StartedRun]:
     """Begin a run of an agent, and be given the last episodes of its agent type.
 
@@ -27,15 +29,23 @@ def start_run(
         agent_id: Which agent, where that is not the client's.
         run_id: A ULID by which the same run begun again is the same run; None: a fresh one.
         episodes: How many episodes it is given, 0 to 50; None: 10.
+        parent_run_id: The run that delegates it, which has to be running; None: none does.
+        handed_over: What that run gives it to know, any JSON of at most 8 KiB; None: nothing.
 
     Raises:
         InvalidRequest: a field is over its limits.
-        Conflict: there is another run of this id, or the agent is being erased.
-        QuotaExceeded: the tenant has as many runs as may be kept.
+        NotFound: there is no such parent.
+        Conflict: there is another run of this id, its parent has ended (``run_ended``), or the agent is being erased.
+        QuotaExceeded: the tenant has as many runs as may be kept, or the parent as many above or below it.
         Unavailable: it may have begun; beginning it again with its ``run_id`` is safe.
     """
     body = given(
-        agent_id=one_agent(agent_id, _own), agent_type=agent_type, run_id=run_id or new_ulid(), episodes=episodes
+        agent_id=one_agent(agent_id, _own),
+        agent_type=agent_type,
+        run_id=run_id or new_ulid(),
+        episodes=episodes,
+        parent_run_id=parent_run_id,
+        handed_over=handed_over,
     )
     return Call("POST", "/runs", types.StartedRun, body={**body, "input": input}, status=201)
 
@@ -62,6 +72,7 @@ def runs(
     every_agent: bool = False,
     agent_type: str | None = None,
     status: str | None = None,
+    parent_run_id: str | None = None,
     started_after: datetime | None = None,
     started_before: datetime | None = None,
     limit: int | None = None,
@@ -74,6 +85,7 @@ def runs(
         every_agent: List those of all agents that the credential reaches, as does a client without an agent.
         agent_type: Only those of agents of this type.
         status: Only those that are ``running``, ``completed`` or ``failed``.
+        parent_run_id: Only those that this run has delegated.
         started_after: Only those that started later than this.
         started_before: Only those that started earlier than this.
         limit: The most runs of one page, 1 to 100; None: 20.
@@ -87,6 +99,7 @@ def runs(
         agent_id=agent_or_every(agent_id, _own, every_agent=every_agent),
         agent_type=agent_type,
         status=status,
+        parent_run_id=parent_run_id,
         started_after=started_after,
         started_before=started_before,
         limit=None if limit is None else str(limit),

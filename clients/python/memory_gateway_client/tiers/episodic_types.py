@@ -49,6 +49,8 @@ class Run:
         output: What it was completed with.
         error: What it has failed of.
         workflow_id: The workflow that was selected for it last.
+        parent_run_id: The run that has delegated it.
+        handed_over: What that run has given it to know, of ``get_run`` alone.
     """
 
     run_id: str
@@ -62,6 +64,8 @@ class Run:
     output: Any = None
     error: str | None = None
     workflow_id: str | None = None
+    parent_run_id: str | None = None
+    handed_over: Any = None
 
 
 @dataclass(frozen=True, slots=True)

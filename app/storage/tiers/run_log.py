@@ -1,0 +1,73 @@
+"""What runs keep of themselves in working memory: turn state and log (``0045_runs_keep_themselves.sql``).
+
+Nothing here refuses the run of the database: where there is no such run, or no room, nothing is written.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain import limits
+from app.domain.json_types import Json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import NOW
+from app.storage.scoped import ScopedStatement
+
+_ROW_BYTES = 264
+"""What a row of a log counts beside its entry, with the longest name of an agent."""
+NOTE = (
+    "INSERT INTO run_log_note (tenant_id, agent_id, run_id, entries, ttl_ms, now, most_bytes, most_instances, overhead)"
+)
+ROOM = f"""{limits.WORKING_TTL_SECONDS * 1000}, {NOW}, {limits.LOG_BYTES}, {limits.MAX_WORKING_INSTANCES},
+  {limits.LOG_OVERHEAD}"""
+"""The columns of ``NOTE`` behind ``entries``."""
+
+# Only of calls that are not kept yet: so the statement comes before the one that keeps them.
+_NOTE_CALLS = f"""
+{NOTE}
+SELECT run.tenant_id, run.agent_id, run.id, (
+  SELECT json_group_array(json_object('entry', json(sent.value -> 'entry'))) FROM json_each(?1, '$.noted') AS sent
+  WHERE NOT EXISTS (
+    SELECT 1 FROM tool_call_log AS call
+    WHERE call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id' AND call.id = sent.value ->> 'id'
+  )
+), {ROOM}
+FROM agent_runs AS run
+WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+  AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')
+"""
+_NOTE_STORED = f"""
+{NOTE}
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', json_array(json_object('entry', json_object(
+    'event', 'stored', 'memory_id', memory.id, 'known', json(iif(memory.id = ?1 ->> 'id', 'false', 'true'))))), {ROOM}
+FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+  AND memory.content_hash = ?1 ->> 'content_hash'
+"""
+_KEEP = f"""
+INSERT INTO run_keep (tenant_id, run_id, ttl_ms, now, most_bytes, most_log_bytes, most_instances, overhead,
+  most_result)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', {limits.WORKING_TTL_SECONDS * 1000}, {NOW}, {limits.WORKING_BYTES},
+  {limits.LOG_BYTES}, {limits.MAX_WORKING_INSTANCES}, {limits.LOG_OVERHEAD}, {limits.RUN_RESULT_BYTES}
+"""
+
+
+def keep(tenant: Tenant, run_id: str) -> ScopedStatement:
+    """Write state and log of a run that has begun or ended, unless they say so already."""
+    return ScopedStatement.write(tenant, _KEEP, run_id=run_id)
+
+
+def note_calls(
+    tenant: Tenant, run_id: str, noted: Mapping[str, Mapping[str, Json]], only_agent: str | None
+) -> ScopedStatement:
+    """Note those tool calls of a run, by their ids, that are not kept yet."""
+    sent: list[Json] = [{"id": id_, "entry": dict(entry)} for id_, entry in noted.items()]
+    return ScopedStatement.write(tenant, _NOTE_CALLS, run_id=run_id, noted=sent, only_agent=only_agent)
+
+
+def note_stored(scope: Scope, run_id: str, memory_id: str, content_hash: str) -> ScopedStatement:
+    """Note that a memory was stored: as new where it has this id."""
+    return ScopedStatement.write(scope, _NOTE_STORED, run_id=run_id, id=memory_id, content_hash=content_hash)
+
+
+def counted_bytes(entries: Sequence[str]) -> int:
+    """Return what rows of these entries, as JSON, count in the quota of bytes (``0036_quota_of_all_tiers.sql``)."""
+    return sum(_ROW_BYTES + len(entry.encode()) for entry in entries)

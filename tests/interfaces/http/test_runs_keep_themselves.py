@@ -1,0 +1,60 @@
+"""Requests that name a run: its log tells of them, and one that there is not is refused by name."""
+
+from typing import Any
+
+import pytest
+
+from app.runtime.recall_log import write_recalls
+from tests.support.problem_shape import assert_problem
+from tests.support.service import Service
+
+RUN, ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
+WRITES: dict[str, dict[str, Any]] = {
+    "/store": {"agent_id": "bot", "content": "text"},
+    "/profiles/bot/remember": {"content": "text"},
+    "/profiles/bot/ingest": {"messages": [{"role": "user", "content": "text"}]},
+}
+
+
+async def begin(service: Service, agent_id: str = "bot", tenant: str = "acme") -> None:
+    body = {"agent_id": agent_id, "agent_type": "t", "input": None, "run_id": RUN}
+    assert (await service.post("/runs", body, tenant=tenant)).status_code == 201
+
+
+async def test_a_run_has_a_state_and_a_log_without_another_request(service: Service) -> None:
+    await begin(service)
+    headers = service.credential()
+    state = (await service.client.get(f"/runs/{RUN}/state", headers=headers)).json()
+    assert state["value"]["status"] == "running"
+    for path, body in WRITES.items():
+        assert (await service.post(path, body | {"run_id": RUN})).status_code in {200, 201}
+    assert (await service.post("/profiles/bot/recall", {"query": "text?", "run_id": RUN})).status_code == 200
+    await service.post("/context/assemble", {"agent_id": "bot", "run_id": RUN})
+    await service.post(f"/runs/{RUN}/complete", {"output": 1})
+    await write_recalls(service.runtime.backends)
+    log = (await service.client.get(f"/runs/{RUN}/log", headers=headers)).json()
+    assert [each["entry"]["event"] for each in log["entries"]] == [
+        *("started", "stored", "stored", "ended", "ingested", "recalled", "assembled")
+    ]
+
+
+@pytest.mark.parametrize("path", WRITES)
+async def test_a_run_that_is_not_the_agents_is_not_found_and_nothing_is_written(service: Service, path: str) -> None:
+    await begin(service, tenant="other")
+    for run_id in (RUN, ABSENT):
+        problem = assert_problem(await service.post(path, WRITES[path] | {"run_id": run_id}), 404, "not_found")
+        assert [each["field"] for each in problem["errors"]] == ["run_id"]
+    await begin(service, agent_id="someone-else")
+    assert_problem(await service.post(path, WRITES[path] | {"run_id": RUN}), 404, "not_found")
+    problem = assert_problem(await service.post(path, WRITES[path] | {"run_id": "mine"}), 422, "invalid_request")
+    assert [each["field"] for each in problem["errors"]] == ["run_id"]
+    assert await service.contents("text") == []
+
+
+async def test_a_key_that_came_with_another_run_is_used(service: Service) -> None:
+    await begin(service)
+    headers = service.credential() | {"Idempotency-Key": "once"}
+    body = WRITES["/store"]
+    assert (await service.client.post("/store", json=body, headers=headers)).status_code == 201
+    again = await service.client.post("/store", json=body | {"run_id": RUN}, headers=headers)
+    assert_problem(again, 409, "idempotency_key_reused")
