@@ -20,6 +20,7 @@ from app.ports.database import Statement
 from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.facts import SemanticMemory
+from app.services.undo import Undo
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
 from tests.support.backends import Backend
@@ -306,3 +307,53 @@ async def test_one_process_at_a_time_consolidates(plain: Scene) -> None:
         await plain.consolidate()
     await plain.bench.database.run([consolidate.LEASE.release("another")])
     assert (await plain.consolidate()).tenants == 1
+
+
+def learner(scene: Scene, credential: str) -> SemanticMemory:
+    author = Author(credential, "http", may_replace=credential == "boss")
+    return SemanticMemory(scene.backends.of_tenant("acme", author))
+
+
+async def facts(scene: Scene) -> list[Held]:
+    return list((await learner(scene, "boss").facts("bot")).facts)
+
+
+async def test_facts_of_one_subject_predicate_and_object_become_one_whose_sources_agree(plain: Scene) -> None:
+    for day, (author, confidence) in enumerate((("a", 0.6), ("a", 0.7), ("b", 0.8)), 1):
+        told = Fact("user", "likes", "tea" if day < 3 else "Tea", confidence)
+        await learner(plain, author).learn("bot", told, occurred_at=day * DAY_MS)
+    (held,) = await facts(plain)
+    assert held.fact.confidence == 0.8
+    done = await plain.consolidate()
+    assert (done.facts, done.memories) == (2, 0)
+    (held,) = await facts(plain)
+    assert (held.fact.object, held.fact.confidence) == ("Tea", pytest.approx(1 - 0.3 * 0.2))
+    (entry, *_) = (await learner(plain, "b").recall("bot", Query("tea"))).entries
+    assert entry.fact is not None
+    assert entry.fact.confidence == held.fact.confidence
+    await plain.reports.undo((await plain.last()).id)
+    assert [each.fact.confidence for each in await facts(plain)] == [0.8]
+
+
+@pytest.mark.parametrize("second", ["b", "boss"])
+async def test_a_fact_that_another_tells_in_the_same_words_is_one_that_is_surer(plain: Scene, second: str) -> None:
+    told = Fact("user", "likes", "tea", 0.8)
+    ids = [(await learner(plain, author).learn("bot", told)).memory_id for author in ("a", "a", second)]
+    assert len(set(ids)) == 1
+    (held,) = await facts(plain)
+    assert held.fact.confidence == pytest.approx(0.96)
+
+
+async def test_what_several_guess_stays_a_guess(plain: Scene) -> None:
+    for author in "abcdef":
+        await learner(plain, author).learn("bot", Fact("user", "likes", "tea", 0.3))
+    (held,) = await facts(plain)
+    assert (held.fact.confidence, held.fact.confident) == (0.49, False)
+
+
+async def test_who_is_undone_agrees_with_nobody_any_more(plain: Scene) -> None:
+    for author in "ab":
+        await learner(plain, author).learn("bot", Fact("user", "likes", "tea", 0.8))
+    await Undo(plain.backends.of_tenant("acme", ADMINISTRATOR)).run("b")
+    (held,) = await facts(plain)
+    assert held.fact.confidence == 0.8

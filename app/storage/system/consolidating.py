@@ -15,6 +15,7 @@ TENANTS = 100
 
 # The index goes by tenant: each is looked up behind the one before.
 _TENANTS = f"""
+SELECT id FROM (
 WITH RECURSIVE tenant (id, number) AS (
   SELECT min(first.tenant_id), 1 FROM long_term_memory AS first WHERE first.tenant_id > ?1 ->> 'after'
   UNION ALL
@@ -22,8 +23,10 @@ WITH RECURSIVE tenant (id, number) AS (
   FROM tenant WHERE tenant.id IS NOT NULL AND number < {TENANTS}
 )
 SELECT tenant.id FROM tenant WHERE tenant.id IS NOT NULL
+)
 """
 _AGENTS = f"""
+SELECT id FROM (
 WITH RECURSIVE agent (id, number) AS (
   SELECT min(first.agent_id), 1 FROM long_term_memory AS first
   WHERE first.tenant_id = ?1 ->> 'tenant_id' AND first.agent_id > ?1 ->> 'after'
@@ -35,6 +38,7 @@ WITH RECURSIVE agent (id, number) AS (
   FROM agent WHERE agent.id IS NOT NULL AND number < {TENANTS}
 )
 SELECT agent.id FROM agent WHERE agent.id IS NOT NULL
+)
 """
 _BEGIN = f"""
 INSERT INTO consolidation (tenant_id, id, started_at)
