@@ -12,6 +12,7 @@ LATER = int(time.time() + 20 * 3600) * 1000
 """Within the day for which working memory may live."""
 _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
+    "after": "bot",
     "after_end": 0,
     "agent_type": "support",
     "alpha": 1.5,
@@ -20,6 +21,8 @@ _VALUES: Mapping[str, Scalar] = {
     "blob_id": None,
     "bytes": 100,  # enough for what each table holds below
     "called_at": None,
+    "chains": 1,
+    "confidence": 0.75,
     "content": 'said "é\U0001f600"',
     "data": '{"n":[1.5,null]}',
     "detail": "{}",
@@ -30,6 +33,7 @@ _VALUES: Mapping[str, Scalar] = {
     "error": None,
     "event": "recall",
     "expires_at": LATER,
+    "facts": 1,
     "failures": 0.25,
     "fallen": 0,
     "fallen_since": None,
@@ -38,7 +42,9 @@ _VALUES: Mapping[str, Scalar] = {
     "input_blob": None,
     "input_hash": _HASH,
     "issued_at": None,
+    "kind": "memory",
     "media_type": "text/plain",
+    "memories": 1,
     "messages": 1,
     "ms": "1.5",
     "number": 1,
@@ -55,7 +61,9 @@ _VALUES: Mapping[str, Scalar] = {
     "state": "stored",
     "status": "running",
     "successes": 0.75,
+    "tasks": 1,
     "tokens": 2,
+    "undone": 0,
     "value": '{"any":"value"}',
     "version": 7,
     "workflow_id": "plan",
@@ -79,7 +87,7 @@ def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Sca
 
 
 def _value(column: str, number: int, agent_id: str) -> Scalar:
-    if column in {"id", "run_id"}:
+    if column in {"id", "run_id", "other_id", "kept_id", "via_id", "memory_id"}:
         mark = sum(agent_id.encode()) % 1000
         return f"01K{mark:03d}{number:020d}"
     if column in {"key", "name", "instance"}:

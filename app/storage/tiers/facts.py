@@ -39,7 +39,7 @@ _TELLERS = f"""
 """
 _SOURCES = f"""
 (
-  SELECT json_group_array(json_array(told.source, told.confidence)) FROM (
+  SELECT json_group_array(json_array(agreeing.source, agreeing.confidence)) FROM (
     SELECT noted.source, noted.confidence FROM {_TELLERS} CROSS JOIN fact_source AS noted
     WHERE noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = one.id
     UNION ALL
@@ -48,7 +48,7 @@ _SOURCES = f"""
         'author:' || coalesce(teller.written_by, teller.written_through, '')
       ), coalesce(teller.metadata ->> '$.fact.confidence', 1.0) FROM {_TELLERS}
     LIMIT {2 * MAX_SOURCES}
-  ) AS told
+  ) AS agreeing
 )
 """
 # What a model has learned of a topic has a key without "/".
