@@ -62,7 +62,9 @@ class Consolidations:
         if not known:
             raise _unknown()
         merges = read_rows(Merge, named)
-        return ConsolidationUndone(consolidation_id, dry_run=True, memories=int(counted["n"] or 0), merges=merges, more=False)
+        return ConsolidationUndone(
+            consolidation_id, dry_run=True, memories=int(counted["n"] or 0), merges=merges, more=False
+        )
 
     async def undo(self, consolidation_id: str) -> ConsolidationUndone:
         """Have all that a consolidation has merged hold again as before, as far as it was not replaced meanwhile.

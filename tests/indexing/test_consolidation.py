@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from app.domain.query import Filter, Query
 from app.indexing.jobs import consolidate
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Statement
 from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.facts import SemanticMemory
@@ -199,7 +199,7 @@ async def test_what_is_said_again_after_a_correction_holds_again(read: Scene) ->
 async def test_a_chain_leads_straight_to_its_end(read: Scene) -> None:
     said = ("Ella is in Rome", "Ella is in Oslo", "Ella is in Paris", "Ella is in Bern")
     assert read.reader is not None
-    read.reader.pairs = dict.fromkeys(zip(said, said[1:], strict=False), REPLACES)
+    read.reader.pairs = dict.fromkeys(pairwise(said), REPLACES)
     for day, content in enumerate(said, 1):
         await read.store(content, day)
     await read.compared()

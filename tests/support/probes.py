@@ -232,6 +232,26 @@ async def probe_undo_learned(service: Service, tenant: str, agent_id: str) -> li
     return [_without_time(answer) for answer in answers]
 
 
+async def probe_consolidations(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the consolidations, and for all to be undone that the owner's tenant has, with their very ids."""
+    del agent_id
+    (rows,) = await service.runtime.backends.database.run(
+        [Statement.read("SELECT id FROM consolidation WHERE tenant_id = 'owner'")]
+    )
+    ids = [*(str(row["id"]) for row in rows), "01K2Z4M1V7Q8T3B5N6C7D8E9FA"]
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)  # an owner may undo what is its
+    asked = [{"consolidation_id": id_, "dry_run": dry_run} for id_ in ids for dry_run in (True, False)]
+    answers = [await service.client.post("/consolidations/undo", json=body, headers=headers) for body in asked]
+    assert {answer.status_code for answer in answers} == {404}
+    return [await service.client.get("/consolidations", headers=headers), *answers[-2:]]
+
+
+async def probe_consolidation_dry_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    body = {"agent_id": agent_id}
+    return [await service.client.post("/consolidations/dry-run", json=body, headers=headers)]
+
+
 def _without_time(answer: httpx.Response) -> httpx.Response:
     text = re.sub(r'"finished_at":"[^"]*"', '"finished_at":"*"', answer.text)
     return httpx.Response(answer.status_code, text=text)
@@ -322,6 +342,9 @@ PROBES: dict[str, Probe] = {
     "GET /operations/{operation_id}": probe_operation,
     "DELETE /credentials/{credential_id}/memories": probe_undo,
     "POST /undo": probe_undo_learned,
+    "GET /consolidations": probe_consolidations,
+    "POST /consolidations/undo": probe_consolidations,
+    "POST /consolidations/dry-run": probe_consolidation_dry_run,
     "POST /profiles/{profile}/ingest": probe_ingest,
     "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,
     "POST /profiles/{profile}/operations/{operation_id}/retry": probe_retry,

@@ -5,15 +5,17 @@ agent at which it stopped. What it merges depends on the memories that hold alon
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 import structlog
 from ulid import ULID
 
 from app.domain.consolidation import MAX_NAMED, Merge
-from app.domain.errors import Conflict
+from app.domain.errors import Conflict, Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.reading import Relation
 from app.indexing.consolidation import ReadsRelations, ScopeConsolidation
@@ -52,7 +54,16 @@ class Consolidated:
         """Count merges."""
         facts = sum(merge.kind == "fact" for merge in merges)
         self.facts, self.memories = self.facts + facts, self.memories + len(merges) - facts
-        self.merges += [(tenant_id, merge) for merge in merges[: max(0, MAX_NAMED - len(self.merges))]]
+        self._name((tenant_id, merge) for merge in merges)
+
+    def sum_up(self, other: "Consolidated") -> None:
+        """Add what was done elsewhere."""
+        for name in ("tenants", "agents", "memories", "facts", "chains", "tasks"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._name(other.merges)
+
+    def _name(self, merges: Iterable[tuple[str, Merge]]) -> None:
+        self.merges += islice(merges, max(0, MAX_NAMED - len(self.merges)))
 
 
 class Consolidate:
@@ -87,14 +98,20 @@ class Consolidate:
             Conflict: another process consolidates.
             Unavailable: the database or the reader does not answer; running it again goes on from there.
         """
-        if only_tenant is not None:
-            await self._tenant(Tenant(only_tenant))
-        else:
-            async for tenant_id in self._tenants():
-                await self._tenant(Tenant(tenant_id))
+        try:
+            if only_tenant is not None:
+                await self._tenant(Tenant(only_tenant))
+            else:
+                async for tenant_id in self._tenants():
+                    await self._tenant(Tenant(tenant_id))
+        finally:
+            with suppress(Unavailable):  # then it ends by itself
+                await self._release()
+        return self._done
+
+    async def _release(self) -> None:
         if not self._dry_run:
             await self._database.run([LEASE.release(self._holder)])
-        return self._done
 
     async def _tenants(self) -> AsyncIterator[str]:
         after = ""

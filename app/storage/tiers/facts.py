@@ -25,8 +25,8 @@ from app.storage.listing import Place
 from app.storage.scoped import ScopedStatement
 
 _HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
-# Whoever told it in the words of the memory, or of one that was merged into it: first those that were noted when they told
-# it, then its teller as the memory itself has it.
+# Whoever told it in the words of the memory, or of one that was merged into it: first those that were noted when they
+# told it, then its teller as the memory itself has it.
 _TELLERS = f"""
 (
   SELECT memory.id AS id UNION ALL
