@@ -98,8 +98,11 @@ NOT EXISTS (
 )
 """
 _MERGE = f"""
-INSERT INTO consolidated (tenant_id, agent_id, other_id, kept_id, kind, consolidation_id, consolidated_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, kept.id, merge.value ->> 'kind', ?1 ->> 'consolidation_id', {NOW}
+INSERT INTO consolidated
+  (tenant_id, agent_id, other_id, kept_id, kind, said_again_at, consolidation_id, consolidated_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, kept.id, merge.value ->> 'kind',
+  iif((memory.happened_at, memory.id) > (kept.happened_at, kept.id), memory.happened_at, NULL),
+  ?1 ->> 'consolidation_id', {NOW}
 FROM json_each(?1, '$.merges') AS merge CROSS JOIN long_term_memory AS memory CROSS JOIN long_term_memory AS kept
 WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")} AND {_HOLDS}
   AND kept.id = merge.value ->> 'kept_id' AND +{_WHOSE.format(table="kept")}

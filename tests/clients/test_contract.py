@@ -101,6 +101,7 @@ EXAMPLES: Mapping[str, Any] = {
     "collapse": True,
     "confidence": 0.5,
     "confirm": "acme",
+    "consolidation_id": "c",
     "content": "c",
     "created_after": TIME,
     "created_before": TIME,

@@ -232,18 +232,31 @@ async def probe_undo_learned(service: Service, tenant: str, agent_id: str) -> li
     return [_without_time(answer) for answer in answers]
 
 
+_CONSOLIDATION = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
+_CONSOLIDATED = """
+INSERT INTO consolidation (tenant_id, id, started_at, finished_at) VALUES ('owner', ?1 ->> 0, 1, 2)
+ON CONFLICT DO NOTHING
+"""
+
+
 async def probe_consolidations(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
-    """Ask for the consolidations, and for all to be undone that the owner's tenant has, with their very ids."""
+    """Ask for the consolidations, of which the owner has one."""
+    await service.runtime.backends.database.run([Statement(_CONSOLIDATED, [_CONSOLIDATION], writes=True)])
     del agent_id
-    (rows,) = await service.runtime.backends.database.run(
-        [Statement.read("SELECT id FROM consolidation WHERE tenant_id = 'owner'")]
-    )
-    ids = [*(str(row["id"]) for row in rows), "01K2Z4M1V7Q8T3B5N6C7D8E9FA"]
-    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)  # an owner may undo what is its
-    asked = [{"consolidation_id": id_, "dry_run": dry_run} for id_ in ids for dry_run in (True, False)]
-    answers = [await service.client.post("/consolidations/undo", json=body, headers=headers) for body in asked]
-    assert {answer.status_code for answer in answers} == {404}
-    return [await service.client.get("/consolidations", headers=headers), *answers[-2:]]
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    answer = await service.client.get("/consolidations?limit=100", headers=headers)
+    assert _CONSOLIDATION not in answer.text
+    return [answer]
+
+
+async def probe_undo_consolidation(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the owner's consolidation to be undone, with its very id."""
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    own = service.credential(tenant, agent_id, admin=True)
+    asked = [{"consolidation_id": _CONSOLIDATION, "dry_run": dry_run} for dry_run in (True, False)]
+    bound = [await service.client.post("/consolidations/undo", json=body, headers=own) for body in asked]
+    assert {answer.status_code for answer in bound} == {403}
+    return [await service.client.post("/consolidations/undo", json=body, headers=headers) for body in asked]
 
 
 async def probe_consolidation_dry_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
@@ -343,7 +356,7 @@ PROBES: dict[str, Probe] = {
     "DELETE /credentials/{credential_id}/memories": probe_undo,
     "POST /undo": probe_undo_learned,
     "GET /consolidations": probe_consolidations,
-    "POST /consolidations/undo": probe_consolidations,
+    "POST /consolidations/undo": probe_undo_consolidation,
     "POST /consolidations/dry-run": probe_consolidation_dry_run,
     "POST /profiles/{profile}/ingest": probe_ingest,
     "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,

@@ -22,11 +22,14 @@ CREATE TABLE consolidated (
   kept_id TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('memory', 'fact')),
   undone INTEGER NOT NULL DEFAULT 0 CHECK (undone IN (0, 1)),
+  -- When the other one was said, where that was after what is kept; NULL: what is kept is the later one.
+  said_again_at INTEGER,
   consolidation_id TEXT NOT NULL,
   consolidated_at INTEGER NOT NULL,
   PRIMARY KEY (tenant_id, agent_id, other_id, kept_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX consolidated_kept ON consolidated (tenant_id, agent_id, kept_id);
+CREATE INDEX consolidated_again ON consolidated (tenant_id, agent_id, said_again_at) WHERE said_again_at IS NOT NULL;
 CREATE INDEX consolidated_of ON consolidated (tenant_id, consolidation_id, undone);
 
 -- The end of a chain of superseded memories: other_id leads to via_id, and that over any others to kept_id.
@@ -128,19 +131,22 @@ BEGIN
     AND key = '~>' || old.other_id || ':' || old.kept_id;
 END;
 
--- What was said again after a correction of what is kept holds by itself: the correction is not to hide it.
+-- What was said again after something that takes the place of what was said before holds by itself: else each of the
+-- three would lead to another one of them.
 CREATE TRIGGER relation_contradicts AFTER INSERT ON relation
-WHEN new.effect = 'hides'
+WHEN new.effect IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
   DELETE FROM consolidated
-  WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND kept_id = new.older_id AND NOT undone
-    AND (
-      SELECT (other.happened_at, other.id) > (newer.happened_at, newer.id)
-      FROM long_term_memory AS other CROSS JOIN long_term_memory AS newer
-      WHERE other.id = consolidated.other_id AND +other.tenant_id = new.tenant_id
-        AND newer.id = new.newer_id AND +newer.tenant_id = new.tenant_id
-    );
+  WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND NOT undone AND said_again_at >= (
+    SELECT newer.happened_at FROM long_term_memory AS newer
+    WHERE newer.id = new.newer_id AND +newer.tenant_id = new.tenant_id
+  ) AND (
+    SELECT (kept.happened_at, kept.id) < (newer.happened_at, newer.id)
+    FROM long_term_memory AS kept CROSS JOIN long_term_memory AS newer
+    WHERE kept.id = consolidated.kept_id AND +kept.tenant_id = new.tenant_id
+      AND newer.id = new.newer_id AND +newer.tenant_id = new.tenant_id
+  );
 END;
 
 -- A chain that is broken has no shortcuts: those over the link, and those to behind it.

@@ -336,7 +336,10 @@ _CONSOLIDATION = (
     TierTable(
         kind="consolidated",
         table="consolidated",
-        columns=("agent_id", "other_id", "kept_id", "kind", "undone", "consolidation_id", "consolidated_at"),
+        columns=(
+            *("agent_id", "other_id", "kept_id", "kind", "undone", "said_again_at"),
+            *("consolidation_id", "consolidated_at"),
+        ),
         key=("agent_id", "other_id", "kept_id"),
         counted=False,
         for_anybody=True,

@@ -10,7 +10,7 @@ def consolidations(_own: str | None, /, *, limit: int = 1) -> Call[types.Consoli
     Args:
         limit: How many at most, 1 to 100.
     """
-    return Call("GET", "/consolidations", types.Consolidations, params=given(limit=limit))
+    return Call("GET", "/consolidations", types.Consolidations, query={"limit": str(limit)})
 
 
 def consolidation_dry_run(_own: str | None, /, *, agent_id: str | None = None) -> Call[types.ConsolidationForecast]:

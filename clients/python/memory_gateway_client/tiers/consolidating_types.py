@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class Merged:
     agent_id: str
     memory_id: str
     kept_id: str
-    kind: Literal["memory", "fact"]
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
