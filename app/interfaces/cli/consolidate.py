@@ -135,7 +135,8 @@ async def _consolidate(
 
 
 def _tell(done: Consolidated) -> None:
-    click.echo(f"... {done.tenants} tenants, {done.memories + done.facts} merged", err=True)
+    if done.memories + done.facts:
+        click.echo(f"... {done.memories + done.facts} merged", err=True)
 
 
 def _text(done: Consolidated, *, dry_run: bool) -> str:

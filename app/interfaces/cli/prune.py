@@ -14,10 +14,11 @@ from app.indexing.jobs.consolidate import Consolidated
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
-from app.interfaces.cli.consolidate import consolidating, sentence
+from app.interfaces.cli.consolidate import ConsolidateShard, consolidating, sentence
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run, tell_shard
 from app.interfaces.cli.reconcile import rate_option
 from app.observability.metrics import Metrics
+from app.ports.database import Database
 from app.runtime.maintenance import UNMETERED
 from app.settings import Settings
 
@@ -76,13 +77,7 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
         merging = await opened.enter_async_context(consolidating(settings, rate_limiter)) if merged else None
         for shard, database in databases.items():
             tell_shard(shard, len(databases))
-            if merged is not None and merging is not None:
-                try:
-                    merged.sum_up(await merging(database))
-                except Conflict as error:  # another process is at it
-                    click.echo(f"... {error.detail}", err=True)
-                except MemoryGatewayError as error:
-                    failed.append(f"Memories of the shard {shard} were not merged: {error.detail}")
+            unmerged = None if merging is None or merged is None else await _merge(merging, database, merged)
             job = Prune(
                 database,
                 audit_days=settings.audit_days,
@@ -97,7 +92,20 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
                 if shard == MAIN:
                     raise
                 failed.append(_failed(shard, error))
+            else:
+                failed += [] if unmerged is None else [f"Memories were not merged: {unmerged.detail}"]
     return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), merged, failed
+
+
+async def _merge(merging: ConsolidateShard, database: Database, merged: Consolidated) -> MemoryGatewayError | None:
+    """Merge what a shard holds, unless another process is at it; return why it could not be done."""
+    try:
+        merged.sum_up(await merging(database))
+    except Conflict as error:
+        click.echo(f"... {error.detail}", err=True)
+    except MemoryGatewayError as error:
+        return error
+    return None
 
 
 def _failed(shard: str, error: MemoryGatewayError) -> str:
