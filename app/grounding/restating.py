@@ -24,7 +24,12 @@ def is_of_its_day(text: str) -> bool:
 def tells(text: str) -> int:
     """Return how many numbers, times and names a text has; a capital that begins a sentence makes no name here."""
     claim = Claim(text)
-    names = {word.folded for word in _names(claim) if word.coded or not word.first}
+    numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
+    names = {
+        word.folded
+        for word in _names(claim)
+        if (word.coded or not word.first) and word.starts not in numbers and not claim.in_times(word.starts)
+    }
     return len(claim.quantities) + len(claim.times) + len(names)
 
 
@@ -32,7 +37,7 @@ def says_all(kept: Source, other: Source) -> bool:
     """Tell whether one text has every number, date, name and quotation of another, and denies nothing of it.
 
     Whatever is written with a capital counts as a name, at the beginning of a sentence too: what is one word too many
-    keeps both texts, what is one too few would lose a name.
+    keeps both texts, what is one too few would lose a name. A number has to be written alike, so that it is found as it was.
     """
     one = Claim(kept.text)
     words = {part for word in one.words for part in (word.folded, *_PARTS.findall(word.folded))}
