@@ -37,7 +37,8 @@ def says_all(kept: Source, other: Source) -> bool:
     """Tell whether one text has every number, date, name and quotation of another, and denies nothing of it.
 
     Whatever is written with a capital counts as a name, at the beginning of a sentence too: what is one word too many
-    keeps both texts, what is one too few would lose a name. A number has to be written alike, so that it is found as it was.
+    keeps both texts, what is one too few would lose a name. A number has to be written alike, so that it is found as it
+    was.
     """
     one = Claim(kept.text)
     words = {part for word in one.words for part in (word.folded, *_PARTS.findall(word.folded))}
