@@ -1,9 +1,9 @@
 """Settings to a running service, or to what a command needs of it. The only package that names concrete adapters."""
 
-from app.bootstrap.account import Close, build_client
+from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards
 from app.bootstrap.files import DATABASE_FILE, shard_file
-from app.bootstrap.models import build_embedder
+from app.bootstrap.models import build_embedder, build_reader
 from app.bootstrap.provisioning import build_provisioning, make_shard
 from app.bootstrap.rooms import file_rooms, vacuum_files
 from app.bootstrap.service import (
@@ -23,6 +23,7 @@ __all__ = [
     "build_embedder",
     "build_objects",
     "build_provisioning",
+    "build_reader",
     "build_runtime",
     "build_shards",
     "file_rooms",
@@ -31,6 +32,7 @@ __all__ = [
     "open_databases",
     "open_maintenance",
     "open_tenant_database",
+    "process_name",
     "read_shards",
     "shard_file",
     "vacuum_files",

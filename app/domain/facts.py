@@ -1,8 +1,9 @@
 """Facts: a subject, a predicate and an object, and how sure of it somebody is."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import prod
+from typing import Any, Final
 
 from app.domain.claim import AS_SAID, CIRCUMSTANCES, PERHAPS
 from app.domain.errors import InvalidRequest
@@ -23,6 +24,12 @@ FACT_KEY: Final = "fact"
 """The metadata key of a memory that is a fact."""
 DOUBTFUL_BELOW: Final = 0.5
 """The confidence below which a fact is doubtful: then whatever is sure of its subject and predicate holds over it."""
+MOST_AGREED: Final = 0.99
+"""What the agreement of several makes a fact at most: only who tells it surely makes it surer."""
+MOST_DOUBTFUL: Final = 0.49
+"""The same of a doubtful fact: what several guess stays a guess until somebody tells it surely."""
+MAX_SOURCES: Final = 32
+"""Sources of a fact that count, and are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,40 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A source of a fact, and how sure of it that is.
+
+    ``source`` is the run that it was learned from, else the session, else the author.
+    """
+
+    source: str
+    confidence: float
+
+
+def agreed(told: float, sources: Iterable[Told]) -> float:
+    """Return the confidence of a fact that was ``told`` with so much of it, from the agreement of its sources.
+
+    It is as if none knew of the others, 1 - (1-a)(1-b)... (noisy-or), with a cap. A source that told it several times
+    counts once, as it was surest. It is never less than what was told.
+    """
+    surest: dict[str, float] = {}
+    for each in sources:
+        surest[each.source] = max(each.confidence, surest.get(each.source, 0.0))
+    if len(surest) < 2:  # noqa: PLR2004 - one agrees with nobody
+        return told
+    doubt = prod(1 - confidence for confidence in surest.values())
+    most = MOST_AGREED if told >= DOUBTFUL_BELOW else MOST_DOUBTFUL
+    return max(told, min(most, round(1 - doubt, 4)))
+
+
+def source_of(fact: Fact, session_id: str | None, author: str) -> str:
+    """Return the source of a fact: its run, else its session, else who wrote it."""
+    if fact.learned_from_run_id is not None:
+        return f"run:{fact.learned_from_run_id}"
+    return f"author:{author}" if session_id is None else f"session:{session_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class About:
     """Of what a fact has to tell, as the keys of claims say it. None: of anything."""
 
@@ -108,16 +149,25 @@ class Held:
     until: int | None
     """When what replaced it was said; None: nothing did."""
     holds: bool
+    sources: Sequence[Sequence[Any]] = ()
+    """Who told it: the source and the confidence of each, its own among them."""
 
     @property
     def fact(self) -> Fact:
-        """The fact as it was told, or as its key says it."""
-        return fact_in(self.metadata) or self.stated
+        """The fact as it was told, or as its key says it, as sure as its sources agree."""
+        fact = fact_in(self.metadata)
+        return self.stated if fact is None else agreed_fact(fact, self.sources)
 
     @property
     def stated(self) -> Fact:
         """The fact as its key says it."""
         return of_key(self.key, self.content if self.value == AS_SAID else self.value)
+
+
+def agreed_fact(fact: Fact, sources: Iterable[Sequence[Any]]) -> Fact:
+    """Return a fact with the confidence that sources agree on: of each its name, and how sure it is."""
+    sure = agreed(fact.confidence, [Told(str(source), float(confidence)) for source, confidence in sources])
+    return fact if sure == fact.confidence else replace(fact, confidence=sure)
 
 
 def fact_in(metadata: Mapping[str, Json]) -> Fact | None:

@@ -97,6 +97,7 @@ TOPIC = form(rf"[^/\x00-\x20]{{1,{TOPIC_CHARACTERS}}}", "must be a topic in norm
 SEARCH_QUERY = characters(SEARCH_QUERY_CHARACTERS)
 MEMORY_ID = form(MEMORY_ID_FORM, "must be a memory's id, a ULID")
 OPERATION_ID = form(MEMORY_ID_FORM, "must be an operation's id, a ULID")
+CONSOLIDATION_ID = form(MEMORY_ID_FORM, "must be a consolidation's id, a ULID")
 NAMESPACE = form(
     r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?",
     "must be 1 to 32 of the characters a-z 0-9 -, the first and the last of them no hyphen",

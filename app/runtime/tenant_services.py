@@ -8,6 +8,7 @@ from app.services.agent_memory import AgentMemory
 from app.services.assembly.assembler import Assembler
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
+from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
@@ -76,6 +77,11 @@ class TenantServices:
     def undo_taught(self) -> UndoTaught:
         """Return the service that takes back what a run, a session or a credential has taught."""
         return UndoTaught(self.backends)
+
+    @property
+    def consolidations(self) -> Consolidations:
+        """Return the service that tells what consolidations have merged, and takes it back."""
+        return Consolidations(self.backends)
 
     @property
     def episodic(self) -> EpisodicMemory:

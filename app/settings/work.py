@@ -37,6 +37,10 @@ class WorkSettings(BaseModel):
     episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )
+    consolidate: bool = Field(
+        default=True,
+        description="Whether `memory-gateway prune` merges memories that restate each other too (docs/tiers.md).",
+    )
     audit_recalls: bool = Field(
         default=True,
         description="Whether recalls leave a row in the audit: which memories they returned, never the query.",

@@ -341,11 +341,11 @@ found_rows AS (
 -- holding: who does, when that was replaced which no longer holds, and how likely it was, if a reader has found so:
 -- of the first key of which somebody does, and of relations the last. Who does may lead to another in turn.
 -- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention. step: whether the row was
--- judged, as each is in its turn where anything is claimed at all.
+-- judged, as each is in its turn where anything is claimed at all. UNION, so that who leads back to itself ends it.
 judged(row, whole, added, holding, step) AS (
   SELECT row, whole, added, NULL, NOT (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
-  ) FROM found_rows UNION ALL
+  ) FROM found_rows UNION
   SELECT own.row, step OR judged.whole, NOT step AND judged.added, (
     SELECT json_array(holder, superseded_at, (
       SELECT probability FROM relation

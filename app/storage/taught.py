@@ -133,6 +133,10 @@ FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 _DELETE_PROPOSALS = delete_proposals(_DELETED)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
 _UNCLAIM = unclaim(f"{CHANGED} LIMIT {MAX_CHUNK}", was_fact("memory"))
+_UNTELL = """
+DELETE FROM fact_source
+WHERE fact_source.tenant_id = ?1 ->> 'tenant_id' AND fact_source.source = 'run:' || (?1 ->> 'run_id')
+"""
 _RESTORE = f"""
 UPDATE long_term_memory
 SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact'),
@@ -160,6 +164,6 @@ def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> 
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
         ScopedStatement.read(tenant, KNOWN, run_id=run_id),
-        *map(make, (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
+        *map(make, (_UNTELL, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
         ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
     ]

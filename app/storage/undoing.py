@@ -120,6 +120,10 @@ DELETE FROM workflow_outcome WHERE workflow_outcome.tenant_id = ?1 ->> 'tenant_i
   AND (workflow_outcome.workflow_id, workflow_outcome.run_id) IN ({_OUTCOMES})
 RETURNING run_id
 """
+_UNTELL = """
+DELETE FROM fact_source
+WHERE fact_source.tenant_id = ?1 ->> 'tenant_id' AND fact_source.written_by = ?1 ->> 'written_by'
+"""
 _IS_MORE = f"""
 SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) OR EXISTS ({_OUTCOMES}) AS more, {NOW} AS now, {_REVOKED}
 """
@@ -159,7 +163,7 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
             make,
             (
                 *(_REVOKE, _AUDIT_OUTCOMES, _UNCOUNT, _DELETE_OUTCOMES, _DELETE_MESSAGES, _END_INGESTIONS),
-                *(_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE),
+                *(_UNTELL, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE),
             ),
         ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),

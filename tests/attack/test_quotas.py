@@ -143,12 +143,14 @@ SMALL = {
     "POST /profiles/{profile}/memories/{memory_id}/forget": "marks a memory",
     "POST /profiles/{profile}/memories/{memory_id}/unforget": "marks a memory",
     "POST /undo": "removes",
+    "POST /consolidations/undo": "takes merges back",
 }
 """What writes, and brings nothing of the caller's."""
 READS = {
     "POST /recall",
     "POST /recall/explain",
     "POST /facts/recall",
+    "POST /consolidations/dry-run",
     "POST /context/assemble",
     "POST /profiles/{profile}/recall",
     "POST /profiles/{profile}/summary",
@@ -161,8 +163,16 @@ LATER = {route for route in ATTACKS if route.endswith("/ingest")}
 COUNTED = [route for route in ATTACKS if route not in {*LATER, "POST /import"}]
 BESIDE = {
     "counts and limits": ("usage", "quota", "episodic_count", "idempotency_count", "tenant_epochs", "model_spend"),
-    "records of the service, with bounds of their own": ("audit", "recall_log", "idempotency", "erasure", "ingestion"),
-    "derived of memories": ("claim", "memory_source", "outbox"),
+    "records of the service, with bounds of their own": (
+        "audit",
+        "recall_log",
+        "idempotency",
+        "erasure",
+        "ingestion",
+        "consolidation",
+    ),
+    "derived of memories": ("claim", "memory_source", "outbox", "consolidated", "shortcut"),
+    "of which each memory has at most 32 of some bytes": ("fact_source",),
     "names and settings": ("agent", "namespace", "profile", "context_floor", "revocation"),
 }
 """Tables with rows of a tenant whose bytes are not counted."""

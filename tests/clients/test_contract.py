@@ -18,6 +18,8 @@ from memory_gateway_client.tiers import (
     assembly_types,
     audit,
     audit_types,
+    consolidating,
+    consolidating_types,
     context,
     context_types,
     episodic,
@@ -57,11 +59,12 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, undoing, assembly, episodic, working, procedural, context, audit, facts)
+MODULES = (calls, undoing, consolidating, assembly, episodic, working, procedural, context, audit, facts)
 """Where the operations are."""
 ANSWER_MODULES = (
     answers,
     undoing_types,
+    consolidating_types,
     assembly_types,
     episodic_types,
     working_types,
@@ -98,6 +101,7 @@ EXAMPLES: Mapping[str, Any] = {
     "collapse": True,
     "confidence": 0.5,
     "confirm": "acme",
+    "consolidation_id": "c",
     "content": "c",
     "created_after": TIME,
     "created_before": TIME,

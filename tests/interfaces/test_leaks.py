@@ -39,7 +39,7 @@ _BY_ID = (
     *("GET /runs/{run_id}", "POST /runs/{run_id}"),
     "GET /blobs/",
     *("GET /context/", "GET /configuration"),
-    *("POST /facts", "POST /store", "POST /runs"),
+    *("POST /facts", "POST /store", "POST /runs", "POST /consolidations/undo"),
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
     *("GET /working/{agent_id}/{instance}/{key}", "GET /runs/", "POST /runs/", "PUT /runs/"),
     *("GET /workflows/", "POST /workflows/"),

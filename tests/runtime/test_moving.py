@@ -25,16 +25,19 @@ _QUIET = {
     "claim_waits",
     "ingestion_unlearned",
     *(f"long_term_memory_{what}" for what in ("followed", "follows", "learned", "not_learned", "restored", "said")),
-    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unrelated", "unsummarised")),
-    *("relation_placed", "relation_removed"),
+    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unmerged", "unrelated")),
+    "long_term_memory_unsummarised",
+    *("relation_placed", "relation_removed", "relation_contradicts", "relation_unlinks"),
+    *("consolidated_placed", "consolidated_removed", "consolidated_undone", "shortcut_placed", "shortcut_removed"),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
+_OF_MEMORIES = {"consolidation", "consolidated", "shortcut", "fact_source"}
 _COUNTED = {
     *("message", "pass", "proposal"),
     *(
         tier.table
         for tier in TIER_TABLES
-        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation"}
+        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation"} | _OF_MEMORIES
     ),
 }
 """Tables whose bytes count in the quota."""

@@ -47,6 +47,22 @@ SELECT tenant_id, agent_id, min(id), max(id), 'replaces', 0.7, 'newer_first', 'r
 FROM long_term_memory GROUP BY tenant_id, agent_id HAVING count(*) > 1
 """
 """What a reader has found of each agent's memories."""
+_PAIRS = "(SELECT tenant_id, agent_id, min(id) AS other, max(id) AS kept FROM long_term_memory GROUP BY 1, 2) AS pair"
+CONSOLIDATED = (
+    f"""
+INSERT INTO consolidated (tenant_id, agent_id, other_id, kept_id, kind, undone, consolidation_id, consolidated_at)
+SELECT tenant_id, agent_id, other, kept, 'memory', 1, 'run', 1 FROM {_PAIRS} WHERE other < kept
+""",
+    f"""
+INSERT INTO shortcut (tenant_id, agent_id, other_id, kept_id, via_id)
+SELECT tenant_id, agent_id, kept, other, other FROM {_PAIRS} WHERE other < kept
+""",
+    """
+INSERT INTO consolidation (tenant_id, id, started_at, finished_at)
+SELECT DISTINCT tenant_id, '01K2Z4M1V7Q8T3B5N6C7D8E9FB', 1, 2 FROM long_term_memory
+""",
+)
+"""What a consolidation has merged of them."""
 Access = tuple[str, str]
 """A table and a column of it that a statement reads."""
 
@@ -58,7 +74,7 @@ async def work(service: Service) -> None:
             await service.store(
                 f"{SECRET} {number}", tenant=tenant, agent_id=agent_id, session_id="s", metadata={"kind": "secret"}
             )
-    await service.runtime.backends.database.run([Statement.write(COMPARED)])
+    await service.runtime.backends.database.run(list(map(Statement.write, (COMPARED, *CONSOLIDATED))))
     headers = service.credential(TENANT) | {"Idempotency-Key": "once"}
     for _ in range(2):
         body = {"agent_id": "bot", "content": "with a key", "occurred_at": "2026-01-31T00:00:00Z"}

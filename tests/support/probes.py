@@ -234,6 +234,39 @@ async def probe_undo_learned(service: Service, tenant: str, agent_id: str) -> li
     return [_without_time(answer) for answer in answers]
 
 
+_CONSOLIDATION = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
+_CONSOLIDATED = """
+INSERT INTO consolidation (tenant_id, id, started_at, finished_at) VALUES ('owner', ?1 ->> 0, 1, 2)
+ON CONFLICT DO NOTHING
+"""
+
+
+async def probe_consolidations(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the consolidations, of which the owner has one."""
+    await service.runtime.backends.database.run([Statement(_CONSOLIDATED, [_CONSOLIDATION], writes=True)])
+    del agent_id
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    answer = await service.client.get("/consolidations?limit=100", headers=headers)
+    assert _CONSOLIDATION not in answer.text
+    return [answer]
+
+
+async def probe_undo_consolidation(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the owner's consolidation to be undone, with its very id."""
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    own = service.credential(tenant, agent_id, admin=True)
+    asked = [{"consolidation_id": _CONSOLIDATION, "dry_run": dry_run} for dry_run in (True, False)]
+    bound = [await service.client.post("/consolidations/undo", json=body, headers=own) for body in asked]
+    assert {answer.status_code for answer in bound} == {403}
+    return [await service.client.post("/consolidations/undo", json=body, headers=headers) for body in asked]
+
+
+async def probe_consolidation_dry_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    body = {"agent_id": agent_id}
+    return [await service.client.post("/consolidations/dry-run", json=body, headers=headers)]
+
+
 def _without_time(answer: httpx.Response) -> httpx.Response:
     text = re.sub(r'"finished_at":"[^"]*"', '"finished_at":"*"', answer.text)
     return httpx.Response(answer.status_code, text=text)
@@ -324,6 +357,9 @@ PROBES: dict[str, Probe] = {
     "GET /operations/{operation_id}": probe_operation,
     "DELETE /credentials/{credential_id}/memories": probe_undo,
     "POST /undo": probe_undo_learned,
+    "GET /consolidations": probe_consolidations,
+    "POST /consolidations/undo": probe_undo_consolidation,
+    "POST /consolidations/dry-run": probe_consolidation_dry_run,
     "POST /profiles/{profile}/ingest": probe_ingest,
     "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,
     "POST /profiles/{profile}/operations/{operation_id}/retry": probe_retry,

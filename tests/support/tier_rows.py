@@ -12,6 +12,7 @@ LATER = int(time.time() + 20 * 3600) * 1000
 """Within the day for which working memory may live."""
 _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
+    "after": "bot",
     "after_end": 0,
     "agent_type": "support",
     "alpha": 1.5,
@@ -20,6 +21,8 @@ _VALUES: Mapping[str, Scalar] = {
     "blob_id": None,
     "bytes": 100,  # enough for what each table holds below
     "called_at": None,
+    "chains": 1,
+    "confidence": 0.75,
     "content": 'said "é\U0001f600"',
     "data": '{"n":[1.5,null]}',
     "detail": "{}",
@@ -30,6 +33,7 @@ _VALUES: Mapping[str, Scalar] = {
     "error": None,
     "event": "recall",
     "expires_at": LATER,
+    "facts": 1,
     "failures": 0.25,
     "fallen": 0,
     "fallen_since": None,
@@ -40,9 +44,10 @@ _VALUES: Mapping[str, Scalar] = {
     "input_hash": _HASH,
     "issued_at": None,
     "kept": 1,
+    "kind": "memory",
     "made_by": "reader",
     "media_type": "text/plain",
-    "memories": '["01K0"]',
+    "memories": 1,
     "messages": 1,
     "ms": "1.5",
     "number": 1,
@@ -63,10 +68,12 @@ _VALUES: Mapping[str, Scalar] = {
     "state": "stored",
     "status": "running",
     "successes": 0.75,
+    "tasks": 1,
     "tokens": 2,
     "told": 1,
     "turns": 3,
     "until": 1_700_000_000_001,
+    "undone": 0,
     "value": '{"any":"value"}',
     "version": 7,
     "workflow_id": "plan",
@@ -84,13 +91,15 @@ def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Sca
     if tier.kind == "relations":
         ids = {side: _value("id", 2 * number + place, agent_id) for place, side in enumerate(("older_id", "newer_id"))}
         row |= ids | {"name": "replaces", "probability": 0.75, "effect": "hides", "version": "reader-1"}
+    if tier.kind == "working_summaries":
+        row |= {"memories": '["01K0"]'}
     if "written_by" in tier.key:
         row |= {"written_by": f"credential-{number}"}
     return row | {"agent_id": agent_id} if tier.of_agent else row
 
 
 def _value(column: str, number: int, agent_id: str) -> Scalar:
-    if column in {"id", "run_id"}:
+    if column in {"id", "run_id", "other_id", "kept_id", "via_id", "memory_id"}:
         mark = sum(agent_id.encode()) % 1000
         return f"01K{mark:03d}{number:020d}"
     if column in {"key", "name", "instance"}:

@@ -33,6 +33,10 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "migrate": ("migrating.migrate", "Bring the database's schema up to date."),
         "quota": ("quota.quota", "Show and set what a tenant or an agent may hold and store."),
         "prune": ("prune.prune", "Delete what has expired or is too old, of all tenants."),
+        "consolidate": (
+            "consolidate.consolidate",
+            "Merge memories and facts that restate each other, agent by agent.",
+        ),
         "vacuum": ("vacuum.vacuum", "Give the room that deletions have left back to the disk."),
         "outbox": ("outbox.outbox", "Look at vectors that wait for the index; retry or drop them."),
         "reconcile": ("reconcile.reconcile", "Compare the indexes and the object store with the database."),

@@ -2,19 +2,23 @@
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
 from dataclasses import asdict, fields
 
 import click
 
 from app.bootstrap import build_objects, open_databases, wall_clock
-from app.domain.errors import MemoryGatewayError, ShardUnavailable
+from app.domain.errors import Conflict, MemoryGatewayError, ShardUnavailable
 from app.domain.shards import MAIN
+from app.indexing.jobs.consolidate import Consolidated
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
+from app.interfaces.cli.consolidate import ConsolidateShard, consolidating, sentence
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run, tell_shard
 from app.interfaces.cli.reconcile import rate_option
 from app.observability.metrics import Metrics
+from app.ports.database import Database
 from app.runtime.maintenance import UNMETERED
 from app.settings import Settings
 
@@ -28,21 +32,22 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
 
     These are expired memories and working memory, and old audit rows, tool calls of runs, rows of recalls, receipts,
     ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows, and large values that
-    no row has any more. It is made for cron, and safe beside running servers. Where a shard cannot be used, the others
+    no row has any more. Before that, memories that restate each other are merged, as `consolidate` does it, unless
+    CONSOLIDATE is false. It is made for cron, and safe beside running servers. Where a shard cannot be used, the others
     are pruned, and the command exits with 1.
     """
     settings = quiet_settings()
 
     async def once() -> None:
-        pruned, failed = await _prune(settings, calls_per_minute)
-        _print(pruned, as_json=as_json)
+        pruned, merged, failed = await _prune(settings, calls_per_minute)
+        _print(pruned, merged, as_json=as_json)
         if failed:
             raise ShardUnavailable(f"{' '.join(failed)} The others were pruned.")
 
     run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
 
 
-def _print(pruned: Pruned, *, as_json: bool) -> None:
+def _print(pruned: Pruned, merged: Consolidated | None, *, as_json: bool) -> None:
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
@@ -52,18 +57,27 @@ def _print(pruned: Pruned, *, as_json: bool) -> None:
         f"{pruned.working} expired rows of working memory and {pruned.blobs} large values deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
-    print_answer({"pruned": pruned.memories} | others, said, as_json)
+    counts = None if merged is None else {name: n for name, n in asdict(merged).items() if name != "merges"}
+    said = said if merged is None else f"{said}\n{sentence(merged)}"
+    print_answer({"pruned": pruned.memories} | others | {"consolidated": counts}, said, as_json)
 
 
-async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, list[str]]:
-    """Prune every shard; return the sum, and what is wrong with each shard that could not be pruned."""
+async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, Consolidated | None, list[str]]:
+    """Prune every shard; return the sums, and what is wrong with each shard that could not be pruned.
+
+    What cannot be merged keeps nothing from being pruned; it is told too.
+    """
     rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     objects = build_objects(settings, Metrics(), embedded=not settings.on_cloudflare)
     pruned: Counter[str] = Counter()
+    merged = Consolidated() if settings.consolidate else None
     failed = []
-    async with open_databases(settings, leased=True) as databases:
+    async with AsyncExitStack() as opened:
+        databases = await opened.enter_async_context(open_databases(settings, leased=True))
+        merging = await opened.enter_async_context(consolidating(settings, rate_limiter)) if merged else None
         for shard, database in databases.items():
             tell_shard(shard, len(databases))
+            unmerged = None if merging is None or merged is None else await _merge(merging, database, merged)
             job = Prune(
                 database,
                 audit_days=settings.audit_days,
@@ -78,7 +92,20 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, l
                 if shard == MAIN:
                     raise
                 failed.append(_failed(shard, error))
-    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), failed
+            else:
+                failed += [] if unmerged is None else [f"Memories were not merged: {unmerged.detail}"]
+    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), merged, failed
+
+
+async def _merge(merging: ConsolidateShard, database: Database, merged: Consolidated) -> MemoryGatewayError | None:
+    """Merge what a shard holds, unless another process is at it; return why it could not be done."""
+    try:
+        merged.sum_up(await merging(database))
+    except Conflict as error:
+        click.echo(f"... {error.detail}", err=True)
+    except MemoryGatewayError as error:
+        return error
+    return None
 
 
 def _failed(shard: str, error: MemoryGatewayError) -> str:

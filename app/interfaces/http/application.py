@@ -18,6 +18,7 @@ from app.interfaces.http.routes.assembly import assembly
 from app.interfaces.http.routes.audit import audit
 from app.interfaces.http.routes.blobs import blobs
 from app.interfaces.http.routes.browse import data
+from app.interfaces.http.routes.consolidation import consolidation
 from app.interfaces.http.routes.context import context
 from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
@@ -43,7 +44,7 @@ _ROUTERS = (
     *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
     *(transfer, namespaces, agent_memory, tools, discovery),
     *(working, windows, episodic, workflows, context, assembly, audit, blobs),
-    facts,
+    *(facts, consolidation),
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 METRICS_SECONDS = 1.0

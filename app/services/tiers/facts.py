@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
 from app.domain.explicit import about
-from app.domain.facts import About, Fact, Held, fact_in
+from app.domain.facts import About, Fact, Held, Told, agreed_fact, fact_in, source_of
 from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
@@ -16,7 +16,7 @@ from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
 from app.storage.listing import Place
 from app.storage.rows import read_rows
-from app.storage.tiers.facts import Facts, place_of
+from app.storage.tiers.facts import Agreement, Facts, place_of
 
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which little is left."""
@@ -66,6 +66,9 @@ class SemanticMemory:
     below is doubtful, and says "Perhaps". It supersedes nothing sure, before or after it, and is superseded by nothing
     sure; among the doubtful ones of a key the last holds. It holds only where nothing sure of its key does.
 
+    How sure a fact is, its sources decide together: several of them, of different runs, sessions or authors, make it
+    surer than each of them is (``app.domain.facts.agreed``). The same source told twice counts once.
+
     Facts of one sentence, of one moment where it is given, are one memory. It keeps what was told of it first, unless
     its teller may replace what others have stored. Facts that agents of one type share are the memories of the agent
     whose id is that type.
@@ -102,7 +105,10 @@ class SemanticMemory:
                 raise NotFound("There is no run of the id learned_from_run_id.")
         memory = NewMemory(fact.sentence, fact.metadata, occurred_at=occurred_at)
         memory_id = await self._gateway.store(agent_id, memory, warn=warn)
-        (rows,) = await database.run([statements.of_memories([memory_id])])
+        author = self._backends.author
+        source = Told(source_of(fact, None, author.credential_id or author.channel), fact.confidence)
+        noted = statements.note(memory_id, source, author.credential_id)
+        _, rows = await database.run([noted, statements.of_memories([memory_id])])
         held = read_rows(Held, rows)
         told = next((fact_in(each.metadata) for each in held), None) or fact
         return Learned(told, memory_id, any(each.holds for each in held))
@@ -121,12 +127,17 @@ class SemanticMemory:
         found = await self._recalling.recall(agent_id, replace(query, where=where, embedded=of_the_user(query.text)))
         told = {entry.id: fact_in(entry.metadata) for entry in found.entries}
         unknown = [id_ for id_, fact in told.items() if fact is None]
-        if unknown:
+        if told:
             database = AgentDatabase(self._backends, agent_id)
-            (rows,) = await database.run([Facts(database.scope).of_memories(unknown, asked)])
+            statements = Facts(database.scope)
+            known = [id_ for id_ in told if id_ not in unknown]
+            rows, sources = await database.run([statements.of_memories(unknown, asked), statements.agreement(known)])
             for held in read_rows(Held, rows):
                 if held.holds:
                     told[held.memory_id] = told[held.memory_id] or held.stated
+            for agreement in read_rows(Agreement, sources):
+                fact = told[agreement.id]
+                told[agreement.id] = None if fact is None else agreed_fact(fact, agreement.sources)
         return RecalledFacts([Recalled(entry, told[entry.id]) for entry in found.entries], found.degraded)
 
     async def facts(

@@ -1,9 +1,11 @@
 """Statements that delete what has expired or is too old. They cross tenants; no request imports them."""
 
+from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
 from app.storage.idempotency import KEPT_MS
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.scoped import ScopedStatement
 
 # Each statement of a run selects the same rows: the time is given, and only the last statement deletes.
 _CHUNK = with_learned(
@@ -13,19 +15,26 @@ ORDER BY expired.expires_at, expired.id LIMIT ?1 ->> 'limit'
 """,
     of_all_tenants=True,
 )
-_QUEUE_DELETES = f"""
+_TASKS = with_learned(
+    f"""
+SELECT expired.id FROM long_term_memory AS expired INDEXED BY long_term_memory_typed
+WHERE expired.tenant_id = ?1 ->> 'tenant_id' AND expired.agent_id = ?1 ->> 'agent_id'
+  AND expired.type = 'task' AND expired.type <> 'event' AND expired.expires_at <= {NOW}
+ORDER BY expired.created_at, expired.id LIMIT ?1 ->> 'limit'
+""",
+)
+_QUEUE_DELETES = """
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
-FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memory.id IN ({_CHUNK})
-{QUEUED_AGAIN}
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {now}, {now} + {grace}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memory.id IN ({chunk})
+{again}
 """
-_AUDIT = f"""
+_AUDIT = """
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'expired', '{{}}', {NOW}
-FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'expired', '{{}}', {now}
+FROM long_term_memory AS memory WHERE memory.id IN ({chunk})
 """
-_DELETE_PROPOSALS = delete_proposals(_CHUNK, of_all_tenants=True)
-_DELETE = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK}) RETURNING id"
+_DELETE = "DELETE FROM long_term_memory AS memory WHERE memory.id IN ({chunk}) RETURNING id"
 _DELETE_KEYS = """
 DELETE FROM idempotency WHERE (tenant_id, agent_id, key) IN (
   SELECT old.tenant_id, old.agent_id, old.key FROM idempotency AS old
@@ -110,8 +119,19 @@ def delete_expired(until: int, limit: int) -> list[Statement]:
     The deletes that are queued first do no harm alone: the indexer deletes a memory that is still there, unless it has
     been stored again meanwhile, which replaces the delete by an upsert.
     """
+    return [Statement.write(sql, until=until, limit=limit) for sql in _deletions(_CHUNK, of_all_tenants=True)]
+
+
+def delete_expired_tasks(scope: Scope, limit: int) -> list[Statement]:
+    """Delete an agent's next tasks that have expired, as ``delete_expired`` does."""
+    return [ScopedStatement.write(scope, sql, limit=limit) for sql in _deletions(_TASKS, of_all_tenants=False)]
+
+
+def _deletions(chunk: str, *, of_all_tenants: bool) -> list[str]:
+    texts = {"chunk": chunk, "again": QUEUED_AGAIN, "now": NOW, "grace": GRACE_MS}
     return [
-        Statement.write(sql, until=until, limit=limit) for sql in (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE)
+        delete_proposals(chunk, of_all_tenants=of_all_tenants),
+        *(sql.format(**texts) for sql in (_QUEUE_DELETES, _AUDIT, _DELETE)),
     ]
 
 

@@ -5,9 +5,10 @@ They only read: facts are memories, and are written as these are. Rows are for `
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from app.domain.claim import AS_SAID
-from app.domain.facts import About
+from app.domain.facts import MAX_SOURCES, About, Told
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.storage.filters import (
@@ -24,10 +25,36 @@ from app.storage.listing import Place
 from app.storage.scoped import ScopedStatement
 
 _HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
+# Whoever told it in the words of the memory, or of one that was merged into it: first those that were noted when they
+# told it, then its teller as the memory itself has it.
+_TELLERS = f"""
+(
+  SELECT memory.id AS id UNION ALL
+  SELECT merged.other_id FROM consolidated AS merged INDEXED BY consolidated_kept
+  WHERE merged.tenant_id = ?1 ->> 'tenant_id' AND merged.agent_id = ?1 ->> 'agent_id'
+    AND merged.kept_id = memory.id AND merged.kind = 'fact' AND NOT merged.undone
+) AS one CROSS JOIN long_term_memory AS teller
+  ON teller.id = one.id AND +teller.tenant_id = ?1 ->> 'tenant_id' AND +teller.agent_id = ?1 ->> 'agent_id'
+    AND {living("teller")} AND teller.forgotten_at IS NULL
+"""
+_SOURCES = f"""
+(
+  SELECT json_group_array(json_array(agreeing.source, agreeing.confidence)) FROM (
+    SELECT noted.source, noted.confidence FROM {_TELLERS} CROSS JOIN fact_source AS noted
+    WHERE noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = one.id
+    UNION ALL
+    SELECT coalesce(
+        'run:' || (teller.metadata ->> '$.fact.learned_from_run_id'), 'session:' || teller.session_id,
+        'author:' || coalesce(teller.written_by, teller.written_through, '')
+      ), coalesce(teller.metadata ->> '$.fact.confidence', 1.0) FROM {_TELLERS}
+    LIMIT {2 * MAX_SOURCES}
+  ) AS agreeing
+)
+"""
 # What a model has learned of a topic has a key without "/".
 _CLAIMS = f"""
 SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, memory.happened_at AS since,
-  claim.superseded_at AS until, {_HOLDS} AS holds
+  claim.superseded_at AS until, {_HOLDS} AS holds, {_SOURCES} AS sources
 FROM {{tables}}
 WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND instr(claim.key, '/')
   AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = claim.memory_id
@@ -65,11 +92,35 @@ _LAST = f"""
     AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
 ))
 """
+_NOTE = f"""
+INSERT INTO fact_source (tenant_id, agent_id, memory_id, source, confidence, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'source', ?1 ->> 'confidence', ?1 ->> 'written_by'
+FROM long_term_memory AS memory
+WHERE memory.id = ?1 ->> 'id' AND +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
+  AND (
+    SELECT count(*) FROM fact_source AS noted WHERE noted.tenant_id = ?1 ->> 'tenant_id'
+      AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = memory.id
+  ) < {MAX_SOURCES}
+ON CONFLICT (tenant_id, agent_id, memory_id, source) DO UPDATE SET
+  confidence = max(fact_source.confidence, excluded.confidence)
+"""
+_AGREEMENT = f"""
+SELECT memory.id, {_SOURCES} AS sources FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
+WHERE memory.id = wanted.value AND +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
+"""
 _RUN = """
 SELECT 1 AS there FROM agent_runs AS run
 WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
   AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Who told a fact: the source of each, and how sure that is."""
+
+    id: str
+    sources: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +132,15 @@ class Facts:
     def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
         """Return a row where the tenant has the run, and it is the only agent's where one is named."""
         return ScopedStatement.read(self.scope, _RUN, run_id=run_id, only_agent=only_agent)
+
+    def note(self, memory_id: str, told: Told, written_by: str | None) -> ScopedStatement:
+        """Note a source of a fact; of a memory that is gone, and beyond 32 of them, nothing is noted."""
+        values = {"source": told.source, "confidence": told.confidence, "written_by": written_by}
+        return ScopedStatement.write(self.scope, _NOTE, id=memory_id, **values)  # type: ignore[arg-type]
+
+    def agreement(self, ids: Sequence[str]) -> ScopedStatement:
+        """Read who told facts, for ``agreed_fact``: rows of ``Agreement``."""
+        return ScopedStatement.read(self.scope, _AGREEMENT, ids=list(ids))
 
     def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
         """Read what memories state, or what they state of something."""

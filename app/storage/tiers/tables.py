@@ -336,8 +336,51 @@ _RELATIONS = (
         for_anybody=True,
     ),
 )
+# What was merged of memories and facts, and who told the same; merges are claims as well (0048_consolidation.sql).
+_CONSOLIDATION = (
+    TierTable(
+        kind="consolidations",
+        table="consolidation",
+        columns=(
+            *("id", "started_at", "finished_at", "undone_at", "after"),
+            *("memories", "facts", "chains", "tasks"),
+        ),
+        key=("id",),
+        of_agent=False,
+        counted=False,
+        for_anybody=True,
+    ),
+    TierTable(
+        kind="consolidated",
+        table="consolidated",
+        columns=(
+            *("agent_id", "other_id", "kept_id", "kind", "undone", "said_again_at"),
+            *("consolidation_id", "consolidated_at"),
+        ),
+        key=("agent_id", "other_id", "kept_id"),
+        counted=False,
+        for_anybody=True,
+    ),
+    TierTable(
+        kind="shortcuts",
+        table="shortcut",
+        columns=("agent_id", "other_id", "kept_id", "via_id"),
+        key=("agent_id", "other_id", "kept_id"),
+        counted=False,
+        for_anybody=True,
+    ),
+    TierTable(
+        kind="fact_sources",
+        table="fact_source",
+        columns=("agent_id", "memory_id", "source", "confidence", "written_by"),
+        key=("agent_id", "memory_id", "source"),
+        counted=False,
+        for_anybody=True,
+    ),
+)
 TIER_TABLES: tuple[TierTable, ...] = (
     *_RELATIONS,
+    *_CONSOLIDATION,
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,

@@ -16,7 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import assembly, blobs, context, episodic, procedural, undoing, working
+from memory_gateway_client.tiers import assembly, blobs, consolidating, context, episodic, procedural, undoing, working
 from memory_gateway_client.tiers import audit as audits
 from memory_gateway_client.tiers import facts as semantic
 
@@ -79,6 +79,9 @@ class _Client(Generic[H]):
     unforget = _Method(calls.unforget)
     undo = _Method(calls.undo)
     undo_learned = _Method(undoing.undo_learned)
+    consolidations = _Method(consolidating.consolidations)
+    consolidation_dry_run = _Method(consolidating.consolidation_dry_run)
+    undo_consolidation = _Method(consolidating.undo_consolidation)
     operation = _Method(calls.operation)
     set_working = _Method(working.set_working)
     get_working = _Method(working.get_working)

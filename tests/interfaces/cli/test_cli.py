@@ -397,6 +397,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
             "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions, 0 counts of model calls, "
             "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls and 0 rows of recalls deleted.\n"
             "0 expired rows of working memory and 0 large values deleted.\n"
+            "0 memories and 0 facts merged into others, 0 chains closed, 0 expired tasks deleted.\n"
         ),
         "... 2 deleted\n",
     )
@@ -414,7 +415,25 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         "tool_calls": 0,
         "recalls": 0,
         "blobs": 0,
+        "consolidated": {"tenants": 1, "agents": 1, "memories": 0, "facts": 0, "chains": 0, "tasks": 0},
     }
+
+
+def test_what_restates_each_other_is_merged_told_and_taken_back(line: Line) -> None:
+    for day in ("01", "02"):
+        line.ok("store", "I like tea", "--metadata", '{"speaker": "Ella"}', "--session", day)
+    told = json.loads(line.run("consolidate", "--dry-run", "--json").stdout)
+    assert (told["dry_run"], told["memories"], len(told["merges"])) == (True, 1, 1)
+    assert "There was no consolidation yet." in line.ok("consolidate", "--report", "--tenant", "default")
+    assert line.json("prune", CONSOLIDATE="false")["consolidated"] is None
+    assert json.loads(line.run("prune", "--json").stdout)["consolidated"]["memories"] == 1
+    (report,) = line.json("consolidate", "--report", "--tenant", "default")["consolidations"]
+    assert (report["memories"], report["undone_at"]) == (1, None)
+    undo = ("consolidate", "--tenant", "default", "--undo", report["id"])
+    assert "1 memories would. --yes undoes it." in line.ok(*undo)
+    assert "1 memories hold again." in line.ok(*undo, "--yes")
+    assert line.json("consolidate")["memories"] == 0
+    assert "need --tenant" in line.run("consolidate", "--report").stderr
 
 
 def test_the_files_that_settings_are_read_from_are_told(line: Line) -> None:

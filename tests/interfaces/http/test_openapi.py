@@ -56,6 +56,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "operation",
         "undo",
         "undo_learned",
+        *("consolidations", "consolidation_dry_run", "undo_consolidation"),
         *("put_blob", "list_blobs", "get_blob", "delete_blob"),
         "ingest",
         "ingestion",

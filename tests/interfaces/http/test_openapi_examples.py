@@ -189,7 +189,8 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     path = document["paths"]["/runs"]["post"]["requestBody"]["content"]["application/json"]
     await service.client.post("/runs", json=examples_of(document, path)[0], headers=admin)  # the run of undo's examples
     insert = Statement(f"INSERT INTO agent_runs {columns} {started}", writes=True)  # which workflows' examples name
-    await service.runtime.backends.database.run([insert])
+    merged = "INSERT INTO consolidation (tenant_id, id, started_at) VALUES ('acme', '01K2Z7C3P5S8V1Y4B7E0H3M6RT', 1)"
+    await service.runtime.backends.database.run([insert, Statement(merged, writes=True)])
     taken = 0
     for name, operation in operations(document):
         method, path = name.split()

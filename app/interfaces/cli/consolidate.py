@@ -1,0 +1,180 @@
+"""The command that merges memories that restate each other, tells what it has merged, and takes it back."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from app.bootstrap import build_reader, open_databases, process_name
+from app.domain.consolidation import Consolidation, ConsolidationUndone
+from app.domain.errors import MemoryGatewayError, ShardUnavailable
+from app.domain.limits import CONSOLIDATION_ID
+from app.domain.moments import format_moment
+from app.domain.shards import MAIN
+from app.indexing.jobs.consolidate import Consolidate, Consolidated
+from app.indexing.rate_limiter import RateLimiter
+from app.interfaces.cli.parameters import (
+    Bounded,
+    Id,
+    as_json_option,
+    print_answer,
+    quiet_settings,
+    run,
+    tell_shard,
+    with_runtime,
+)
+from app.interfaces.cli.reconcile import rate_option
+from app.ports.database import Database
+from app.runtime.maintenance import UNMETERED
+from app.runtime.runtime import Runtime
+from app.settings import Settings
+
+_REPORTS = 10
+ConsolidateShard = Callable[[Database], Awaitable[Consolidated]]
+"""Consolidates what one shard's database holds."""
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+@click.option("--tenant", type=Id(), help="Consolidate this tenant alone. --report and --undo need it.")
+@click.option("--report", is_flag=True, help="Tell what the last consolidations of the tenant have merged.")
+@click.option("--undo", type=Bounded(CONSOLIDATION_ID, "id"), help="Take back the tenant's consolidation of this id.")
+@click.option("--yes", is_flag=True, help="With --undo: do it; without this, it is only said what it would do.")
+@rate_option
+@as_json_option
+def consolidate(
+    *,
+    dry_run: bool,
+    tenant: str | None,
+    report: bool,
+    undo: str | None,
+    yes: bool,
+    calls_per_minute: float,
+    as_json: bool,
+) -> None:
+    """Merge memories and facts that restate each other, agent by agent.
+
+    One of them is kept, and the others stay, superseded by it. Chains of superseded memories are closed, and expired
+    tasks. One process at a time does it, beside running servers; what was stopped goes on where it was. Every prune
+    does it too, unless CONSOLIDATE is false.
+    """
+    if (report or undo is not None) and (tenant is None or dry_run or (report and undo is not None)):
+        raise click.UsageError("--report and --undo need --tenant, and go with nothing else.")
+    if undo is not None and tenant is not None:
+        _undo(tenant, undo, yes=yes, as_json=as_json)
+    elif report and tenant is not None:
+        _report(tenant, as_json=as_json)
+    else:
+        done = run(_consolidate(quiet_settings(), calls_per_minute, tenant, dry_run=dry_run))
+        print_answer({"dry_run": dry_run, **told(done)}, _text(done, dry_run=dry_run), as_json)
+
+
+def told(done: Consolidated) -> dict[str, Any]:
+    """Return what was done as JSON tells it."""
+    merges = [{"tenant": tenant, **_merge(asdict(merge))} for tenant, merge in done.merges]
+    counts = {name: value for name, value in asdict(done).items() if name != "merges"}
+    return {**counts, "merges": merges}
+
+
+def sentence(done: Consolidated) -> str:
+    """Return what was done in a sentence."""
+    return (
+        f"{done.memories} memories and {done.facts} facts merged into others, {done.chains} chains closed, "
+        f"{done.tasks} expired tasks deleted."
+    )
+
+
+@asynccontextmanager
+async def consolidating(
+    settings: Settings, rate_limiter: RateLimiter, tenant: str | None = None, *, dry_run: bool = False
+) -> AsyncIterator[ConsolidateShard]:
+    """Open the reader, and close it in the end; yield what consolidates a shard.
+
+    Raises:
+        ConfigurationError: the reader of the settings cannot be used.
+    """
+    reader = build_reader(settings)
+
+    async def one(database: Database) -> Consolidated:
+        job = Consolidate(
+            database, reader, holder=process_name(), rate_limiter=rate_limiter, report=_tell, dry_run=dry_run
+        )
+        return await job.run(tenant)
+
+    try:
+        yield one
+    finally:
+        if reader is not None:
+            await reader.close()
+
+
+async def _consolidate(
+    settings: Settings, calls_per_minute: float, tenant: str | None, *, dry_run: bool
+) -> Consolidated:
+    """Consolidate every shard; return the sum. A shard that cannot be used keeps no other one waiting."""
+    rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
+    done = Consolidated()
+    failed = []
+    async with (
+        open_databases(settings, leased=True) as databases,
+        consolidating(settings, rate_limiter, tenant, dry_run=dry_run) as one,
+    ):
+        for shard, database in databases.items():
+            tell_shard(shard, len(databases))
+            try:
+                done.sum_up(await one(database))
+            except MemoryGatewayError as error:
+                if shard == MAIN:
+                    raise
+                failed.append(f"The shard {shard} cannot be used: {error.detail}")
+    if failed:
+        raise ShardUnavailable(f"{' '.join(failed)} The others were consolidated.")
+    return done
+
+
+def _tell(done: Consolidated) -> None:
+    if done.memories + done.facts:
+        click.echo(f"... {done.memories + done.facts} merged", err=True)
+
+
+def _text(done: Consolidated, *, dry_run: bool) -> str:
+    lines = [f"{merge.other_id} into {merge.kept_id} ({tenant}, {merge.agent_id})" for tenant, merge in done.merges]
+    said = f"Would be done of {done.agents} agents of {done.tenants} tenants: " if dry_run else ""
+    return "\n".join([f"{said}{sentence(done)}", *(lines if dry_run else [])])
+
+
+def _merge(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {("memory_id" if name == "other_id" else name): value for name, value in fields.items()}
+
+
+def _report(tenant: str, *, as_json: bool) -> None:
+    found = run(with_runtime(lambda runtime: runtime.services(tenant).consolidations.latest(_REPORTS), tenant))
+    lines = [_line(each) for each in found] or ["There was no consolidation yet."]
+    print_answer({"consolidations": [asdict(each) for each in found]}, "\n".join(lines), as_json)
+
+
+def _line(report: Consolidation) -> str:
+    ended = ("under way" if report.finished_at is None else f"in {report.finished_at - report.started_at} ms") + (
+        ", undone" if report.undone_at is not None else ""
+    )
+    return (
+        f"{report.id} {format_moment(report.started_at)} ({ended}): {report.memories} memories, {report.facts} facts, "
+        f"{report.chains} chains, {report.tasks} tasks"
+    )
+
+
+def _undo(tenant: str, consolidation_id: str, *, yes: bool, as_json: bool) -> None:
+    async def work(runtime: Runtime) -> ConsolidationUndone:
+        service = runtime.services(tenant).consolidations
+        if not yes:
+            return await service.undo_dry_run(consolidation_id)
+        while (undone := await service.undo(consolidation_id)).more:
+            click.echo(f"... {undone.memories} hold again", err=True)
+        return undone
+
+    undone = run(with_runtime(work, tenant))
+    text = f"{undone.memories} memories hold again." if yes else f"{undone.memories} memories would. --yes undoes it."
+    answer = {**asdict(undone), "merges": [_merge(asdict(merge)) for merge in undone.merges]}
+    print_answer(answer, text, as_json)

@@ -1,0 +1,61 @@
+"""The routes that tell what the weekly consolidation has merged, or would, and take it back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.domain.consolidation import ConsolidationForecast, ConsolidationUndone
+from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.interfaces.http.dependencies import Administrator, CredentialFirst
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.consolidation import (
+    ConsolidationForecastAnswer,
+    ConsolidationForecastWanted,
+    ConsolidationsAnswer,
+    ConsolidationsQuery,
+    ConsolidationUndoneAnswer,
+    ConsolidationUndoWanted,
+)
+
+consolidation = APIRouter(tags=["data"], route_class=CredentialFirst)
+
+
+@consolidation.get(
+    "/consolidations",
+    name="consolidations",
+    responses=responses(*ACCESS, InvalidRequest, Unavailable, *UPSTREAM),
+)
+async def list_consolidations(
+    caller: Administrator, query: Annotated[ConsolidationsQuery, Query()]
+) -> ConsolidationsAnswer:
+    """Tell of the last consolidations, newest first, as an administrator of all agents."""
+    found = await caller.every_agent().consolidations.latest(query.limit)
+    return ConsolidationsAnswer.model_validate({"consolidations": list(found)})
+
+
+@consolidation.post(
+    "/consolidations/dry-run",
+    name="consolidation_dry_run",
+    response_model=ConsolidationForecastAnswer,
+    responses=responses(*ACCESS, *BODY, Unavailable, *UPSTREAM),
+)
+async def dry_run(caller: Administrator, request: ConsolidationForecastWanted) -> ConsolidationForecast:
+    """Say what the next consolidation would merge of an agent's memories word for word, and change nothing."""
+    return await caller.agent(request.agent_id).consolidations.dry_run(request.agent_id)
+
+
+@consolidation.post(
+    "/consolidations/undo",
+    name="undo_consolidation",
+    response_model=ConsolidationUndoneAnswer,
+    responses=responses(*ACCESS, *BODY, NotFound, *WRITES),
+)
+async def undo(caller: Administrator, request: ConsolidationUndoWanted) -> ConsolidationUndone:
+    """Have all that a consolidation has merged hold again, as an administrator of all agents; first a dry run.
+
+    It is not merged again by a later one.
+    """
+    service = caller.every_agent().consolidations
+    take_back = service.undo_dry_run if request.dry_run else service.undo
+    return await take_back(request.consolidation_id)
