@@ -37,6 +37,11 @@ class WorkSettings(BaseModel):
     episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )
+    snapshots_kept: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0,
+        description="Snapshots of each tenant that are kept in the object store, a new one each night after 02:00 UTC; "
+        "0 makes none (docs/operations.md).",
+    )
     audit_recalls: bool = Field(
         default=True,
         description="Whether recalls leave a row in the audit: which memories they returned, never the query.",

@@ -34,7 +34,7 @@ _COUNTED = {
     *(
         tier.table
         for tier in TIER_TABLES
-        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation"}
+        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot"}
     ),
 }
 """Tables whose bytes count in the quota."""
@@ -48,7 +48,7 @@ _WRITES_DERIVED = {
     *(f"{table}_bytes_{what}" for table in _COUNTED for what in ("counted", "uncounted")),
     *(f"{table}_bytes_recounted" for table in ("agent_runs", "proposal", "workflow", "workflow_tally", "working_key")),
     # They only refuse, and no carried row is refused: a source has no such row, and rows are not updated.
-    *("long_term_memory_created_at_is_final", "tool_call_log_bounded"),
+    *("long_term_memory_created_at_is_final", "tool_call_log_bounded", "erasure_waits_for_snapshots"),
 }
 
 

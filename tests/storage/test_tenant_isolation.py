@@ -24,6 +24,7 @@ from app.domain.messages import NewMessage
 from app.domain.stages import Stage
 from app.ports.database import Row, Statement
 from app.services.ingest.ingester import Ingester
+from app.services.snapshots.keeping import SnapshotKeeper
 from app.storage.scoped import ScopedStatement, TenantDatabase
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.services.believing_reader import BelievingReader
@@ -70,6 +71,9 @@ async def work(service: Service) -> None:
         context = service.runtime.services(tenant).context
         await context.put("dropped", SECRET, "text/plain")
         await context.delete("dropped")
+    for tenant in ("owner", "globex", TENANT):
+        for _ in range(2):  # one more than is kept
+            await SnapshotKeeper(service.runtime.backends.of_tenant(tenant)).keep(1)
     for probe in PROBES.values():
         await probe(service, TENANT, "bot")
 

@@ -13,6 +13,7 @@ LATER = int(time.time() + 20 * 3600) * 1000
 _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
     "after_end": 0,
+    "agents": '["nobody"]',
     "agent_type": "support",
     "alpha": 1.5,
     "author": "agent",

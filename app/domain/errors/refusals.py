@@ -19,6 +19,14 @@ class BlobGone(NotFound):
     title = "Blob gone"
 
 
+class ObjectGone(NotFound):
+    """An object of a snapshot is missing, or has other bytes than were written; the detail names it."""
+
+    code = "object_gone"
+    status = 410
+    title = "Object gone"
+
+
 class Conflict(MemoryGatewayError):
     """The state of things forbids what is asked."""
 

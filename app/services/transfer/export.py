@@ -60,6 +60,8 @@ class Export:
         self.total = Total()
         self.memories = 0
         """How many there were when it began."""
+        self.agents: set[str] = set()
+        """Those whose lines were yielded, or who are named in them."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield whole lines: the manifest, the memories by time and id, rows by kind and key, and the closing line.
@@ -92,6 +94,7 @@ class Export:
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
+            self.agents |= {str(row["agent_id"]) for row in rows if row.get("agent_id")}
             yield rows
             if len(rows) == int(rows[0]["found"] or 0) < tier_rows.PAGE_ROWS:
                 return
@@ -121,6 +124,7 @@ class Export:
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
+            self.agents |= {str(row["agent_id"]) for row in rows}
             yield rows
             if len(rows) == int(rows[0]["found"] or 0) < PAGE_ROWS:
                 return

@@ -241,6 +241,18 @@ _BLOBS = (
         exported=False,
     ),
 )
+# An agent's erasure takes those that hold the agent (app.storage.system.snapshots).
+_SNAPSHOTS = (
+    TierTable(
+        kind="snapshots",
+        table="snapshot",
+        columns=("id", "state", "bytes", "agents", "created_at", "renewed_at"),
+        key=("id",),
+        of_agent=False,
+        exported=False,
+        json=("agents",),
+    ),
+)
 _WORKFLOW = Parent("workflow", (("id", "workflow_id"),), "the tenant has no such workflow")
 _PROCEDURAL = (
     TierTable(
@@ -324,6 +336,7 @@ TIER_TABLES: tuple[TierTable, ...] = (
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,
+    *_SNAPSHOTS,
     *_PROCEDURAL,
     *_AUDIT,
 )

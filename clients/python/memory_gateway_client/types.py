@@ -287,12 +287,16 @@ class AgentUsage(Usage):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many rows are kept of a tenant beside its memories; ``receipts`` are of finished erasures."""
+    """How many rows are kept of a tenant beside its memories; ``receipts`` are of finished erasures.
+
+    ``snapshot_bytes`` are those of its snapshots in the object store.
+    """
 
     idempotency_keys: int
     audit_rows: int
     agent_settings: int
     receipts: int
+    snapshot_bytes: int = 0
     runs: int = 0
     episodes: int = 0
     context: int = 0
@@ -301,6 +305,7 @@ class Kept:
     working_windows: int = 0
     working_turns: int = 0
     blobs: int = 0
+    snapshots: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0
@@ -371,6 +376,7 @@ class ErasedCounts:
     working_windows: int = 0
     working_turns: int = 0
     blobs: int = 0
+    snapshots: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0
