@@ -14,6 +14,7 @@ from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
 from app.ports.reader import Reader
+from app.runtime.archive import keep_archived
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
@@ -204,6 +205,9 @@ class Runtime:
         if self.backends.snapshots_kept:
             keeping = keep_snapshots(self.backends, self._may_work, self.backends.snapshots_kept)
             self._background = [*self._background, asyncio.create_task(keeping, name="snapshots")]
+        if self.backends.archive_days:
+            archiving = keep_archived(self.backends, self._may_work, self.backends.archive_days)
+            self._background = [*self._background, asyncio.create_task(archiving, name="archive")]
         if self.backends.model is not None:
             self._background = [
                 *self._background,

@@ -37,6 +37,11 @@ class WorkSettings(BaseModel):
     episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )
+    archive_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Age in days from which memories, episodes and ended runs are moved into the object store, where "
+        "no recall finds them; empty: none are (docs/operations.md).",
+    )
     snapshots_kept: Annotated[int, Field(ge=0, le=1000)] = Field(
         0,
         description="Snapshots of each tenant that are kept in the object store, a new one each night after 02:00 UTC; "

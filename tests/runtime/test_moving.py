@@ -26,7 +26,7 @@ _QUIET = {
     "ingestion_unlearned",
     *(f"long_term_memory_{what}" for what in ("followed", "follows", "learned", "not_learned", "restored", "said")),
     *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned", "unrelated")),
-    *("relation_placed", "relation_removed"),
+    *("relation_placed", "relation_removed", "archive_leaves_blob"),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
 _COUNTED = {
@@ -34,7 +34,7 @@ _COUNTED = {
     *(
         tier.table
         for tier in TIER_TABLES
-        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot"}
+        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot", "archive"}
     ),
 }
 """Tables whose bytes count in the quota."""

@@ -16,7 +16,7 @@
     |   |-- MethodNotAllowed             the path does not take this method
     |-- NotFound                       what is named does not exist, or not for this caller
     |   |-- BlobGone                     a pointer names an object that is not there any more
-    |   |-- ObjectGone                   an object of a snapshot is missing or changed
+    |   |-- ObjectGone                   an object of a snapshot or the archive is missing or changed
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- LongTermDisabled             the agent's long-term memory is switched off

@@ -20,7 +20,7 @@ class BlobGone(NotFound):
 
 
 class ObjectGone(NotFound):
-    """An object of a snapshot is missing, or has other bytes than were written; the detail names it."""
+    """An object of a snapshot or of the archive is missing or has changed; the detail names it."""
 
     code = "object_gone"
     status = 410

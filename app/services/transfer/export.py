@@ -135,7 +135,7 @@ class Export:
         lines: list[bytes] = []
         async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.part):
             memory = read_memory(self._tenant_id, row)
-            line, digest = write_memory(_record(memory, vectors.get(memory.id), self._config))
+            line, digest = write_memory(record_of(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
             lines.append(line)
         return b"".join(lines)
@@ -168,7 +168,8 @@ def _config(row: Row) -> EmbeddingConfig:
     return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
 
 
-def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
+def record_of(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
+    """Return what a line says of a memory, with its vector of the config, where there is one."""
     return Record(
         agent_id=memory.agent_id,
         content=memory.content,

@@ -253,6 +253,18 @@ _SNAPSHOTS = (
         json=("agents",),
     ),
 )
+_ARCHIVES = (
+    TierTable(
+        kind="archives",
+        table="archive",
+        columns=(
+            *("id", "agent_id", "kind", "items", "size", "sha256", "first_at", "last_at", "first_id", "last_id"),
+            "archived_at",
+        ),
+        key=("id",),
+        exported=False,
+    ),
+)
 _WORKFLOW = Parent("workflow", (("id", "workflow_id"),), "the tenant has no such workflow")
 _PROCEDURAL = (
     TierTable(
@@ -337,6 +349,7 @@ TIER_TABLES: tuple[TierTable, ...] = (
     *_WORKING,
     *_BLOBS,
     *_SNAPSHOTS,
+    *_ARCHIVES,
     *_PROCEDURAL,
     *_AUDIT,
 )

@@ -306,6 +306,7 @@ class Kept:
     working_turns: int = 0
     blobs: int = 0
     snapshots: int = 0
+    archives: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0
@@ -377,6 +378,7 @@ class ErasedCounts:
     working_turns: int = 0
     blobs: int = 0
     snapshots: int = 0
+    archives: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0

@@ -27,4 +27,30 @@ BEGIN
   SELECT RAISE(IGNORE);
 END;
 
-INSERT INTO schema_compatibility (name, oldest) VALUES ('0049_snapshots.sql', '0037_compatibility.sql');
+-- What was moved out of the database because it is old (docs/decisions/0069-archive.md): the object is the agent's blob of the
+-- same id, an export of these items alone. The row is written in the run that deletes them.
+CREATE TABLE archive (
+  tenant_id TEXT NOT NULL,
+  id TEXT NOT NULL CHECK (length(id) = 26),
+  agent_id TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('memories', 'episodes', 'runs')),
+  items INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
+  -- Of the items: their moments, and their ids, by which one is found.
+  first_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  first_id TEXT NOT NULL,
+  last_id TEXT NOT NULL,
+  archived_at INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX archive_of_agent ON archive (tenant_id, agent_id, kind, last_at);
+
+CREATE TRIGGER archive_leaves_blob AFTER DELETE ON archive
+WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
+BEGIN
+  UPDATE blob SET state = 'deleting' WHERE tenant_id = old.tenant_id AND id = old.id AND agent_id = old.agent_id;
+END;
+
+INSERT INTO schema_compatibility (name, oldest) VALUES ('0049_snapshots_and_archive.sql', '0037_compatibility.sql');
