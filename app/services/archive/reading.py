@@ -46,8 +46,8 @@ class Archives:
         (rows,) = await self._backends.database.run([wanted])
         return read_rows(ArchivedObject, rows)
 
-    async def one(self, archive_id: str) -> ArchivedObject:
-        """Return an object.
+    async def one(self, archive_id: str, *, only_agent: str | None = None) -> ArchivedObject:
+        """Return an object; with ``only_agent`` only one of this agent.
 
         Raises:
             NotFound: the tenant has no such object.
@@ -56,7 +56,7 @@ class Archives:
         """
         limits.check(("archive_id", limits.MEMORY_ID, archive_id))
         (rows,) = await self._backends.database.run([self._rows.one(archive_id)])
-        if not rows:
+        if not rows or only_agent not in {None, rows[0]["agent_id"]}:
             raise NotFound("There is no such object in the archive.")
         return read_rows(ArchivedObject, rows)[0]
 
@@ -74,8 +74,10 @@ class Archives:
             key = key_of(self._backends.tenant_id, archived.id)
             raise ObjectGone(f"The archived object {key} is missing or has changed: {error.detail}") from error
 
-    async def item(self, item_id: str) -> tuple[ArchivedObject, dict[str, Any]]:
+    async def item(self, item_id: str, *, only_agent: str | None = None) -> tuple[ArchivedObject, dict[str, Any]]:
         """Return an archived item by its id, as its line says it, and the object that has it.
+
+        With ``only_agent`` it is one of this agent.
 
         Raises:
             NotFound: nothing of this id is archived.
@@ -87,6 +89,8 @@ class Archives:
             (rows,) = await self._backends.database.run([self._rows.with_item(item_id, after)])
             for archived in read_rows(ArchivedObject, rows):
                 after = archived.id
+                if only_agent not in {None, archived.agent_id}:
+                    continue
                 for line in (await self.read(archived)).split(b"\n")[1:-2]:
                     read = json.loads(line)
                     if read.get("row", read).get("id") == item_id:
