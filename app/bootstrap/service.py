@@ -180,6 +180,8 @@ class _Process:
             revocations=self._revocations(),
             episodes_near_limit=self._metrics.episodes_near_limit,
             objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
+            snapshots_kept=settings.snapshots_kept,
+            archive_days=settings.archive_days,
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             recall_log=self._recall_log(),
             circuits=self._breakers.circuits,
@@ -286,6 +288,9 @@ def build_objects(
         return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
     bucket, key, secret = settings.r2_bucket, settings.r2_access_key_id, settings.r2_secret_access_key
     given = {"R2_BUCKET": bucket, "R2_ACCESS_KEY_ID": key, "R2_SECRET_ACCESS_KEY": secret}
+    for name, value in (("SNAPSHOTS_KEPT", settings.snapshots_kept), ("ARCHIVE_DAYS", settings.archive_days)):
+        if value and not any(given.values()):
+            raise ConfigurationError(f"{name} is set, and needs an object store: R2_BUCKET is not set.")
     if not any(given.values()):
         return NoObjectStore()
     if not (bucket and key and secret):

@@ -30,13 +30,17 @@ class Blob:
 
 
 def key_of(tenant_id: str, blob_id: str) -> str:
-    """Return the key of a tenant's blob in the object store.
+    """Return the key of a tenant's blob in the object store."""
+    return f"{ROOT}/{segment_of(tenant_id)}/{blob_id}"
+
+
+def segment_of(tenant_id: str) -> str:
+    """Return the segment of a key that names a tenant, and no other one.
 
     An id of a tenant may be ``.`` or ``..``, which no segment of a key can be. It holds no ``%``, so that no other
     tenant has what is written in its place.
     """
-    segment = tenant_id if tenant_id.strip(".") else tenant_id.replace(".", "%2E")
-    return f"{ROOT}/{segment}/{blob_id}"
+    return tenant_id if tenant_id.strip(".") else tenant_id.replace(".", "%2E")
 
 
 def read_key(key: str) -> tuple[str, str] | None:

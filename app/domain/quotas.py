@@ -89,6 +89,8 @@ class Kept:
     agent_settings: int
     receipts: int
     """Of finished erasures."""
+    snapshot_bytes: int = 0
+    """Of the tenant's snapshots in the object store."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """Of the tiers, by kind."""
 
@@ -100,6 +102,7 @@ class Kept:
             "audit_rows": self.audit_rows,
             "agent_settings": self.agent_settings,
             "receipts": self.receipts,
+            "snapshot_bytes": self.snapshot_bytes,
             **self.rows,
         }
 

@@ -1,5 +1,6 @@
 """Where large and binary values lie: bytes under keys, each written once and never changed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -76,6 +77,21 @@ class ObjectStore(Protocol):
 
 PUT_SECONDS = 60.0
 """How long a ``put`` may take: whoever waits longer knows that none is on its way any more."""
+
+
+_AT_ONCE = 16
+"""Objects that are removed at the same time."""
+
+
+async def delete_all(objects: ObjectStore, prefix: str, *, first: str) -> None:
+    """Remove every object below a prefix, ``first`` before the others; raises as ``delete`` does, and some may be gone.
+
+    ``first`` is what makes one thing of the others: without it they are nothing.
+    """
+    await objects.delete(first)
+    keys = [each.key async for page in objects.list(prefix) for each in page]
+    for start in range(0, len(keys), _AT_ONCE):
+        await asyncio.gather(*(objects.delete(key) for key in keys[start : start + _AT_ONCE]))
 
 
 class NoObjectStore:

@@ -212,6 +212,10 @@ class Backends:
     """This process's share of such calls; None where none is leased, or another runtime of the process does so."""
     objects: ObjectStore = field(default_factory=NoObjectStore)
     """The bytes of blobs."""
+    archive_days: int | None = None
+    """Age from which memories, episodes and ended runs are moved into the object store; None: none are."""
+    snapshots_kept: int = 0
+    """Snapshots of each tenant that are kept in the object store; 0: none is made."""
     blob_bodies: Shares = field(default_factory=lambda: Shares(BLOB_BYTES))
     """What each tenant sends and is sent at once of blobs."""
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))

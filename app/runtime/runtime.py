@@ -15,6 +15,7 @@ from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
 from app.ports.reader import Reader
+from app.runtime.archive import keep_archived
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
@@ -24,6 +25,7 @@ from app.runtime.processes import look_for_dead, release_all
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.relating import keep_related
 from app.runtime.schema import Schema
+from app.runtime.snapshots import keep_snapshots
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
 from app.runtime.words_index import keep_words_merged
@@ -201,6 +203,12 @@ class Runtime:
         if self.backends.reader is not None:
             related = asyncio.create_task(self._keep_related(self.backends.reader), name="relations")
             self._background = [*self._background, related]
+        if self.backends.snapshots_kept:
+            keeping = keep_snapshots(self.backends, self._may_work, self.backends.snapshots_kept)
+            self._background = [*self._background, asyncio.create_task(keeping, name="snapshots")]
+        if self.backends.archive_days:
+            archiving = keep_archived(self.backends, self._may_work, self.backends.archive_days)
+            self._background = [*self._background, asyncio.create_task(archiving, name="archive")]
         if self.backends.model is not None:
             self._background = [
                 *self._background,

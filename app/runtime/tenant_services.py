@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from app.domain import limits
 from app.domain.memory import Scope
 from app.services.agent_memory import AgentMemory
+from app.services.archive.reading import Archives
 from app.services.assembly.assembler import Assembler
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
@@ -107,6 +108,11 @@ class TenantServices:
     def blobs(self) -> Blobs:
         """Return the service that keeps, reads, lists and deletes blobs."""
         return Blobs(self.backends)
+
+    @property
+    def archives(self) -> Archives:
+        """Return the service that lists, reads and restores what was archived."""
+        return Archives(self.backends)
 
     @property
     def auditor(self) -> Auditor:

@@ -41,6 +41,16 @@ class WorkSettings(BaseModel):
         default=True,
         description="Whether `memory-gateway prune` merges memories that restate each other too (docs/tiers.md).",
     )
+    archive_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Age in days from which memories, episodes and ended runs are moved into the object store, where "
+        "no recall finds them; empty: none are (docs/operations.md).",
+    )
+    snapshots_kept: Annotated[int, Field(ge=0, le=1000)] = Field(
+        0,
+        description="Snapshots of each tenant that are kept in the object store, a new one each night after 02:00 UTC; "
+        "0 makes none (docs/operations.md).",
+    )
     audit_recalls: bool = Field(
         default=True,
         description="Whether recalls leave a row in the audit: which memories they returned, never the query.",

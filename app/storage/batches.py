@@ -49,6 +49,18 @@ ORDER BY memory.created_at, memory.id
 """
 _OF_AGENT = "AND memory.agent_id = ?1 ->> 'agent_id'"
 
+# What is learned of messages, and these, stay together where they are. Nothing goes whose end would let a younger
+# memory hold again that it has superseded.
+_OLD = f"""
+{_OF_AGENT} AND memory.message_id IS NULL AND memory.learned IS NULL AND NOT EXISTS (
+  SELECT 1 FROM claim AS own CROSS JOIN claim AS other CROSS JOIN long_term_memory AS younger
+  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = memory.agent_id AND own.memory_id = memory.id
+    AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = own.agent_id AND other.key = own.key
+    AND other.superseded_at IS NOT NULL AND younger.tenant_id = ?1 ->> 'tenant_id' AND younger.id = other.memory_id
+    AND (younger.created_at, younger.id) > (memory.created_at, memory.id)
+)
+"""
+
 _BY_ID = """
 SELECT memory.id, memory.agent_id, memory.content_hash, memory.metadata, memory.created_at, memory.expires_at
 FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
@@ -94,6 +106,11 @@ class Bulk:
         more: dict[str, Json] = {"after_at": after[0], "after_id": after[1], "last": last, "now": now}
         sql = _PAGE.format(agent=self._agent)
         return ScopedStatement.read(self._tenant, sql, agent_id=self.agent_id, **more)
+
+    def old(self, until: int, *, now: int) -> ScopedStatement:
+        """Read the oldest memories of the agent that may be archived, if they were stored by ``until``."""
+        more: dict[str, Json] = {"after_at": BEFORE_ALL[0], "after_id": "", "last": until, "now": now}
+        return ScopedStatement.read(self._tenant, _PAGE.format(agent=_OLD), agent_id=self.agent_id, **more)
 
     def by_id(self, ids: Sequence[str]) -> ScopedStatement:
         """Read what the tenant has under these ids."""

@@ -37,7 +37,10 @@ SELECT
   (SELECT count(*) FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id') AS agent_settings,
   (
     SELECT count(*) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.receipt IS NOT NULL
-  ) AS receipts{_OF_TIERS}
+  ) AS receipts,
+  (
+    SELECT coalesce(sum(snapshot.bytes), 0) FROM snapshot WHERE snapshot.tenant_id = ?1 ->> 'tenant_id'
+  ) AS snapshot_bytes{_OF_TIERS}
 """
 
 

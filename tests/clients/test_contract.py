@@ -44,6 +44,7 @@ LEFT_OUT = {
     "export",  # streams, which the command line does
     "import",
     "healthz",  # for operators
+    *("list_archive", "get_archived", "restore_archived"),
     "readyz",
     "list_tools",  # adapters have a copy
     "metrics",

@@ -33,6 +33,7 @@ OUTSIDERS = [
 
 
 _BY_ID = (
+    *("GET /archive/items/", "POST /archive/"),
     *("GET /runs/{run_id}/replay", "POST /runs/{run_id}/audit"),
     *("GET /operations", "GET /memories/", "GET /profiles/{profile}/operations", "POST /recall/explain"),
     "POST /profiles/{profile}/operations",

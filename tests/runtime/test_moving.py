@@ -29,6 +29,7 @@ _QUIET = {
     "long_term_memory_unsummarised",
     *("relation_placed", "relation_removed", "relation_contradicts", "relation_unlinks"),
     *("consolidated_placed", "consolidated_removed", "consolidated_undone", "shortcut_placed", "shortcut_removed"),
+    "archive_leaves_blob",
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
 _OF_MEMORIES = {"consolidation", "consolidated", "shortcut", "fact_source"}
@@ -37,7 +38,8 @@ _COUNTED = {
     *(
         tier.table
         for tier in TIER_TABLES
-        if tier.table not in {"episodic_count", "context_floor", "recall_log", "relation"} | _OF_MEMORIES
+        if tier.table
+        not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot", "archive"} | _OF_MEMORIES
     ),
 }
 """Tables whose bytes count in the quota."""
@@ -53,6 +55,7 @@ _WRITES_DERIVED = {
     *(f"{table}_bytes_recounted" for table in ("working_key", "working_summary")),
     # They only refuse, and no carried row is refused: a source has no such row, and rows are not updated.
     *("long_term_memory_created_at_is_final", "tool_call_log_bounded", "working_summary_checked"),
+    "erasure_waits_for_snapshots",
 }
 
 

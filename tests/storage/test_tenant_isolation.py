@@ -23,13 +23,17 @@ from app.domain.memory import Tenant
 from app.domain.messages import NewMessage
 from app.domain.stages import Stage
 from app.ports.database import Row, Statement
+from app.services.archive.moving import ArchiveMover
+from app.services.archive.reading import Archives
 from app.services.ingest.ingester import Ingester
+from app.services.snapshots.keeping import SnapshotKeeper
 from app.storage.scoped import ScopedStatement, TenantDatabase
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.services.believing_reader import BelievingReader
 from tests.support.probes import PROBES, SECRET
 from tests.support.scripted_model import ScriptedModel, classes, failing
 from tests.support.service import Service, serving
+from tests.support.tier_rows import added_to, row_of
 
 TENANT = "acme"
 NOW = 2_461_366.5  # a Julian day: both copies are read at one moment
@@ -86,6 +90,16 @@ async def work(service: Service) -> None:
         context = service.runtime.services(tenant).context
         await context.put("dropped", SECRET, "text/plain")
         await context.delete("dropped")
+    for tenant in ("owner", "globex", TENANT):
+        for _ in range(2):  # one more than is kept
+            await SnapshotKeeper(service.runtime.backends.of_tenant(tenant)).keep(1)
+        for tier in (tier for tier in TIER_TABLES if tier.kind in {"runs", "episodes"}):
+            await added_to(service.runtime.backends.database, tenant, tier, [row_of(tier, 7, "archived")])
+        backends = service.runtime.backends.of_tenant(tenant)
+        later = backends.clock() + 60_000
+        assert await ArchiveMover(backends, "archived").move(later, now=backends.clock())
+        (archived,) = await Archives(backends).list()
+        await Archives(backends).item(archived.first_id)
     for probe in PROBES.values():
         await probe(service, TENANT, "bot")
 

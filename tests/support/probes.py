@@ -14,6 +14,7 @@ from app.services.transfer.lines import held, write_memory, write_row
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
+from tests.support.archive_probes import ARCHIVE_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES, OWNERS_RUN, UNKNOWN_RUN, begin_run
 from tests.support.blob_probes import BLOB_PROBES
@@ -339,6 +340,7 @@ PROBES: dict[str, Probe] = {
     **FACTS_PROBES,
     **WORKING_PROBES,
     **BLOB_PROBES,
+    **ARCHIVE_PROBES,
     **WORKFLOW_PROBES,
     **AUDIT_PROBES,
     **CONTEXT_PROBES,

@@ -14,8 +14,13 @@ _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
     "after": "bot",
     "after_end": 0,
+    "agents": '["nobody"]',
     "agent_type": "support",
     "alpha": 1.5,
+    "first_id": "01K",
+    "items": 3,
+    "kind": "memories",
+    "last_id": "01L",
     "author": "agent",
     "beta": 2,
     "blob_id": None,
@@ -44,7 +49,6 @@ _VALUES: Mapping[str, Scalar] = {
     "input_hash": _HASH,
     "issued_at": None,
     "kept": 1,
-    "kind": "memory",
     "made_by": "reader",
     "media_type": "text/plain",
     "memories": 1,
@@ -91,6 +95,8 @@ def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Sca
     if tier.kind == "relations":
         ids = {side: _value("id", 2 * number + place, agent_id) for place, side in enumerate(("older_id", "newer_id"))}
         row |= ids | {"name": "replaces", "probability": 0.75, "effect": "hides", "version": "reader-1"}
+    if tier.kind == "consolidated":
+        row |= {"kind": "memory"}
     if tier.kind == "working_summaries":
         row |= {"memories": '["01K0"]'}
     if "written_by" in tier.key:

@@ -16,6 +16,7 @@
     |   |-- MethodNotAllowed             the path does not take this method
     |-- NotFound                       what is named does not exist, or not for this caller
     |   |-- BlobGone                     a pointer names an object that is not there any more
+    |   |-- ObjectGone                   an object of a snapshot or the archive is missing or changed
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- LongTermDisabled             the agent's long-term memory is switched off
@@ -79,6 +80,7 @@ from app.domain.errors.refusals import (
     LongTermDisabled,
     NamespaceExists,
     NotFound,
+    ObjectGone,
     OperationRunning,
     PreconditionFailed,
     QuotaExceeded,
@@ -168,6 +170,7 @@ __all__ = [
     "NamespaceExists",
     "NoSuchPath",
     "NotFound",
+    "ObjectGone",
     "OperationRunning",
     "Overloaded",
     "PreconditionFailed",

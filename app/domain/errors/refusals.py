@@ -19,6 +19,14 @@ class BlobGone(NotFound):
     title = "Blob gone"
 
 
+class ObjectGone(NotFound):
+    """An object of a snapshot or of the archive is missing or has changed; the detail names it."""
+
+    code = "object_gone"
+    status = 410
+    title = "Object gone"
+
+
 class Conflict(MemoryGatewayError):
     """The state of things forbids what is asked."""
 

@@ -9,6 +9,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json
 from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase_blobs import BlobEraser
+from app.indexing.jobs.erase_snapshots import SnapshotEraser
 from app.indexing.jobs.merge_words import DeletedWords
 from app.ports.database import Database
 from app.ports.object_store import ObjectStore
@@ -32,6 +33,7 @@ class Eraser:
         self._database = database
         self._index_of = index_of
         self._blobs = BlobEraser(database, objects)
+        self._snapshots = SnapshotEraser(database, objects)
         self._words = DeletedWords(database)
 
     async def advance(self, erasures: Sequence[RunningErasure], configs: Collection[EmbeddingConfig]) -> None:
@@ -64,9 +66,10 @@ class Eraser:
 
         The objects go first: no row that names one may go before it, whichever statement deletes it.
         """
-        more = await self._blobs.advance(erasure)
-        if more or more is None:
-            return bool(more)
+        for objects in (self._snapshots, self._blobs):
+            more = await objects.advance(erasure)
+            if more or more is None:
+                return bool(more)
         progress, configs = erasing.read_progress(
             await self._database.run(erasing.erase_chunk(erasure, MAX_CHUNK, grace_ms=grace_ms)),
         )

@@ -92,15 +92,20 @@ def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json
     """
     with closing(Report()) as report:
         _import(report, file, tenant, agent, format_)
-        _show_problems(report)
-        counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
-        print_answer(
-            report.summary | {"agents": dict(report.agents)},
-            f"{counts}. {_END[report.end]}{_written_to(report)}",
-            as_json,
-        )
-        if not report.flawless:
-            sys.exit(1)
+        show_imported(report, as_json=as_json)
+
+
+def show_imported(report: Report, *, as_json: bool) -> None:
+    """Print what an import has stored, and end the command with 1 unless every line was taken and none is missing."""
+    _show_problems(report)
+    counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
+    print_answer(
+        report.summary | {"agents": dict(report.agents)},
+        f"{counts}. {_END[report.end]}{_written_to(report)}",
+        as_json,
+    )
+    if not report.flawless:
+        sys.exit(1)
 
 
 def _import(report: Report, file: Path, tenant: str, agent: str | None, format_: str) -> None:

@@ -14,6 +14,7 @@ from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.pages import LatelyMade, Page
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.agent_memory import agent_memory
+from app.interfaces.http.routes.archive import archives
 from app.interfaces.http.routes.assembly import assembly
 from app.interfaces.http.routes.audit import audit
 from app.interfaces.http.routes.blobs import blobs
@@ -44,7 +45,7 @@ _ROUTERS = (
     *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
     *(transfer, namespaces, agent_memory, tools, discovery),
     *(working, windows, episodic, workflows, context, assembly, audit, blobs),
-    *(facts, consolidation),
+    *(facts, consolidation, archives),
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 METRICS_SECONDS = 1.0

@@ -1,7 +1,10 @@
 """The object store as one tenant's requests see it: no request can name a key of another tenant, or any key at all."""
 
+from collections.abc import Mapping
+
+from app.domain import snapshots
 from app.domain.blobs import key_of
-from app.ports.object_store import ObjectStore
+from app.ports.object_store import ObjectStore, delete_all
 
 
 class TenantObjects:
@@ -17,6 +20,11 @@ class TenantObjects:
         """Whether the service has an object store at all."""
         return self._objects.backend != "none"
 
+    @property
+    def snapshots(self) -> "SnapshotObjects":
+        """The objects of the tenant's snapshots."""
+        return SnapshotObjects(self._tenant_id, self._objects)
+
     async def put(self, blob_id: str, data: bytes, media_type: str) -> None:
         """Write the bytes of a blob; see ``ObjectStore.put``."""
         await self._objects.put(key_of(self._tenant_id, blob_id), data, media_type)
@@ -28,3 +36,51 @@ class TenantObjects:
     async def delete(self, blob_id: str) -> None:
         """Remove the bytes of a blob; see ``ObjectStore.delete``."""
         await self._objects.delete(key_of(self._tenant_id, blob_id))
+
+
+class SnapshotObjects:
+    """The objects of one tenant's snapshots, by the ids of the snapshots and the numbers of their parts."""
+
+    def __init__(self, tenant_id: str, objects: ObjectStore) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._objects = objects
+
+    def part_key(self, snapshot_id: str, number: int) -> str:
+        """Return what an operator knows a part by: its key."""
+        return snapshots.part_key(self._tenant_id, snapshot_id, number)
+
+    def manifest_key(self, snapshot_id: str) -> str:
+        """Return what an operator knows a manifest by: its key."""
+        return snapshots.manifest_key(self._tenant_id, snapshot_id)
+
+    async def put_part(self, snapshot_id: str, number: int, data: bytes) -> None:
+        """Write a part; see ``ObjectStore.put``."""
+        await self._objects.put(self.part_key(snapshot_id, number), data, "application/x-ndjson")
+
+    async def get_part(self, snapshot_id: str, number: int, *, most: int) -> bytes:
+        """Return a part; see ``ObjectStore.get``."""
+        return await self._objects.get(self.part_key(snapshot_id, number), most=most)
+
+    async def put_manifest(self, snapshot_id: str, data: bytes) -> None:
+        """Write the manifest; see ``ObjectStore.put``."""
+        await self._objects.put(self.manifest_key(snapshot_id), data, "application/json")
+
+    async def get_manifest(self, snapshot_id: str, *, most: int) -> bytes:
+        """Return the manifest; see ``ObjectStore.get``."""
+        return await self._objects.get(self.manifest_key(snapshot_id), most=most)
+
+    async def list(self) -> Mapping[str, bool]:
+        """Return the ids of all snapshots that have an object, and of each whether it has a manifest; oldest first."""
+        found: dict[str, bool] = {}
+        async for page in self._objects.list(snapshots.tenant_prefix(self._tenant_id)):
+            for each in page:
+                id_ = snapshots.snapshot_of(self._tenant_id, each.key)
+                if id_ is not None:
+                    found[id_] = found.get(id_, False) or each.key == self.manifest_key(id_)
+        return found
+
+    async def delete(self, snapshot_id: str) -> None:
+        """Remove every object of a snapshot; see ``delete_all``."""
+        prefix = snapshots.snapshot_prefix(self._tenant_id, snapshot_id)
+        await delete_all(self._objects, prefix, first=self.manifest_key(snapshot_id))

@@ -60,6 +60,8 @@ class Export:
         self.total = Total()
         self.memories = 0
         """How many there were when it began."""
+        self.agents: set[str] = set()
+        """Those whose lines were yielded, or who are named in them."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield whole lines: the manifest, the memories by time and id, rows by kind and key, and the closing line.
@@ -92,6 +94,7 @@ class Export:
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
+            self.agents |= {str(row["agent_id"]) for row in rows if row.get("agent_id")}
             yield rows
             if len(rows) == int(rows[0]["found"] or 0) < tier_rows.PAGE_ROWS:
                 return
@@ -121,6 +124,7 @@ class Export:
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
+            self.agents |= {str(row["agent_id"]) for row in rows}
             yield rows
             if len(rows) == int(rows[0]["found"] or 0) < PAGE_ROWS:
                 return
@@ -131,7 +135,7 @@ class Export:
         lines: list[bytes] = []
         async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.part):
             memory = read_memory(self._tenant_id, row)
-            line, digest = write_memory(_record(memory, vectors.get(memory.id), self._config))
+            line, digest = write_memory(record_of(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
             lines.append(line)
         return b"".join(lines)
@@ -164,7 +168,8 @@ def _config(row: Row) -> EmbeddingConfig:
     return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
 
 
-def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
+def record_of(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
+    """Return what a line says of a memory, with its vector of the config, where there is one."""
     return Record(
         agent_id=memory.agent_id,
         content=memory.content,

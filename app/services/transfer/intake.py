@@ -121,8 +121,14 @@ class Reader:
         self.manifest = manifest
 
 
-async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report) -> None:
-    """Import lines of our own format; what became of each is in the report. Raises as ``Import`` does."""
+async def import_lines(
+    chunks: AsyncIterator[bytes], to: Import, report: Report, *, of_tenant: str | None = None
+) -> None:
+    """Import lines of our own format; what became of each is in the report. Raises as ``Import`` does.
+
+    They are an export of the tenant itself, or of the one that is named.
+    """
+    whose = of_tenant or to.tenant_id
     await to.begin()
     cutter, reader = LineCutter(), Reader()
 
@@ -134,7 +140,7 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report)
                 await to.part()
             try:
                 line = reader.read(text)
-                if isinstance(line, Manifest) and line.tenant != to.tenant_id:
+                if isinstance(line, Manifest) and line.tenant != whose:
                     raise BadLineError("is the manifest of another tenant")  # noqa: TRY301 - one place reports
             except BadLineError as error:
                 await to.reject(number, error.detail, error.id, times=times)

@@ -258,6 +258,30 @@ _BLOBS = (
         exported=False,
     ),
 )
+# An agent's erasure takes those that hold the agent (app.storage.system.snapshots).
+_SNAPSHOTS = (
+    TierTable(
+        kind="snapshots",
+        table="snapshot",
+        columns=("id", "state", "bytes", "agents", "created_at", "renewed_at"),
+        key=("id",),
+        of_agent=False,
+        exported=False,
+        json=("agents",),
+    ),
+)
+_ARCHIVES = (
+    TierTable(
+        kind="archives",
+        table="archive",
+        columns=(
+            *("id", "agent_id", "kind", "items", "size", "sha256", "first_at", "last_at", "first_id", "last_id"),
+            "archived_at",
+        ),
+        key=("id",),
+        exported=False,
+    ),
+)
 _WORKFLOW = Parent("workflow", (("id", "workflow_id"),), "the tenant has no such workflow")
 _PROCEDURAL = (
     TierTable(
@@ -384,6 +408,8 @@ TIER_TABLES: tuple[TierTable, ...] = (
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,
+    *_SNAPSHOTS,
+    *_ARCHIVES,
     *_PROCEDURAL,
     *_AUDIT,
 )

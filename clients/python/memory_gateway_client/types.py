@@ -287,12 +287,16 @@ class AgentUsage(Usage):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many rows are kept of a tenant beside its memories; ``receipts`` are of finished erasures."""
+    """How many rows are kept of a tenant beside its memories; ``receipts`` are of finished erasures.
+
+    ``snapshot_bytes`` are those of its snapshots in the object store.
+    """
 
     idempotency_keys: int
     audit_rows: int
     agent_settings: int
     receipts: int
+    snapshot_bytes: int = 0
     runs: int = 0
     episodes: int = 0
     context: int = 0
@@ -302,6 +306,8 @@ class Kept:
     working_turns: int = 0
     working_summaries: int = 0
     blobs: int = 0
+    snapshots: int = 0
+    archives: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0
@@ -373,6 +379,8 @@ class ErasedCounts:
     working_turns: int = 0
     working_summaries: int = 0
     blobs: int = 0
+    snapshots: int = 0
+    archives: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
     workflow_versions: int = 0

@@ -156,7 +156,8 @@ def test_usage_tells_what_the_api_tells(line: Line) -> None:
     by_tier = {"long_term": 5, **dict.fromkeys(TIERS, 0)}
     assert told == {
         "tenant": {"memories": 1, "bytes": 5, "bytes_by_tier": by_tier, "limits": DEFAULTS["tenant"]},
-        "kept": {"idempotency_keys": 0, "audit_rows": 1, "agent_settings": 0, "receipts": 0} | NONE,
+        "kept": {"idempotency_keys": 0, "audit_rows": 1, "agent_settings": 0, "receipts": 0, "snapshot_bytes": 0}
+        | NONE,
         "agents": [
             {
                 "memories": 1,

@@ -359,6 +359,7 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
         "audit rows         0",
         "agent settings     0",
         "receipts           0",
+        "snapshot bytes     0",
         *(f"{kind.replace('_', ' '):<18} 0" for kind in kinds),
     ]
     chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")

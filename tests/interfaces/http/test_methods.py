@@ -13,6 +13,8 @@ IDS = {
     "profile": "bot",
     "session_id": "s",
     "blob_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+    "item_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+    "archive_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "memory_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",

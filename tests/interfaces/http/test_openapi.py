@@ -85,6 +85,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         ),
         *("select_workflow", "record_outcome"),
         *("audit_run", "replay_run", "audit"),
+        *("list_archive", "get_archived", "restore_archived"),
         "assemble_context",
         *("list_context", "context_versions", "get_context", "put_context", "delete_context"),
         *("get_configuration", "put_configuration"),

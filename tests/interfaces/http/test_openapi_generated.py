@@ -20,6 +20,7 @@ from app.bootstrap import build_shards
 from app.interfaces.asgi import create_app
 from app.runtime.shards import Shards
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
+from tests.support.archive_probes import ARCHIVE_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
@@ -164,6 +165,7 @@ CASES: list[tuple[str, schemathesis.GenerationMode, int]] = [
     *((operation, mode, 15) for operation in WORKFLOW_PROBES for mode in (POSITIVE, NEGATIVE)),
     *((operation, mode, 10) for operation in AGENT_MEMORY_PROBES for mode in (POSITIVE, NEGATIVE)),
     *((operation, mode, 20) for operation in BLOB_PROBES for mode in (POSITIVE, NEGATIVE)),
+    *((operation, mode, 15) for operation in ARCHIVE_PROBES for mode in (POSITIVE, NEGATIVE)),
     *((operation, mode, 15) for operation in AUDIT_PROBES for mode in (POSITIVE, NEGATIVE)),
     *((operation, mode, 15) for operation in FACTS_PROBES for mode in (POSITIVE, NEGATIVE)),
 ]
@@ -196,7 +198,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 89, "a new operation belongs in this test's list"
+    assert len(operations) == 92, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 

@@ -60,7 +60,7 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
     ):
         of_one = (await service.client.get("/usage", params=query, headers=headers)).json()
         assert of_one == {"agents": told["agents"][:1]}
-    kept = {"idempotency_keys": 0, "audit_rows": 2, "agent_settings": 0, "receipts": 0}
+    kept = {"idempotency_keys": 0, "audit_rows": 2, "agent_settings": 0, "receipts": 0, "snapshot_bytes": 0}
     assert told["kept"] == kept | dict.fromkeys(KINDS, 0)
     nobody = await service.client.get("/usage?agent_id=nobody", headers=service.credential(admin=True))
     assert [agent["memories"] for agent in nobody.json()["agents"]] == [0]

@@ -176,6 +176,7 @@ class _KeptBeside(Answer):
     audit_rows: int
     agent_settings: int = Field(description="Agents that an administrator has set.")
     receipts: int = Field(description="Of finished erasures.")
+    snapshot_bytes: int = Field(0, description="Of snapshots in the object store. They count in no limit.")
 
 
 KeptAnswer = create_model(

@@ -1,0 +1,119 @@
+"""The commands for the archive: ``list``, ``get`` and ``restore``."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from app.domain.author import Author
+from app.domain.moments import format_moment
+from app.interfaces.cli.parameters import Id, Moment, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.interfaces.cli.sections import CommandGroup
+from app.interfaces.cli.transfer import show_imported
+from app.interfaces.text import json_text
+from app.runtime.runtime import Runtime
+from app.services.archive.reading import Archives
+from app.services.transfer.importer import Import
+from app.services.transfer.report import Report
+from app.services.transfer.retry_budget import RetryBudget
+from app.storage.archive import KINDS, ArchivedObject
+
+_PATIENCE_SECONDS = 3600.0
+
+
+@click.group(cls=CommandGroup)
+def archive() -> None:
+    """List, read and restore what was archived because it is old.
+
+    ARCHIVE_DAYS has the service move what is older into the object store, where no recall finds it.
+    """
+
+
+@archive.command("list")
+@tenant_option
+@click.option("--agent", type=Id(), help="Show what is of this agent alone.")
+@click.option("--kind", type=click.Choice(KINDS), help="Show what is of this kind alone.")
+@click.option("--since", type=Moment(), help="Show what has items of this time or later.")
+@click.option("--until", type=Moment(), help="Show what has items of this time or earlier.")
+@click.option("--before", help="Go on behind the object of this id.")
+@click.option(
+    "--most", type=click.IntRange(1, 100), default=100, show_default=True, help="Show at most so many objects."
+)
+@as_json_option
+def list_objects(
+    tenant: str,
+    agent: str | None,
+    kind: str | None,
+    since: int | None,
+    until: int | None,
+    before: str | None,
+    most: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Show the objects of a tenant's archive, newest first."""
+
+    async def work(runtime: Runtime) -> Sequence[ArchivedObject]:
+        archives = Archives(runtime.backends.of_tenant(tenant))
+        return await archives.list(agent_id=agent, kind=kind, since=since, until=until, before=before, limit=most)
+
+    objects = run(with_runtime(work, tenant))
+    lines = "\n".join(map(_line, objects)) or "Nothing is archived."
+    print_answer({"objects": [_fields(each) for each in objects]}, lines, as_json)
+
+
+@archive.command()
+@click.argument("item_id")
+@tenant_option
+def get(item_id: str, tenant: str) -> None:
+    """Print the archived memory, episode or run ITEM_ID.
+
+    It is JSON, as a line of an export has it.
+    """
+
+    async def work(runtime: Runtime) -> tuple[ArchivedObject, dict[str, Any]]:
+        return await Archives(runtime.backends.of_tenant(tenant)).item(item_id)
+
+    archived, item = run(with_runtime(work, tenant))
+    click.echo(json_text({"object": archived.id, "item": item}, spaced=True))
+
+
+@archive.command()
+@click.argument("object_id")
+@tenant_option
+@as_json_option
+def restore(object_id: str, tenant: str, *, as_json: bool) -> None:
+    """Store the items of the object OBJECT_ID again, as an import does.
+
+    Once all of them are there the object is let go. They are archived again unless ARCHIVE_DAYS is raised.
+    """
+    with closing(Report()) as report:
+
+        async def work(runtime: Runtime) -> None:
+            backends = runtime.backends.of_tenant(tenant, Author(channel="import"))
+            archives = Archives(backends)
+            archived = await archives.one(object_id)
+            importing = Import(backends, report, retry_budget=RetryBudget(_PATIENCE_SECONDS))
+            indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
+            try:
+                await archives.restore(archived, importing, report)
+            finally:
+                indexing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await indexing
+
+        run(with_runtime(work, tenant))
+        show_imported(report, as_json=as_json)
+
+
+def _line(archived: ArchivedObject) -> str:
+    first, last = format_moment(archived.first_at), format_moment(archived.last_at)
+    return f"{archived.id}  {archived.agent_id}  {archived.items} {archived.kind}, {first} to {last}"
+
+
+def _fields(archived: ArchivedObject) -> dict[str, Any]:
+    moments = ("first_at", "last_at", "archived_at")
+    return asdict(archived) | {name: format_moment(getattr(archived, name)) for name in moments}

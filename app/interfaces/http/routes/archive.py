@@ -1,0 +1,68 @@
+"""The routes for what was archived because it is old: to an administrator."""
+
+from contextlib import closing
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded, Unavailable
+from app.domain.moments import milliseconds
+from app.interfaces.http.dependencies import Administrator, BodylessAdministrator, CredentialFirst
+from app.interfaces.http.failures import ACCESS, OUTAGE, UPSTREAM
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.archive import (
+    ArchiveAnswer,
+    ArchivedItemAnswer,
+    ArchiveId,
+    ArchiveQuery,
+    RestoredAnswer,
+)
+from app.services.transfer.importer import Import
+from app.services.transfer.report import STATUSES, Report
+
+_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+
+archives = APIRouter(tags=["archive"], route_class=CredentialFirst)
+
+
+@archives.get("/archive", name="list_archive", responses=responses(*_READS))
+async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Query()]) -> ArchiveAnswer:
+    """List the objects that memories, episodes and ended runs were archived in, newest first, to an administrator."""
+    services, agent_id = caller.tenant(query.agent_id)
+    objects = await services.archives.list(
+        agent_id=agent_id,
+        kind=query.kind,
+        since=None if query.since is None else milliseconds(query.since),
+        until=None if query.until is None else milliseconds(query.until),
+        before=query.before,
+        limit=query.limit,
+    )
+    return ArchiveAnswer.model_validate({"objects": objects})
+
+
+@archives.get("/archive/items/{item_id}", name="get_archived", responses=responses(*_READS, NotFound, ObjectGone))
+async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedItemAnswer:
+    """Return an archived memory, episode or run by its id, to an administrator.
+
+    410: the object that has it is missing or has changed.
+    """
+    services, only_agent = caller.tenant()
+    archived, item = await services.archives.item(item_id, only_agent=only_agent)
+    return ArchivedItemAnswer(archive_id=archived.id, item=item)
+
+
+@archives.post(
+    "/archive/{archive_id}/restore",
+    name="restore_archived",
+    responses=responses(*ACCESS, InvalidRequest, NotFound, ObjectGone, Erasing, QuotaExceeded, *OUTAGE),
+)
+async def restore_archived(caller: BodylessAdministrator, archive_id: ArchiveId) -> RestoredAnswer:
+    """Store the items of an object again, as an import does, as an administrator.
+
+    Once all are there the object is let go. 410: it is missing or has changed, and nothing was stored.
+    """
+    services, only_agent = caller.tenant()
+    with closing(Report()) as report:
+        archived = await services.archives.one(archive_id, only_agent=only_agent)
+        await services.archives.restore(archived, Import(services.backends, report, only_agent=only_agent), report)
+        return RestoredAnswer(**{status: report.counts[status] for status in STATUSES})

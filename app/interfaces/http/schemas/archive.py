@@ -1,0 +1,104 @@
+"""Requests and answers about the archive."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.interfaces.fields import Answer, Moment, Request, Timestamp, Within
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.audit import MOMENT
+from app.interfaces.http.schemas.browse import ListLimit
+
+OBJECT: dict[str, Any] = {
+    "archive_id": examples.MEMORY_ID,
+    "agent_id": examples.AGENT_ID,
+    "kind": "memories",
+    "items": 214,
+    "size": 81_300,
+    "sha256": "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+    "first_at": examples.MOMENT,
+    "last_at": examples.MOMENT,
+    "first_id": examples.MEMORY_ID,
+    "last_id": examples.MEMORY_ID,
+    "archived_at": examples.MOMENT,
+}
+ArchiveId: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.MEMORY_ID)
+]
+
+
+class ArchiveQuery(Request):
+    """Which objects to list. All conditions must hold."""
+
+    agent_id: Annotated[
+        Annotated[str, Within(limits.AGENT_ID)] | None,
+        WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+        Field(description="Only of this agent."),
+    ] = None
+    kind: Annotated[
+        Literal["memories", "episodes", "runs"] | None,
+        WithJsonSchema({"type": "string", "enum": ["memories", "episodes", "runs"], "examples": ["memories"]}),
+        Field(description="Only of this kind."),
+    ] = None
+    since: Annotated[Moment | None, MOMENT, Field(description="Only what has an item of this time or later.")] = None
+    until: Annotated[Moment | None, MOMENT, Field(description="Only what has an item of this time or earlier.")] = None
+    before: Annotated[
+        Annotated[str, Within(limits.MEMORY_ID)] | None,
+        WithJsonSchema({"type": "string", **limits.MEMORY_ID.schema, "examples": [examples.MEMORY_ID]}),
+        Field(description="Go on behind the object of this id: the last one of the answer before."),
+    ] = None
+    limit: ListLimit = 20
+
+
+class ArchivedAnswer(Answer):
+    """An object of the archive: an export of items of one kind and agent."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [OBJECT]})
+
+    archive_id: str = Field(validation_alias="id", description="Of its blob too.")
+    agent_id: str
+    kind: str
+    items: int
+    size: int = Field(description="In bytes.")
+    sha256: str = Field(description="Of its bytes, in hexadecimal digits.")
+    first_at: Timestamp
+    last_at: Timestamp
+    first_id: str = Field(description="The least id of its items.")
+    last_id: str = Field(description="The greatest id of its items.")
+    archived_at: Timestamp
+
+
+class ArchiveAnswer(Answer):
+    """Objects of the archive, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"objects": [OBJECT]}]})
+
+    objects: list[ArchivedAnswer]
+
+
+class ArchivedItemAnswer(Answer):
+    """An archived item."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"archive_id": examples.MEMORY_ID, "item": {"type": "memory"}}]}
+    )
+
+    archive_id: str = Field(description="Of the object that has it.")
+    item: dict[str, Any] = Field(description="The line of an export (docs/format.md).")
+
+
+class RestoredAnswer(Answer):
+    """What became of the items of an object that was restored."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"imported": 214, "unchanged": 0, "duplicate": 0, "conflict": 0, "rejected": 0}]
+        }
+    )
+
+    imported: int
+    unchanged: int = Field(description="They were there already.")
+    duplicate: int = Field(description="The agent has this content under another id.")
+    conflict: int = Field(description="Another item has the id; then the object stays archived.")
+    rejected: int = Field(description="They cannot be taken, as what has expired; then the object stays archived.")

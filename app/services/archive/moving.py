@@ -1,0 +1,92 @@
+"""Moves what is old of one agent into the object store. Killed anywhere, an item is here or there, and not twice."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from app.domain.errors import Erasing
+from app.domain.memory import Scope
+from app.ports.database import Row
+from app.services.backends import TenantBackends
+from app.services.tiers.blobs import Blobs
+from app.services.tiers.writing import write
+from app.services.transfer.export import record_of
+from app.services.transfer.large_rows import LargeRows
+from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_memory, write_row
+from app.storage.archive import KINDS, TIERS, AgentArchive, ArchivedObject, Kind
+from app.storage.rows import read_memory
+
+MEDIA_TYPE = "application/x-ndjson"
+
+
+class ArchiveMover:
+    """Moves the items of one agent, oldest first, an object at a time.
+
+    The object is written, and read back, before the run that deletes what is in it, if none of it has changed.
+    """
+
+    def __init__(self, backends: TenantBackends, agent_id: str) -> None:
+        """Take what the tenant's services work with, and the agent."""
+        self._backends = backends
+        self._scope = Scope(backends.tenant_id, agent_id)
+        self._rows = AgentArchive(self._scope)
+        self._blobs = Blobs(backends)
+        self._large = LargeRows(backends)
+
+    async def move(self, until: int, *, now: int) -> int:
+        """Move all that is at most as young as ``until``; return how many items went.
+
+        Raises:
+            Erasing: the agent or the tenant is being erased; what was not moved is there as it was.
+            QuotaExceeded: the tenant may have no more blobs.
+            Unavailable: the database or the object store does not answer; moving again goes on.
+        """
+        moved = 0
+        for kind in KINDS:
+            while count := await self._move(kind, until, now):
+                moved += count
+        return moved
+
+    async def _move(self, kind: Kind, until: int, now: int) -> int:
+        """Move the oldest items of a kind; return how many, 0 where there are none or one has just changed."""
+        (rows,) = await self._backends.database.run([self._rows.old(kind, until, now=now)])
+        if not rows:
+            return 0
+        data = await self._written(kind, rows)
+        agent_id = self._scope.agent_id
+        blob = await self._blobs.begin(agent_id, data, MEDIA_TYPE, kind="upkeep")
+        await self._blobs.read(blob)
+        at = "started_at" if kind == "runs" else "created_at"
+        ids, times = sorted(str(row["id"]) for row in rows), sorted(int(row[at] or 0) for row in rows)
+        archived = ArchivedObject(
+            *(blob.id, agent_id, kind, len(rows), blob.size, blob.sha256),
+            *(times[0], times[-1], ids[0], ids[-1], now),
+        )
+        try:
+            *_, went = await write(self._backends, self._scope, self._rows.move(archived, rows), kind="upkeep")
+        except Erasing:
+            await self._blobs.give_up(agent_id, blob.id)
+            raise
+        if not went:
+            await self._blobs.give_up(agent_id, blob.id)
+            return 0
+        structlog.get_logger().info(
+            "archived", tenant=self._scope.tenant_id, agent=agent_id, kind=kind, items=len(rows), object=blob.id
+        )
+        return len(rows)
+
+    async def _written(self, kind: Kind, rows: Sequence[Row]) -> bytes:
+        """Return an export of these items alone."""
+        total, memories = Total(), len(rows) if kind == "memories" else 0
+        config = self._backends.configs.active
+        lines = [write_manifest(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False))]
+        for row in sorted(rows, key=lambda row: str(row["id"])) if kind != "memories" else rows:
+            await self._backends.part()
+            if kind == "memories":
+                line, digest = write_memory(record_of(read_memory(self._scope.tenant_id, row), None, config))
+                total.add(digest)
+            else:
+                line, digest = write_row(TIERS[kind], held(TIERS[kind], await self._large.whole(TIERS[kind], row)))
+                total.add_row(digest)
+            lines.append(line)
+        return b"".join([*lines, write_end(total)])

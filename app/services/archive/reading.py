@@ -1,0 +1,113 @@
+"""Lists archived objects, reads one item, and brings an object back."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from app.domain import limits
+from app.domain.blobs import Blob, key_of
+from app.domain.errors import BlobGone, NotFound, ObjectGone, UpstreamRejected
+from app.services.archive.moving import MEDIA_TYPE
+from app.services.backends import TenantBackends
+from app.services.tiers.blobs import Blobs
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.report import Report
+from app.storage.archive import ArchivedObject, ArchiveRows
+from app.storage.rows import read_rows
+
+
+class Archives:
+    """The archive of the tenant that is bound in the backends."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+        self._rows = ArchiveRows(backends.tenant_id)
+
+    async def list(
+        self,
+        *,
+        agent_id: str | None = None,
+        kind: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[ArchivedObject]:
+        """Return the next objects, newest first: of an agent, of a kind, with items of this time (ms since the epoch).
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("limit", limits.LIST_LIMIT, limit))
+        wanted = self._rows.list(agent_id=agent_id, kind=kind, since=since, until=until, before=before, limit=limit)
+        (rows,) = await self._backends.database.run([wanted])
+        return read_rows(ArchivedObject, rows)
+
+    async def one(self, archive_id: str, *, only_agent: str | None = None) -> ArchivedObject:
+        """Return an object; with ``only_agent`` only one of this agent.
+
+        Raises:
+            NotFound: the tenant has no such object.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("archive_id", limits.MEMORY_ID, archive_id))
+        (rows,) = await self._backends.database.run([self._rows.one(archive_id)])
+        if not rows or only_agent not in {None, rows[0]["agent_id"]}:
+            raise NotFound("There is no such object in the archive.")
+        return read_rows(ArchivedObject, rows)[0]
+
+    async def read(self, archived: ArchivedObject) -> bytes:
+        """Return the bytes of an object, after a look at their number and their hash.
+
+        Raises:
+            ObjectGone: the object is missing or has changed; the detail names it.
+            Unavailable: the object store does not answer.
+        """
+        blob = Blob(archived.id, archived.sha256, archived.size, MEDIA_TYPE, archived.archived_at)
+        try:
+            return await Blobs(self._backends).read(blob)
+        except (BlobGone, UpstreamRejected) as error:
+            key = key_of(self._backends.tenant_id, archived.id)
+            raise ObjectGone(f"The archived object {key} is missing or has changed: {error.detail}") from error
+
+    async def item(self, item_id: str, *, only_agent: str | None = None) -> tuple[ArchivedObject, dict[str, Any]]:
+        """Return an archived item by its id, as its line says it, and the object that has it.
+
+        With ``only_agent`` it is one of this agent.
+
+        Raises:
+            NotFound: nothing of this id is archived.
+            InvalidRequest, ObjectGone, Unavailable: as ``one`` and ``read`` do.
+        """
+        limits.check(("id", limits.MEMORY_ID, item_id))
+        after = ""
+        while True:
+            (rows,) = await self._backends.database.run([self._rows.with_item(item_id, after)])
+            for archived in read_rows(ArchivedObject, rows):
+                after = archived.id
+                if only_agent not in {None, archived.agent_id}:
+                    continue
+                for line in (await self.read(archived)).split(b"\n")[1:-2]:
+                    read = json.loads(line)
+                    if read.get("row", read).get("id") == item_id:
+                        return archived, read
+            if not rows:
+                raise NotFound("Nothing of this id is archived.")
+
+    async def restore(self, archived: ArchivedObject, to: Import, report: Report) -> None:
+        """Import the items of an object; once all are there the object is let go, and `prune` removes it.
+
+        Raises as ``read`` and ``import_lines`` do. Where a line was not taken, the object stays.
+        """
+        data = await self.read(archived)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield data
+
+        await import_lines(chunks(), to, report)
+        if report.flawless:
+            await self._backends.database.run([self._rows.remove(archived.id)])

@@ -1,0 +1,1 @@
+"""Snapshots of one tenant: written to the object store, listed, verified, restored and deleted."""

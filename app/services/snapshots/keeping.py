@@ -1,0 +1,79 @@
+"""Keeps the snapshots of one tenant: makes the next, and deletes those that are old or were never finished."""
+
+import structlog
+from ulid import ULID
+
+from app.domain.errors import NotFound, ObjectGone
+from app.services.backends import TenantBackends
+from app.services.snapshots.manifest import SnapshotManifest
+from app.services.snapshots.reading import Snapshots
+from app.services.snapshots.writing import SnapshotWriter
+from app.storage.rows import read_rows
+from app.storage.snapshots import ON_ITS_WAY_MS, SnapshotRow, SnapshotRows
+
+
+class SnapshotKeeper:
+    """Makes and deletes the snapshots of the tenant that is bound in the backends. Every step can be made again."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+        self._objects = backends.objects.snapshots
+        self._rows = SnapshotRows(backends.tenant_id)
+
+    async def keep(self, count: int) -> SnapshotManifest:
+        """Make a snapshot and keep so many of the newest; return the new one. Raises as ``SnapshotWriter.write`` does.
+
+        The new one is there before an old one goes.
+        """
+        await self.clean_up()
+        manifest = await SnapshotWriter(self._backends).write()
+        stored = [row for row in await self._read() if row.state == "stored"]
+        for row in stored[count:]:
+            await self.delete(row.id)
+        return manifest
+
+    async def clean_up(self) -> None:
+        """Delete what was begun and is not carried on with, and know again what only the object store knows.
+
+        Raises:
+            Unavailable: the database or the object store does not answer.
+        """
+        there = await self._objects.list()
+        rows = {row.id: row for row in await self._read()}
+        for row in rows.values():
+            if row.state != "stored" and not row.on_its_way:
+                await self.delete(row.id)
+        settled = self._backends.clock() - ON_ITS_WAY_MS
+        for id_, has_manifest in there.items():
+            if id_ in rows:
+                continue
+            if has_manifest:
+                await self._adopt(id_)
+            elif ULID.from_str(id_).milliseconds <= settled:
+                await self._objects.delete(id_)
+
+    async def delete(self, snapshot_id: str) -> None:
+        """Delete a snapshot: the manifest, the parts, and then the row; one that is not there is no error.
+
+        Raises:
+            Unavailable: the database or the object store does not answer; deleting it again is safe.
+        """
+        await self._backends.database.run([self._rows.condemn(snapshot_id)])
+        await self._objects.delete(snapshot_id)
+        await self._backends.database.run([self._rows.remove(snapshot_id)])
+
+    async def _adopt(self, snapshot_id: str) -> None:
+        try:
+            manifest = await Snapshots(self._backends).manifest(snapshot_id)
+        except (NotFound, ObjectGone) as error:  # whoever restores it is told; nobody deletes what may be repaired
+            structlog.get_logger().warning("snapshot_damaged", snapshot=snapshot_id, reason=error.detail)
+            return
+        adopt = self._rows.adopt(
+            snapshot_id, size=manifest.bytes, agents=manifest.agents, created_at=manifest.created_at
+        )
+        await self._backends.database.run([adopt])
+
+    async def _read(self) -> list[SnapshotRow]:
+        (rows,) = await self._backends.database.run([self._rows.list()])
+        return read_rows(SnapshotRow, rows)

@@ -1,0 +1,32 @@
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.indexing.indexer import Indexer
+from app.services.snapshots import writing
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+from tests.support.objects import WatchedObjects
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a snapshot of a few memories have several parts."""
+    monkeypatch.setattr(writing, "PART_BYTES", 1500)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as bench:
+        bench.backends = replace(bench.backends, objects=WatchedObjects(bench.backends.objects))
+        bench.indexer = indexer(bench)
+        yield bench
+
+
+def indexer(bench: Bench) -> Indexer:
+    backends = bench.backends
+    return Indexer(
+        bench.database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects
+    )
