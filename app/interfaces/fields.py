@@ -32,6 +32,12 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
+# As far as a pattern can: not each February has 29 days.
+_DAY = (
+    "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
+    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))"
+)
+_HOUR = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 
 # Bounds that are doubles, as MAX_NUMBER is not: what reads them as such would let the next number pass.
 _BOUNDS = {"exclusiveMinimum": -MAX_NUMBER - 1, "exclusiveMaximum": MAX_NUMBER + 1}
@@ -158,7 +164,7 @@ MomentOrDay: TypeAlias = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": r"^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d))?$",
+            "pattern": f"^{_DAY}(?:[Tt]{_HOUR}:(?:[0-5][0-9]|60)(?:\\.[0-9]+)?(?:[Zz]|[+-]{_HOUR}))?$",
             "examples": ["2026-04-21T00:00:00.000Z", "2026-04-21"],
         }
     ),

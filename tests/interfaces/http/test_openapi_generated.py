@@ -241,8 +241,10 @@ def _complete(case: Any, operation: str, tenant: str, agent: str | None) -> None
     if operation == "DELETE /tenant":  # it is the credential's own
         case.query = {"confirm": tenant}
     if agent is not None:  # it is the credential's agent
-        for part in (case.path_parameters, case.query, case.body):
-            for name in {"agent_id", "profile"} & set(part if isinstance(part, dict) else ()):
+        # Where one part of a changed path is encoded, the case would be taken for one that breaks the schema.
+        path = {} if "%" in str(case.path_parameters) else case.path_parameters
+        for part in (path, case.query, body):
+            for name in {"agent_id", "profile"} & set(part or ()):
                 part[name] = agent
 
 
