@@ -32,6 +32,12 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
+# As far as a pattern can: not each February has 29 days.
+_DAY = (
+    "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
+    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))"
+)
+_HOUR = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 
 # Bounds that are doubles, as MAX_NUMBER is not: what reads them as such would let the next number pass.
 _BOUNDS = {"exclusiveMinimum": -MAX_NUMBER - 1, "exclusiveMaximum": MAX_NUMBER + 1}
@@ -58,22 +64,27 @@ def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metadata_values() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Describe the values of metadata by how deep they may still be nested: a schema for each depth, none recursive."""
+def _values() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Describe values by how deep they may still be nested: a schema for each depth, none recursive."""
     inner: dict[str, Any] = {"anyOf": _SCALARS}
-    for depth in range(1, METADATA_DEPTH):
+    for depth in range(1, limits.JSON_DEPTH + 1):
         yield f"value_{depth}", {"anyOf": [*_SCALARS, {"type": "array", "items": inner}, _open_object(inner)]}
-        inner = {"$ref": f"{_METADATA_VALUES_AT}value_{depth}"}
+        inner = _value(depth)
 
 
-_METADATA_VALUES_AT = "#/components/schemas/StoreRequest/properties/metadata/if/$defs/"
+def _value(depth: int) -> dict[str, Any]:
+    """Describe a value that may be nested so deep."""
+    return {"$ref": f"{_VALUES_AT}value_{depth}"}
+
+
+_VALUES_AT = "#/components/schemas/StoreRequest/properties/metadata/if/$defs/"
 _METADATA_SCHEMA: dict[str, Any] = {
-    **_open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"}),
-    "if": {"type": "object", "$defs": dict(_metadata_values())},
+    **_open_object(_value(METADATA_DEPTH - 1)),
+    "if": {"type": "object", "$defs": dict(_values())},
     "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
 }
 _SPEC_SCHEMA: dict[str, Any] = {
-    **_open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"}),
+    **_open_object(_value(limits.JSON_DEPTH - 1)),
     "description": (
         f"What is done, in the caller's own form. At most {limits.WORKFLOW_SPEC_BYTES} bytes as JSON, nested at most "
         f"{limits.JSON_DEPTH} deep."
@@ -84,12 +95,9 @@ FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "maxProperties": limits.MAX_FILTER_KEYS,
     "description": "Each key must be present with an equal value of the same type.",
 }
-ANY_OBJECT_SCHEMA: dict[str, Any] = _open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"})
+ANY_OBJECT_SCHEMA: dict[str, Any] = _open_object(_value(limits.JSON_DEPTH - 1))
 """Of an object with any keys and values."""
-ANY_JSON_SCHEMA: dict[str, Any] = {
-    "if": {"not": {"const": ""}},
-    "then": {"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"},
-}
+ANY_JSON_SCHEMA: dict[str, Any] = {"if": {"not": {"const": ""}}, "then": _value(limits.JSON_DEPTH)}
 """Of a value of any type: generators of clients read no type of it, and pass over the condition."""
 
 
@@ -156,7 +164,7 @@ MomentOrDay: TypeAlias = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": r"^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d))?$",
+            "pattern": f"^{_DAY}(?:[Tt]{_HOUR}:(?:[0-5][0-9]|60)(?:\\.[0-9]+)?(?:[Zz]|[+-]{_HOUR}))?$",
             "examples": ["2026-04-21T00:00:00.000Z", "2026-04-21"],
         }
     ),

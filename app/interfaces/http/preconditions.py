@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from app.domain.preconditions import Precondition
 
 _TAG = '"3"'
-_ENTITY_TAGS = re.compile(r'\*|(?:W/)?"[!#-+\--~]*"(?:\s*,\s*(?:W/)?"[!#-+\--~]*")*').fullmatch
+_ENTITY_TAGS = r'\*|(?:W/)?"[!#-+\--~]*"(?:\s*,\s*(?:W/)?"[!#-+\--~]*")*'
 ETAG: dict[str, Any] = {
     "headers": {"ETag": {"description": "The version, for If-Match.", "schema": {"type": "string"}, "example": _TAG}}
 }
@@ -18,7 +18,7 @@ ETAG: dict[str, Any] = {
 
 def _tags(value: object) -> object:
     """Refuse what is no list of entity tags."""
-    if isinstance(value, str) and not _ENTITY_TAGS(value.strip()):
+    if isinstance(value, str) and not re.fullmatch(_ENTITY_TAGS, value.strip()):
         raise ValueError('must be * or entity tags, as in "3"')
     return value
 
@@ -32,7 +32,7 @@ def _star(value: object) -> object:
 _IfMatch: TypeAlias = Annotated[
     str | None,
     BeforeValidator(_tags),
-    WithJsonSchema({"type": "string", "examples": [_TAG]}),
+    WithJsonSchema({"type": "string", "pattern": f"^(?:{_ENTITY_TAGS})$", "examples": [_TAG]}),
     Header(description="Change it only where its ETag is one of these; `*`: where there is one."),
 ]
 _IfNoneMatch: TypeAlias = Annotated[

@@ -139,3 +139,96 @@ async def test_the_schema_of_an_expiry_takes_no_moment_of_a_past_year(
     )
     assert schema.is_valid(body) is taken
     assert (await service.post("/store", body)).status_code == (201 if taken else 422)
+
+
+def deep(levels: int) -> Any:
+    return {"k": deep(levels - 1)} if levels else 1
+
+
+_FACT = {"subject": "user", "predicate": "lives in", "object": "Oslo"}
+_CALL = {"tool": "search", "outcome": "ok", "ms": 1}
+_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+_ASSEMBLE = {"agent_id": "bot"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "taken"),
+    [
+        ("POST /recall", {"agent_id": "bot", "query": "q", "run_id": None}, True),
+        ("POST /recall", {"agent_id": "bot", "query": "q", "run_id": "none"}, False),
+        ("POST /recall", {"agent_id": "bot", "query": "q", "top_k": 21}, True),
+        ("POST /recall", {"agent_id": "bot", "query": "q", "top_k": 20, "for_model": True}, True),
+        ("POST /recall", {"agent_id": "bot", "query": "q", "top_k": 21, "for_model": True}, False),
+        ("POST /facts", {**_FACT, "agent_id": "bot", "agent_type": None}, True),
+        ("POST /facts", {**_FACT, "agent_id": None, "agent_type": "support"}, True),
+        ("POST /facts", {**_FACT, "agent_id": None}, False),
+        ("POST /facts", {**_FACT, "agent_id": "bot", "fact_id": None, "occurred_at": None}, True),
+        ("POST /facts/recall", {"query": "q", "agent_id": "bot", "subject": None, "predicate": None}, True),
+        ("POST /facts/recall", {"query": "q"}, False),
+        ("POST /context/assemble", _ASSEMBLE, True),
+        ("POST /context/assemble", {**_ASSEMBLE, "prefetch": True, "query": None}, False),
+        ("POST /context/assemble", {**_ASSEMBLE, "prefetch": True, "query": "q"}, True),
+        ("POST /context/assemble", {**_ASSEMBLE, "task_type": "t"}, False),
+        ("POST /context/assemble", {**_ASSEMBLE, "task_type": None, "agent_type": None}, True),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input": None, "input_hash": None}]}, True),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input_hash": None}]}, False),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input": 1, "error": None, "tokens": None}]}, True),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input": 1, "ms": MAX_NUMBER}]}, True),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input": 1, "ms": float(2**63)}]}, False),
+        (f"POST /runs/{_RUN}/audit", {"calls": [{**_CALL, "input": 1, "tokens": MAX_NUMBER + 1}]}, False),
+        ("PUT /working/bot/worker-1/plan", {"value": deep(16)}, True),
+        ("PUT /working/bot/worker-1/plan", {"value": MAX_NUMBER + 1}, False),
+        ("PUT /configuration", {"values": deep(16)}, True),
+    ],
+)
+async def test_the_schema_of_a_body_takes_what_its_operation_takes(
+    service: Service, document: dict[str, Any], operation: str, body: dict[str, Any], *, taken: bool
+) -> None:
+    method, path = operation.split()
+    run = {"agent_id": "bot", "agent_type": "t", "input": None, "run_id": _RUN}
+    assert (await service.post("/runs", run)).status_code in {200, 201}
+    documented = path.replace(_RUN, "{run_id}").replace("bot/worker-1/plan", "{agent_id}/{instance}/{key}")
+    schema = document["paths"][documented][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
+    assert Draft202012Validator({"components": document["components"], **schema}).is_valid(body) is taken
+    answer = await service.client.request(method, path, json=body, headers=service.credential(admin=True))
+    assert answer.status_code in ({200, 201} if taken else {422}), answer.text
+
+
+def nulls(document: dict[str, Any], schema: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a value with each of its fields null in turn, and the name of the field."""
+    for each in [schema, *schema.get("anyOf", ())]:
+        part = document["components"]["schemas"][each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+        if part.get("type") == "array" and value:
+            for name, item in nulls(document, part["items"], value[0]):
+                yield f"0.{name}", [item, *value[1:]]
+        for name, inner in part.get("properties", {}).items():
+            yield name, {**value, name: None}
+            for within, changed in nulls(document, inner, value.get(name)) if value.get(name) else ():
+                yield f"{name}.{within}", {**value, name: changed}
+
+
+async def test_null_is_taken_where_the_document_says_so_alone(service: Service, document: dict[str, Any]) -> None:
+    headers = service.credential(admin=True)
+    tried, wrong = 0, []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            if body is None:
+                continue
+            name = body["schema"]["$ref"].rpartition("/")[2]
+            validator = Draft202012Validator({"components": document["components"], **body["schema"]})
+            for example in document["components"]["schemas"][name]["examples"]:
+                for field, changed in nulls(document, body["schema"], example):
+                    tried += 1
+                    if not validator.is_valid(changed):
+                        url = path.format_map(_Named())
+                        answer = await service.client.request(method, url, json=changed, headers=headers)
+                        if answer.status_code not in {400, 422}:
+                            wrong.append(f"{method} {path}: {field}: {answer.status_code}")
+    assert wrong == []
+    assert tried > 150
+
+
+class _Named(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return _RUN if key == "run_id" else "support" if key == "namespace_name" else "named"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -154,11 +155,11 @@ async def test_the_summary_is_of_what_holds(service: Service) -> None:
     assert "Tom" not in (await post(service, "summary", {"session_id": "s1"})).json()["summary"]
 
 
-@pytest.mark.parametrize("session", ["call-17", "a/b c", "å"])
+@pytest.mark.parametrize("session", ["call-17", "a/b c", "å", "two\nlines", "call\n"])
 async def test_an_administrator_deletes_a_session_whatever_its_name(service: Service, session: str) -> None:
     await remember(service, "The cat is black", session_id=session)
     await remember(service, "The dog is white", session_id="other")
-    url = f"/profiles/bot/sessions/{httpx.URL('', path='/' + session).raw_path.decode()[1:].replace('/', '%2F')}"
+    url = f"/profiles/bot/sessions/{quote(session, safe='')}"
     assert_problem(await service.client.delete(url, headers=service.credential(agent="bot")), 403, "forbidden")
     admin = service.credential(admin=True)
     for memories in (1, 0):

@@ -102,6 +102,7 @@ async def test_a_message_of_another_form_leaves_nothing_of_itself_and_is_no_defe
     for message in MESSAGES:
         answer = await service.client.post("/mcp", content=message % CONTENT.encode(), headers=headers)
         assert answer.status_code < 500
+        assert answer.status_code != 401
     written = capsys.readouterr().err
     assert "defect" not in {event["event"] for event in events(written)}
     assert_kept_out(written, bearer(service))

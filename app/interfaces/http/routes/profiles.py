@@ -153,7 +153,7 @@ async def summary(caller: Caller, profile: ProfileId, request: SummaryRequest) -
 
 
 @profiles.delete(
-    f"{PROFILE}/sessions/{{session_id:path}}",
+    f"{PROFILE}/sessions/{{session_id:session}}",
     name="delete_session",
     dependencies=[Depends(no_query)],
     response_model=SessionDeletedAnswer,

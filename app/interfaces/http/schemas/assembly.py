@@ -31,6 +31,23 @@ _ANSWER: dict[str, Any] = {
 }
 
 
+def _needs(field: str, if_it_is: dict[str, Any], other: str) -> dict[str, Any]:
+    """Describe that a field of such a value needs another field."""
+    return {
+        "if": {"required": [field], "properties": {field: if_it_is}},
+        "then": {"required": [other], "properties": {other: {"type": "string"}}},
+    }
+
+
+# Under "then", which generators of clients pass over.
+_WITH_OTHERS: dict[str, Any] = {
+    "if": {"type": "object"},
+    "then": {
+        "allOf": [_needs("prefetch", {"enum": [True]}, "query"), _needs("task_type", {"type": "string"}, "agent_type")]
+    },
+}
+
+
 class AssembleRequest(Request):
     """What an agent needs at the start of a turn."""
 
@@ -38,7 +55,8 @@ class AssembleRequest(Request):
         json_schema_extra={
             "examples": [
                 {"agent_id": examples.AGENT_ID, "instance": INSTANCE, "agent_type": "support", "max_tokens": 4000}
-            ]
+            ],
+            **_WITH_OTHERS,
         }
     )
 

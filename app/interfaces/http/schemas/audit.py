@@ -28,10 +28,9 @@ ANY = WithJsonSchema(ANY_JSON_SCHEMA)
 
 RunId: TypeAlias = Annotated[str, Path(description="The run.", examples=[audit_examples.RUN_ID]), Within(limits.RUN_ID)]
 _Tool: TypeAlias = Annotated[str, Field(strict=True, description="What the tool is called."), Within(limits.TOOL)]
-_InputHash: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.INPUT_HASH)] | None,
-    WithJsonSchema({"type": "string", **limits.INPUT_HASH.schema}),
-]
+
+# A double, as MAX_NUMBER is not: what reads it as such would let the next number pass.
+_COUNTED: dict[str, Any] = {"minimum": 0, "exclusiveMaximum": limits.MAX_NUMBER + 1}
 
 
 def _without_default(schema: dict[str, Any]) -> None:
@@ -46,7 +45,12 @@ def absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic
 # Under "then", which generators of clients pass over: of a "oneOf" beside properties they make code that fails.
 _INPUT_OR_HASH: dict[str, Any] = {
     "if": {"type": "object"},
-    "then": {"oneOf": [{"required": ["input"]}, {"required": ["input_hash"]}]},
+    "then": {
+        "oneOf": [
+            {"required": ["input"]},
+            {"required": ["input_hash"], "properties": {"input_hash": {"type": "string"}}},
+        ]
+    },
 }
 
 
@@ -55,29 +59,30 @@ class ToolCallRequest(Request):
 
     model_config = ConfigDict(json_schema_extra=_INPUT_OR_HASH)
 
-    call_id: Annotated[
-        Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None, WithJsonSchema(_ULID)
-    ] = absent("A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another.")
+    call_id: Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None = absent(
+        "A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another."
+    )
     tool: _Tool
     input: Annotated[Any, Within(limits.TOOL_INPUT), ANY] = absent(
         f"Any JSON, at most {limits.TOOL_INPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
-    input_hash: _InputHash = absent("SHA-256 of the input's canonical JSON, in hex, in place of the input.")
+    input_hash: Annotated[str, Field(strict=True), Within(limits.INPUT_HASH)] | None = absent(
+        "SHA-256 of the input's canonical JSON, in hex, in place of the input."
+    )
     outcome: Literal["ok", "error"]
-    error: Annotated[
-        Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None,
-        WithJsonSchema({"type": "string", **limits.TOOL_ERROR.schema}),
-    ] = absent(f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8.")
+    error: Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None = absent(
+        f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8."
+    )
     output: Annotated[Any, Within(limits.TOOL_OUTPUT), ANY] = absent(
         f"Any JSON, at most {limits.TOOL_OUTPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
-    ms: Annotated[float | int, Number, Within(limits.TOOL_MS), WithJsonSchema({"type": "number", "minimum": 0})] = (
-        Field(description="How long it took, in milliseconds.")
+    ms: Annotated[float | int, Number, Within(limits.TOOL_MS), WithJsonSchema({"type": "number", **_COUNTED})] = Field(
+        description="How long it took, in milliseconds."
     )
-    tokens: Annotated[
-        Annotated[int, Number, Within(limits.TOOL_TOKENS)] | None, WithJsonSchema({"type": "integer", "minimum": 0})
-    ] = absent("What it cost, where it calls a model.")
-    called_at: Annotated[Moment | None, MOMENT] = absent("When it was, to the millisecond.")
+    tokens: (
+        Annotated[int, Number, Within(limits.TOOL_TOKENS), WithJsonSchema({"type": "integer", **_COUNTED})] | None
+    ) = absent("What it cost, where it calls a model.")
+    called_at: Moment | None = absent("When it was, to the millisecond.")
 
     @model_validator(mode="after")
     def _has_one_input(self) -> Self:

@@ -29,7 +29,7 @@ _CONFIGURED: dict[str, Any] = {key: _VERSION[key] for key in ("version", "sha256
 class _NameConvertor(PathConvertor):
     """A name in a path, also one that is none for its slashes; the versions of a document and the assembly are none."""
 
-    regex = "(?![^/]+/versions$|assemble$).*"
+    regex = r"(?![^/]+/versions$|assemble$)[\s\S]*"
 
 
 register_url_convertor("context_name", _NameConvertor())

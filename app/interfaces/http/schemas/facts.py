@@ -46,27 +46,30 @@ Predicate: TypeAlias = Annotated[
 _Agent: TypeAlias = Annotated[AgentName | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
 _Type: TypeAlias = Annotated[AgentType | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
 _Run: TypeAlias = Annotated[RunId | None, _id(limits.RUN_ID, examples.MEMORY_ID)]
-_FactId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None, _id(limits.FACT_ID, "home")
-]
 _SomeSubject: TypeAlias = Annotated[Subject | None, _id(limits.FACT_SUBJECT, "user")]
 _SomePredicate: TypeAlias = Annotated[Predicate | None, _id(limits.FACT_PREDICATE, "lives in")]
-_Moment: TypeAlias = Annotated[
-    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
 _SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
 _SomeMoment: TypeAlias = Annotated[
     Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 ]
 
 
+# Under "then", which generators of clients pass over.
+_OF_SOMEBODY: dict[str, Any] = {
+    "if": {"type": "object"},
+    "then": {
+        "anyOf": [{"required": [name], "properties": {name: {"type": "string"}}} for name in ("agent_id", "agent_type")]
+    },
+}
+
+
 class LearnFactRequest(Request):
     """A fact to keep."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.LEARN]})
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.LEARN], **_OF_SOMEBODY})
 
-    agent_id: _Agent = _absent(_OWNER)
-    agent_type: _Type = _absent(_SHARED)
+    agent_id: AgentName | None = _absent(_OWNER)
+    agent_type: AgentType | None = _absent(_SHARED)
     subject: Subject
     predicate: Predicate
     object: Annotated[str, Field(strict=True, json_schema_extra={"examples": ["Oslo"]}), Within(limits.FACT_OBJECT)]
@@ -76,10 +79,12 @@ class LearnFactRequest(Request):
         Within(limits.CONFIDENCE),
         Field(description="How sure it is. Below 0.5 it is doubtful: it holds only where nothing sure says otherwise."),
     ] = 1.0
-    learned_from_run_id: _Run = _absent("The run that it was learned from.")
-    fact_id: _FactId = _absent("Your own id of it, which is kept with it.")
+    learned_from_run_id: RunId | None = _absent("The run that it was learned from.")
+    fact_id: Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None = _absent(
+        "Your own id of it, which is kept with it."
+    )
     single: Annotated[bool, Field(strict=True, description=_SINGLE)] = False
-    occurred_at: _Moment = _absent("Since when it holds, where that is not now.")
+    occurred_at: Moment | None = _absent("Since when it holds, where that is not now.")
 
     def to_fact(self) -> Fact:
         """Return the domain's fact."""
@@ -103,14 +108,14 @@ class LearnFactRequest(Request):
 class RecallFactsRequest(Request):
     """A question that is answered with facts."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALL]})
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALL], **_OF_SOMEBODY})
 
-    agent_id: _Agent = _absent(_OWNER)
-    agent_type: _Type = _absent(_SHARED)
+    agent_id: AgentName | None = _absent(_OWNER)
+    agent_type: AgentType | None = _absent(_SHARED)
     query: QueryText
     top_k: TopK = 5
-    subject: _SomeSubject = _absent("Only facts of this subject.")
-    predicate: _SomePredicate = _absent("Only facts of this predicate.")
+    subject: Subject | None = _absent("Only facts of this subject.")
+    predicate: Predicate | None = _absent("Only facts of this predicate.")
 
     def to_query(self) -> Query:
         """Return the domain's query."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
 from app.domain.claim import MemoryType
@@ -62,6 +63,15 @@ ProfileId: TypeAlias = Annotated[
     Path(description="The profile: an agent's id.", examples=[examples.AGENT_ID]),
     Within(limits.AGENT_ID),
 ]
+
+
+class _SessionConvertor(PathConvertor):
+    """A session at the end of a path, whose name may have slashes and ends of lines."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("session", _SessionConvertor())
 SessionId: TypeAlias = Annotated[
     str, Path(description="The conversation.", examples=[_SESSION]), Within(limits.SESSION_ID)
 ]

@@ -111,11 +111,20 @@ class Question(Request):
         )
 
 
+_FEWER_FOR_MODEL: dict[str, Any] = {
+    "if": {"required": ["for_model"], "properties": {"for_model": {"enum": [True]}}},
+    "then": {"properties": {"top_k": {"maximum": limits.MAX_TOP_K_OF_TOOLS}}},
+}
+
+
 class RecallRequest(Question):
     """A question that is answered with memories."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [examples.RECALL, examples.RECALL_FILTERED, examples.RECALL_GROUPED]}
+        json_schema_extra={
+            "examples": [examples.RECALL, examples.RECALL_FILTERED, examples.RECALL_GROUPED],
+            **_FEWER_FOR_MODEL,
+        }
     )
 
     explain: Annotated[bool, Field(strict=True, description="Tell what each score is made of.")] = False
@@ -142,7 +151,6 @@ class RecallRequest(Question):
     ] = None
     run_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
         Field(
             description=(
                 "The run that recalls: its replay then tells of it. Whether there is such a run is not looked up, so "

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
-from app.interfaces.fields import Number, Request, Timestamp, Within
+from app.interfaces.fields import ANY_JSON_SCHEMA, Number, Request, Timestamp, Within
 from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
 from app.services.tiers.working import Contents, Value
@@ -51,10 +51,11 @@ AnyValue: TypeAlias = Annotated[
     Within(limits.WORKING_VALUE),
     WithJsonSchema(
         {
+            **ANY_JSON_SCHEMA,
             "description": (
                 f"Any JSON, nested at most {limits.JSON_DEPTH} deep. All keys and values of the instance have at most "
                 f"{limits.WORKING_BYTES} bytes."
-            )
+            ),
         }
     ),
 ]
