@@ -47,6 +47,11 @@ _SOURCES = f"""
         'run:' || (teller.metadata ->> '$.fact.learned_from_run_id'), 'session:' || teller.session_id,
         'author:' || coalesce(teller.written_by, teller.written_through, '')
       ), coalesce(teller.metadata ->> '$.fact.confidence', 1.0) FROM {_TELLERS}
+    -- Where sources are noted, who wrote the row need be none of them: it may be who has imported it.
+    WHERE coalesce(teller.metadata ->> '$.fact.learned_from_run_id', teller.session_id) IS NOT NULL OR NOT EXISTS (
+      SELECT 1 FROM fact_source AS noted WHERE noted.tenant_id = ?1 ->> 'tenant_id'
+        AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = one.id
+    )
     LIMIT {2 * MAX_SOURCES}
   ) AS agreeing
 )

@@ -17,6 +17,7 @@ CLOUDFLARES = {
     "namespace_exists": 10008,
     "not_found": 1003,
     "blob_gone": 1003,
+    "object_gone": 1003,
     "no_such_path": 10003,
     "method_not_allowed": 7001,
     "unauthenticated": 10000,

@@ -22,7 +22,6 @@ MemoryId: TypeAlias = Annotated[
 ]
 RunOfRequest: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
     Field(
         description="The run that this is done under: its log tells of it, and `POST /undo` of the run takes it back."
     ),
