@@ -1,5 +1,6 @@
 """What is old is moved into the object store: whole, once, findable, and back."""
 
+import asyncio
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,7 @@ async def fill(bench: Bench, tenant: str = "acme", agent: str = "bot") -> list[s
     whose = f"tenant_id = '{tenant}' AND agent_id = '{agent}'"
     await bench.delivered()
     rows = await bench.rows(f"SELECT id FROM long_term_memory WHERE {whose} ORDER BY created_at, id")
+    await asyncio.sleep(0.002)  # the new one is of a later millisecond
     await bench.tenant(tenant).store(agent, NewMemory("new"))
     await bench.delivered()
     return [str(row["id"]) for row in rows]
