@@ -20,15 +20,22 @@ TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tie
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND {0}.agent_id = ?1 ->> 'agent_id'"
 _OLD_EPISODES = f"""
 SELECT {", ".join(f"episode.{column}" for column in TIERS["episodes"].columns)} FROM memory_episodes AS episode
-WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until'
+WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until' AND NOT EXISTS (
+  SELECT 1 FROM agent_runs AS run
+  WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = episode.run_id AND run.parent_run_id IS NOT NULL
+)
 ORDER BY episode.created_at, episode.id LIMIT 100
 """
+# What was delegated is pruned and erased with its parent, so neither goes without the other.
 _OLD_RUNS = f"""
 SELECT {", ".join(f"run.{column}" for column in TIERS["runs"].columns)} FROM agent_runs AS run
 WHERE run.{_SCOPE.format("run")} AND run.started_at <= ?1 ->> 'until' AND run.ended_at <= ?1 ->> 'until'
   AND NOT EXISTS (
     SELECT 1 FROM memory_episodes AS episode
     WHERE episode.tenant_id = ?1 ->> 'tenant_id' AND episode.run_id = run.id
+  )
+  AND run.parent_run_id IS NULL AND NOT EXISTS (
+    SELECT 1 FROM agent_runs AS child WHERE child.tenant_id = ?1 ->> 'tenant_id' AND child.parent_run_id = run.id
   )
 ORDER BY run.started_at, run.id LIMIT 10
 """

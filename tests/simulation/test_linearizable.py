@@ -22,7 +22,7 @@ _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
 _SEEDS = int(os.environ.get("SOAK_SEEDS", "1"))
-_FIRST = 3
+_FIRST = 5
 """A seed of which one short run has everything that ``_check_eventful`` asks for."""
 _TOGETHER = 10
 _ERASES_SECONDS = 200.0

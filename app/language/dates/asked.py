@@ -17,6 +17,8 @@ Form = Literal["past", "future", "between", "day", "times"]
 something is; how many times it was."""
 
 _MAX_READ = 500
+_BETWEEN = ".{0,100}"
+"""What may stand between two words that belong together: a bound, so that a text costs what it is long."""
 _HOW = re.compile(
     r"(?<!\w)(?P<back>vor )?(?:how long|how much time|hur länge|hur lång tid|wie lange|wie viel zeit"
     rf"|(?:how many|hur många|wie vielen?) (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
@@ -28,8 +30,8 @@ _ENDS = re.compile(
     rf"|(?:nach|vor)(?= {_ARTICLE})))(?!\w)"
 )
 """\"Nach Oslo\" is a place, and \"vor Ort\"."""
-_BACK = re.compile(r"(?<!\w)wie (?:lange|viel).{0,100}? her(?!\w)")
-_STILL = re.compile(r"(?<!\w)(?:how long (?:have|has)|hur länge har|wie lange .{0,100}(?:schon|bereits))(?!\w)")
+_BACK = re.compile(rf"(?<!\w)wie (?:lange|viel){_BETWEEN}? her(?!\w)")
+_STILL = re.compile(rf"(?<!\w)(?:how long (?:have|has)|hur länge har|wie lange {_BETWEEN}(?:schon|bereits))(?!\w)")
 """What lasts until today in these tenses."""
 _SINCE_WHEN = re.compile(r"(?<!\w)(?:since when|seit wann|sedan när)(?!\w)")
 _AHEAD = re.compile(
@@ -38,7 +40,8 @@ _AHEAD = re.compile(
 _NORM = re.compile(
     r"(?<!\w)(?:should|shall|must|ought|needs?|ha(?:ve|s) to|supposed to|can|could|soll\w*|muss\w*|müss\w*|darf\w*"
     r"|dürf\w*|kann|können|ska|skall|bör|måste|behöver|how often (?:do|does)|dauer\w*|brauch\w*|tar"
-    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w).{0,100}(?<!\w)take)(?!\w)"
+    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w){_BETWEEN}(?<!\w)take"
+    r")(?!\w)"
 )
 """Who asks for what has to be, is usual or is needed, does not ask for what was."""
 _WHEN = re.compile(

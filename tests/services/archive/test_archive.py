@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import NotFound, ObjectGone
+from app.domain.json_types import Scalar
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.runtime.archive import archive_all
@@ -178,6 +179,18 @@ async def test_episodes_and_ended_runs_are_moved_and_come_back(bench: Bench) -> 
         assert f'"kind":"{kind}"'.encode() in await archives(bench).read(object_)
         assert (await restore(bench, object_.id))["rejected"] == 0
     assert [len(await bench.rows(f"SELECT 1 FROM {tier.table}")) for tier in EPISODIC] == [3, 3]
+
+
+async def test_what_was_delegated_stays_with_its_parent(bench: Bench) -> None:
+    await fill(bench)
+    runs, episodes = EPISODIC if EPISODIC[0].kind == "runs" else reversed(EPISODIC)
+    ended: dict[str, Scalar] = {"status": "completed", "output": "1", "ended_at": 1_700_000_000_000}
+    parent, child = (row_of(runs, n) | ended for n in range(2))
+    await added(bench, "acme", runs, [parent, child | {"parent_run_id": parent["id"]}])
+    await added(bench, "acme", episodes, [row_of(episodes, 1) | {"run_id": child["id"]}])
+    await move(bench)
+    assert [each.kind for each in await archives(bench).list()] == ["memories"]
+    assert [len(await bench.rows(f"SELECT 1 FROM {tier.table}")) for tier in (runs, episodes)] == [2, 1]
 
 
 async def test_an_erased_agent_s_archive_is_erased_and_counted(bench: Bench) -> None:
