@@ -40,8 +40,8 @@ _AHEAD = re.compile(
 _NORM = re.compile(
     r"(?<!\w)(?:should|shall|must|ought|needs?|ha(?:ve|s) to|supposed to|can|could|soll\w*|muss\w*|müss\w*|darf\w*"
     r"|dürf\w*|kann|können|ska|skall|bör|måste|behöver|how often (?:do|does)|dauer\w*|brauch\w*|tar"
-    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w){_BETWEEN}(?<!\w)take"
-    r")(?!\w)"
+    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w){_BETWEEN}"
+    r"(?<!\w)take)(?!\w)"
 )
 """Who asks for what has to be, is usual or is needed, does not ask for what was."""
 _WHEN = re.compile(
