@@ -47,8 +47,10 @@ class Fusion:
                 fused[id_] += self.kinds[id_].channels[channel.name] * score
         self.found: Mapping[str, float] = fused
         """What the channels have found of each candidate."""
+        # The base of a kind stands against what meaning gives it: it is left out where nothing was compared by meaning.
         self.scores: Mapping[str, float] = {
-            id_: found + self.kinds[id_].base if found else -math.inf for id_, found in fused.items()
+            id_: found + (self.kinds[id_].base if pool.cosines else 0.0) if found else -math.inf
+            for id_, found in fused.items()
         }
         """The evidence, by which they are ordered; of what nothing was found there is none."""
         self._measures: dict[str, Scores] = {}

@@ -37,6 +37,15 @@ def found_by(fusion: Fusion, id_: str) -> dict[str, float]:
     return {finding.channel: finding.weighted for finding in fusion.findings(id_)}
 
 
+def test_where_nothing_is_compared_by_meaning_a_note_of_the_words_comes_before_what_stands_beside_a_turn_of_them() -> (
+    None
+):
+    said = [candidate(str(n), words=(0, 1) * (n == 1), session_id="s", before=str(n - 1)) for n in range(3)]
+    held = pool(candidate("note", words=(0, 1)), *said, found={0: 2, 1: 2}, memories=1_000)
+    fusion = Fusion(ParsedQuery("fox bear", terms("fox bear")), held)
+    assert {one.id for one in fusion.ranked[:2]} == {"note", "1"}
+
+
 def test_no_two_channels_have_one_name_or_one_section() -> None:
     names = [channel.name for channel in CHANNELS]
     sections = [channel.section for channel in CHANNELS if channel.section is not None]
