@@ -18,6 +18,7 @@ from app.retrieval.pool import Pool
 from app.retrieval.query.periods import Period
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
+from app.retrieval.weights import WEIGHTS
 from bench.ablation import PARTS, channels_without
 from tests.retrieval.pools import bits, candidate, pool, pools, session
 from tests.support.generation import examples
@@ -37,13 +38,12 @@ def found_by(fusion: Fusion, id_: str) -> dict[str, float]:
     return {finding.channel: finding.weighted for finding in fusion.findings(id_)}
 
 
-def test_where_nothing_is_compared_by_meaning_a_note_of_the_words_comes_before_what_stands_beside_a_turn_of_them() -> (
-    None
-):
-    said = [candidate(str(n), words=(0, 1) * (n == 1), session_id="s", before=str(n - 1)) for n in range(3)]
-    held = pool(candidate("note", words=(0, 1)), *said, found={0: 2, 1: 2}, memories=1_000)
-    fusion = Fusion(ParsedQuery("fox bear", terms("fox bear")), held)
-    assert {one.id for one in fusion.ranked[:2]} == {"note", "1"}
+def test_the_base_of_a_kind_counts_only_where_anything_was_compared_by_meaning() -> None:
+    note = candidate("note", words=(0, 1))
+    for cosines, base in (({"note": 0.4}, WEIGHTS.note.base), ({}, 0.0)):
+        fusion = fused(pool(note, found={0: 1, 1: 1}, cosines=cosines))
+        assert fusion.scores["note"] == pytest.approx(fusion.found["note"] + base)
+    assert WEIGHTS.note.base < 0
 
 
 def test_no_two_channels_have_one_name_or_one_section() -> None:
