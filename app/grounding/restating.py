@@ -14,6 +14,7 @@ from app.language.dates.told import told
 
 _GUARDS: Final = (*NAMING, "negation", "placeholders")
 _PARTS = re.compile(r"[^\W_]+")
+_NUMBERS = re.compile(r"-?\d+(?:[.,:]\d+)*")
 
 
 def is_of_its_day(text: str) -> bool:
@@ -48,6 +49,8 @@ def says_all(kept: Source, other: Source) -> bool:
     values = {value for quantity in one.quantities for value in quantity.values}
     if any(values.isdisjoint(quantity.values) for quantity in claim.quantities):
         return False
+    if not set(_NUMBERS.findall(other.text)) <= set(_NUMBERS.findall(kept.text)):
+        return False  # "3" is not told by "-3", nor by the 3 of a date
     return not Checker().check(other.text, [kept], guards=_GUARDS).ungrounded
 
 

@@ -125,6 +125,11 @@ def test_a_capital_that_begins_a_sentence_makes_nothing_more_complete_and_is_not
     assert tells("Anna met Tom at 5") > tells("Anna met him at 5")
 
 
+def test_a_number_is_told_by_the_same_number_alone() -> None:
+    assert says_all(Source("I pay 3 euros on 2026-03-12", 0), Source("I pay 3 euros", 0))
+    assert not says_all(Source("I pay -3 2026-03-12", 0), Source("I pay 3", 0))
+
+
 def details(contents: Sequence[str]) -> set[str]:
     return {detail.lower() for content in contents for detail in _DETAIL.findall(content)}
 
