@@ -99,7 +99,8 @@ async def test_the_first_memories_of_the_readme_are_stored_corrected_and_recalle
         assert shown["entries"][0].keys() == told_now["entries"][0].keys()
         assert [each["content"] for each in shown["entries"]] == [each["content"] for each in told_now["entries"]]
     assert (ingested["stored"], ingested["failed"]) == (4, 0)
-    assert (answered.keys(), answered["answer"]) == (answer.keys(), answer["answer"])
+    # What is an instruction is found within a second: who asks at once may not be told of it yet.
+    assert ({*answered, "instructions"}, answered["answer"]) == ({*answer}, answer["answer"])
 
 
 async def test_the_commands_do_what_the_readme_says(server: Server, token: str) -> None:
