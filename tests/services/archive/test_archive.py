@@ -14,22 +14,18 @@ from app.domain.query import Query
 from app.runtime.archive import archive_all
 from app.services.archive.moving import ArchiveMover
 from app.services.archive.reading import Archives
-from app.services.transfer.importer import Import
 from app.services.transfer.report import Report
 from app.services.transfer.verify import verify
 from app.storage.system.archive import LEASE
 from app.storage.tiers.tables import TIER_TABLES
 from tests.services.archive.conftest import indexer
+from tests.support.dying import Killed
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.objects import keys
 from tests.support.tier_rows import added, row_of
 
 EPISODIC = [tier for tier in TIER_TABLES if tier.kind in {"runs", "episodes"}]
 OLD, NEW = ["old 0", "old 1", "old 2"], ["new"]
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 async def fill(bench: Bench, tenant: str = "acme", agent: str = "bot") -> list[str]:
@@ -62,10 +58,10 @@ async def recalled(bench: Bench) -> list[str]:
     return sorted(entry.content for entry in (await bench.gateway.recall("bot", Query("old", top_k=10))).entries)
 
 
-async def restore(bench: Bench, archive_id: str) -> dict[str, Any]:
-    backends = bench.backends.of_tenant("acme", replace(ADMINISTRATOR, channel="import"))
+async def restore(bench: Bench, archive_id: str, **options: Any) -> dict[str, Any]:
+    restoring = Archives(bench.backends.of_tenant("acme", replace(ADMINISTRATOR, channel="import")))
     with closing(Report()) as report:
-        await archives(bench).restore(await archives(bench).one(archive_id), Import(backends, report), report)
+        await restoring.restore(await restoring.one(archive_id), report, **options)
         return dict(report.summary)
 
 
