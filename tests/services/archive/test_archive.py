@@ -78,6 +78,7 @@ async def everywhere(bench: Bench) -> list[str]:
 async def test_what_is_old_is_moved_with_its_vectors_found_by_id_and_not_recalled(bench: Bench) -> None:
     ids = await fill(bench)
     assert await move(bench) == 3
+    assert (await bench.queued())["delete"] == 3
     assert (await recalled(bench), await everywhere(bench)) == (NEW, sorted(NEW + OLD))
     (object_,) = await archives(bench).list(agent_id="bot", kind="memories")
     assert (object_.items, object_.agent_id, object_.first_id, object_.last_id) == (3, "bot", min(ids), max(ids))

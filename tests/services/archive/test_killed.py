@@ -8,9 +8,10 @@ from tests.support.dying import killed_at
 from tests.support.gateways import Bench
 from tests.support.objects import keys
 
-pytestmark = pytest.mark.parametrize("done", [True, False])
+DONE = pytest.mark.parametrize("done", [True, False])
 
 
+@DONE
 async def test_an_archiver_that_is_killed_anywhere_goes_on(bench: Bench, *, done: bool) -> None:
     await fill(bench)
     number = 1
@@ -25,6 +26,7 @@ async def test_an_archiver_that_is_killed_anywhere_goes_on(bench: Bench, *, done
     assert (await everywhere(bench), await recalled(bench)) == (sorted(OLD + NEW), NEW)
 
 
+@DONE
 async def test_a_restore_that_is_killed_anywhere_is_done_by_the_next(bench: Bench, *, done: bool) -> None:
     await fill(bench)
     number = 1
@@ -47,6 +49,7 @@ async def test_a_restore_that_is_killed_anywhere_is_done_by_the_next(bench: Benc
     assert number > 5
 
 
+@DONE
 async def test_an_erasure_that_is_killed_anywhere_leaves_nothing_and_counts_each_once(
     bench: Bench, *, done: bool
 ) -> None:

@@ -77,7 +77,7 @@ async def test_what_was_erased_while_it_is_restored_does_not_come_back(bench: Be
         await bench.quiet()
         assert (await bench.gateway.erasure(accepted.id)).receipt is not None
 
-    bench.backends.objects.after = at_part(len(made.parts) + 1, erased)  # all are checked, and one is read again
+    bench.backends.objects.after = at_part(2 * len(made.parts), erased)  # all are checked, and read again
     with pytest.raises((Erasing, ObjectGone)):
         await restored(bench, made, "acme")
     assert not [content for content in await contents(bench) if whose is None or content.startswith("bot")]
