@@ -17,7 +17,7 @@ from app.services.answer.evidence import evidence
 from app.services.answer.reading import MAX_READ, Said, read
 from app.services.backends import TenantBackends
 from app.services.ingest.model_calls import ModelCalls
-from app.services.learning.synthesising import WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
+from app.services.learning.synthesising import MAX_CITED, WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
 from app.services.reading import TenantReader
 from app.storage.tiers.window_summaries import MadeBy, Summary, SummarySentence
 
@@ -116,7 +116,7 @@ class WindowSummaries:
             SummarySentence(each.text, _once(id_ for number in each.memories for id_ in parts[number - 1].memories), 1)
             for each in found.sentences
         ]
-        return _Made(kept, "model") if kept else None
+        return _Made(kept, "model") if _kept(kept) else None
 
     async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _Made:
         """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
@@ -164,8 +164,11 @@ def _with(summary: Summary, told: Sequence[SummarySentence]) -> Summary:
 
 
 def _kept(told: Sequence[SummarySentence]) -> list[SummarySentence]:
-    """Choose the most telling sentences that there is room for, of equal ones the later, each text once."""
-    last = {each.text: place for place, each in enumerate(told)}
+    """Choose the most telling sentences that there is room for, of equal ones the later, each text once.
+
+    One that rests on more memories than a sentence may cite is left out: merged again and again, it would rest on all.
+    """
+    last = {each.text: place for place, each in enumerate(told) if len(each.memories) <= MAX_CITED}
     ordered = sorted(last.values(), key=lambda place: (-told[place].weight, -place))
     room, chosen = limits.SUMMARY_BYTES, list[int]()
     for place in ordered:

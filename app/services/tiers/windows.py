@@ -141,16 +141,17 @@ class WindowService:
     async def window(self, agent_id: str, instance: str, *, max_tokens: int | None = None) -> Window:
         """Return the newest messages that fit, and the summaries of those that fell out before them.
 
-        ``max_tokens`` is for the messages; None: as many as a window keeps. An instance that has no window has none.
+        ``max_tokens`` is for the messages; None: those that a window keeps, the newest whatever it costs. An instance
+        that has no window has none.
 
         Raises:
             InvalidRequest: a field is outside its bounds.
             Unavailable: the database does not answer.
         """
         statements = self._window(agent_id, instance)
-        most = self._backends.window_tokens if max_tokens is None else max_tokens
-        limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, most))
-        reads = [statements.newest(most), statements.read(), statements.summaries()]
+        if max_tokens is not None:
+            limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
+        reads = [statements.newest(max_tokens), statements.read(), statements.summaries()]
         rows, states, summaries = await self._backends.database.run(reads)
         turns = read_rows(Turn, rows)
         state = read_row(WindowState, states[0]) if states else None

@@ -54,13 +54,16 @@ SELECT own.expires_at, own.messages, own.bytes, coalesce(own.tokens, 0) AS token
   own.fallen_since, own.fallen_until, {_DUE} AS due
 FROM working_window AS own WHERE {_WINDOW.format(table="own")}
 """
-# What fits is read back from the newest, and is one piece.
+# What fits is read back from the newest, and is one piece. Without a bound it is what the window keeps.
 _NEWEST = f"""
 SELECT turn.id, turn.role, turn.content, turn.said_at, turn.tokens, coalesce(turn.told, 0) AS told FROM (
-  SELECT held.place, sum(held.tokens) OVER (ORDER BY held.place DESC) AS total FROM working_turn AS held
-  WHERE {_WINDOW.format(table="held")}
+  SELECT held.place, sum(held.tokens) OVER newest_first AS total, row_number() OVER newest_first AS number
+  FROM working_turn AS held WHERE {_WINDOW.format(table="held")} WINDOW newest_first AS (ORDER BY held.place DESC)
 ) AS newest CROSS JOIN working_turn AS turn
-WHERE {_WINDOW.format(table="turn")} AND turn.place = newest.place AND newest.total <= ?1 ->> 'max_tokens'
+WHERE {_WINDOW.format(table="turn")} AND turn.place = newest.place AND (
+  newest.total <= coalesce(?1 ->> 'max_tokens', ?1 ->> 'kept_tokens')
+  OR newest.number = 1 AND ?1 ->> 'max_tokens' IS NULL
+)
 ORDER BY turn.place
 """
 _CLAIM = f"""
@@ -84,11 +87,19 @@ WHERE {_WINDOW.format(table="own")} AND {_WINDOW.format(table="turn")} AND turn.
   )
 ORDER BY turn.place LIMIT {BATCH}
 """
+# Without a summary only what is no memory falls: what has become one meanwhile falls with a summary.
 _FALL = f"""
 INSERT INTO working_fall (tenant_id, agent_id, instance, places, now, kept_bytes, kept_messages, kept_tokens, summary,
   idle)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance', ?1 ->> 'places', {NOW}, ?1 ->> 'kept_bytes',
-  ?1 ->> 'kept_messages', ?1 ->> 'kept_tokens', ?1 ->> 'summary', ?1 ->> 'idle'
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance',
+  iif(?1 ->> 'summary' IS NOT NULL OR ?1 ->> 'idle', ?1 ->> 'places', (
+    SELECT json_group_array(place.value) FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
+    WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value AND NOT EXISTS (
+      SELECT 1 FROM long_term_memory AS memory
+      WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+        AND memory.message_id = turn.id AND {living("memory")}
+    )
+  )), {NOW}, ?1 ->> 'kept_bytes', ?1 ->> 'kept_messages', ?1 ->> 'kept_tokens', ?1 ->> 'summary', ?1 ->> 'idle'
 """
 _REMEMBERED = f"""
 SELECT place.value AS place, (
@@ -204,8 +215,8 @@ class Windows:
         """Read the window, as a row of ``WindowState``; none where there is no window."""
         return self._read(_READ)
 
-    def newest(self, max_tokens: int) -> ScopedStatement:
-        """Read the newest turns that fit, oldest first, as rows of ``Turn``."""
+    def newest(self, max_tokens: int | None) -> ScopedStatement:
+        """Read the newest turns that fit, oldest first, as rows of ``Turn``; None: those that the window keeps."""
         return self._read(_NEWEST, max_tokens=max_tokens)
 
     def claim(self) -> ScopedStatement:

@@ -29,6 +29,8 @@ from tests.support.generation import ON_THE_DOUBLE, examples
 
 _TRIES = 50
 _ROUNDS = 12
+_TTL = 600
+"""Seconds without an append after which the window is idle."""
 _ALL = 99
 """Statements of a run, and more: the answer alone is lost."""
 
@@ -97,6 +99,7 @@ class World:
         self.second = replace(bench.backends, background=Background())
         self.appended: set[str] = set()
         self.number = 0
+        self.waited = 0
 
     async def do(self, step: str, value: int) -> None:
         if step == "wait":
@@ -116,7 +119,7 @@ class World:
         windows = WindowService(backends.of_tenant("acme", ADMINISTRATOR))
         for _ in range(_TRIES):
             try:
-                await windows.append("bot", "i", [NewMessage("user", content)], ttl_seconds=600)
+                await windows.append("bot", "i", [NewMessage("user", content)], ttl_seconds=_TTL)
             except MemoryGatewayError:
                 continue
             self.appended.add(content)
@@ -125,6 +128,7 @@ class World:
 
     async def wait(self, seconds: int) -> None:
         """Let time pass for windows and for ingestions."""
+        self.waited += seconds
         for table, columns in (
             ("working_window", ("expires_at", "tried_at", "busy_until")),
             ("ingestion", ("accepted_at", "lease_expires_at")),
@@ -139,6 +143,13 @@ class World:
         assert self.appended <= {*window, *memories}
         assert len({*window}) == len(window)
         assert len({*memories}) == len(memories)
+        if self.waited < _TTL:  # a window that nobody uses is moved without a summary
+            rows = await self.bench.rows(
+                "SELECT own.fallen, (SELECT count(*) FROM working_turn) AS held,"
+                " (SELECT coalesce(sum(turns), 0) FROM working_summary) AS summed FROM working_window AS own"
+            )
+            assert all(row["fallen"] == row["summed"] for row in rows)
+            assert sum(int(row["held"] or 0) + int(row["summed"] or 0) for row in rows) >= len(self.appended)
         # A summary is written with the fall of its turns, and no turn stands in two.
         told = [line.removeprefix("user: ") for line in await self._told()]
         assert len({*told}) == len(told)
