@@ -10,8 +10,9 @@ from tests.clients.asking import Asked
 from tests.clients.conftest import Connect
 
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+MOVED = datetime(2026, 1, 2, tzinfo=UTC)
 SAID = [
-    {"role": "user", "content": "I moved to Oslo", "timestamp": datetime(2026, 1, 2, tzinfo=UTC)},
+    {"role": "user", "content": "I moved to Oslo", "timestamp": MOVED},
     {"role": "assistant", "content": "Noted."},
 ]
 
@@ -27,7 +28,7 @@ async def test_a_conversation_becomes_memories_once(bot: Asked) -> None:
     found = await bot.ingestion(first.operation_id)
     assert (found.status, found.agent_id, found.sent, found.stored) == ("done", "bot", 2, 2)
     (entry, *_) = (await bot.recall("Where did I move?")).entries
-    assert (entry.content, entry.occurred_at) == ("I moved to Oslo", SAID[0]["timestamp"])
+    assert (entry.content, entry.occurred_at) == ("I moved to Oslo", MOVED)
 
 
 async def test_what_a_run_has_ingested_goes_with_its_undo(bot: Asked) -> None:

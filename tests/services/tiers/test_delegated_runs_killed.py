@@ -77,7 +77,7 @@ async def test_killed_at_any_write_a_delegated_run_ends_as_one_that_was_not(tmp_
     assert sum("child_ended" in each for each in events) == 2
     moments = [(number, executed) for number, size in enumerate(sizes, 1) for executed in range(size + 1)]
     # Over a socket each takes longer: the first and the last statements of each run, and some between.
-    for number, executed in moments if backend == "embedded" else moments[::4]:
+    for number, executed in moments if backend.name == "embedded" else moments[::4]:
         async with bench_on(tmp_path / f"{number}-{executed}", backend) as bench:
             with pytest.MonkeyPatch.context() as patched:
                 kill(bench, number, executed, patched)

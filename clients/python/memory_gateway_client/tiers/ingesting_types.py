@@ -97,7 +97,8 @@ class IngestedMessage:
     """What became of a message.
 
     Attributes:
-        status: ``stored``, ``known``, ``waiting`` (it becomes a memory later) or ``failed``, of which ``code`` says why.
+        status: ``stored``, ``known``, ``waiting`` (it becomes a memory later) or ``failed``.
+        code: Why it has failed, as a problem's code.
     """
 
     id: str
