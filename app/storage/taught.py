@@ -177,8 +177,8 @@ def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> 
 
     Ingestions under the run that are not finished end with the first chunk. The first statement returns whether the run
     is ``known``, the second a row for each message that it deleted before it was a memory, the last but two a row for
-    each memory that it deleted, the last but one for each of others that it changed, the last whether there is ``more``,
-    and the database's time (``now``).
+    each memory that it deleted, the last but one for each of others that it changed, the last whether there is
+    ``more``, and the database's time (``now``).
     """
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
