@@ -82,7 +82,7 @@ class Undone:
     changed: int
     """Of others: they lose metadata that was added to them, or are remembered again."""
     messages: int
-    """Of a session: messages that were no memories yet, deleted."""
+    """Of a run or a session: messages that were no memories yet, deleted."""
     outcomes: int
     """Of a credential: outcomes of workflows that it has reported, deleted."""
     more: bool

@@ -76,19 +76,19 @@ class UndoTaught:
         return await self._undo_run(selected.run_id or "")
 
     async def _undo_run(self, run_id: str) -> Undone:
-        memories = changed = 0
+        memories = changed = messages = 0
         for _ in range(MAX_CHUNKS):
             chunk = undo_run_chunk(self._tenant, run_id, self._backends.author, now=self._backends.clock())
             results = await self._backends.database.run([*chunk, request_state.read(self._tenant)])
-            (known,), *_, deleted, restored, (progress,), (state,) = results
+            (known,), waiting, *_, deleted, restored, (progress,), (state,) = results
             self._backends.observe(state)
-            if not known["known"] and not memories + changed:
+            if not known["known"] and not memories + changed + messages:
                 raise no_such_run()
-            memories, changed = memories + len(deleted), changed + len(restored)
+            memories, changed, messages = memories + len(deleted), changed + len(restored), messages + len(waiting)
             if not progress["more"]:
                 break
         structlog.get_logger().info("run_undone", run_id=run_id, memories=memories, changed=changed)
-        return Undone(memories, changed, 0, 0, bool(progress["more"]), int(progress["now"] or 0))
+        return Undone(memories, changed, messages, 0, bool(progress["more"]), int(progress["now"] or 0))
 
     def _check(self, selected: Selected) -> None:
         own = self._backends.author.credential_id

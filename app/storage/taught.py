@@ -137,6 +137,23 @@ _UNTELL = """
 DELETE FROM fact_source
 WHERE fact_source.tenant_id = ?1 ->> 'tenant_id' AND fact_source.source = 'run:' || (?1 ->> 'run_id')
 """
+# What was taken under the run and is no memory yet would become one afterwards. What a model reads of it ends too.
+_UNDER_WAY = """
+SELECT ingestion.id FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id'
+  AND ingestion.run_id = ?1 ->> 'run_id' AND ingestion.finished_at IS NULL
+"""
+WAITING = f"""
+SELECT message.id FROM message WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.ingestion_id IN ({_UNDER_WAY})
+"""
+"""The messages that an undo of a run takes back before they are memories."""
+_DELETE_MESSAGES = f"""
+DELETE FROM message WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.ingestion_id IN ({_UNDER_WAY})
+RETURNING id
+"""
+_END_INGESTIONS = f"""
+UPDATE ingestion SET finished_at = {NOW}, failure = 'conflict'
+WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
+"""
 _RESTORE = f"""
 UPDATE long_term_memory
 SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact'),
@@ -158,12 +175,27 @@ _IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS no
 def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that takes back the next chunk of what a run has taught.
 
-    The first returns whether the run is ``known``, the last but two a row for each memory that it deleted, the last but
-    one for each of others that it changed, the last whether there is ``more``, and the database's time (``now``).
+    Ingestions under the run that are not finished end with the first chunk. The first statement returns whether the run
+    is ``known``, the second a row for each message that it deleted before it was a memory, the last but two a row for
+    each memory that it deleted, the last but one for each of others that it changed, the last whether there is
+    ``more``, and the database's time (``now``).
     """
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
         ScopedStatement.read(tenant, KNOWN, run_id=run_id),
-        *map(make, (_UNTELL, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
+        *map(
+            make,
+            (
+                _DELETE_MESSAGES,
+                _END_INGESTIONS,
+                _UNTELL,
+                _DELETE_PROPOSALS,
+                _QUEUE_DELETES,
+                _AUDIT,
+                _UNCLAIM,
+                _DELETE,
+                _RESTORE,
+            ),
+        ),
         ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
     ]

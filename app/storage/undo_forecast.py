@@ -6,7 +6,7 @@ from app.domain.undoing import Selected
 from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
-from app.storage.taught import CHANGED, KNOWN, arguments, found, taught
+from app.storage.taught import CHANGED, KNOWN, WAITING, arguments, found, taught
 
 MAX_COUNTED = limits.MAX_UNDO_COUNTED
 _MAX_CLAIMS = 5_000
@@ -141,7 +141,8 @@ ORDER BY 1
 """
 )
 _OF_RUN = f"""
-SELECT (SELECT count(*) FROM ({CHANGED} LIMIT {MAX_COUNTED + 1})) AS changed, 0 AS messages, 0 AS outcomes,
+SELECT (SELECT count(*) FROM ({CHANGED} LIMIT {MAX_COUNTED + 1})) AS changed,
+  (SELECT count(*) FROM ({WAITING} LIMIT {MAX_COUNTED + 1})) AS messages, 0 AS outcomes,
   FALSE AS cut, {NOW} AS now,
   ({KNOWN}) AS known
 """

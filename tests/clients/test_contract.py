@@ -26,6 +26,8 @@ from memory_gateway_client.tiers import (
     episodic_types,
     facts,
     facts_types,
+    ingesting,
+    ingesting_types,
     procedural,
     procedural_types,
     undoing,
@@ -48,9 +50,7 @@ LEFT_OUT = {
     "readyz",
     "list_tools",  # adapters have a copy
     "metrics",
-    "ingest",  # profiles: a model has the four tools, a harness the routes
-    "ingestion",
-    "retry",
+    "retry",  # profiles: a model has the four tools, a harness the routes
     "remember",
     "recall_profile",
     "list_profile",
@@ -60,7 +60,7 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, undoing, consolidating, assembly, episodic, working, procedural, context, audit, facts)
+MODULES = (calls, undoing, consolidating, assembly, episodic, working, procedural, context, audit, facts, ingesting)
 """Where the operations are."""
 ANSWER_MODULES = (
     answers,
@@ -73,6 +73,7 @@ ANSWER_MODULES = (
     context_types,
     audit_types,
     facts_types,
+    ingesting_types,
 )
 OPERATIONS = {
     name: function
@@ -170,7 +171,7 @@ EXAMPLES: Mapping[str, Any] = {
     "version": 3,
     "written_by": "c-1",
 }
-OTHERWISE: Mapping[tuple[str, str], Any] = {("run_log", "after"): 7}
+OTHERWISE: Mapping[tuple[str, str], Any] = {("run_log", "after"): 7, ("ingest", "dry_run"): True}
 """What an operation has as an example of a parameter that others have of another type."""
 NOT_SENT = {"every_agent", "shared"}
 """Parameters that say what is left out of the request."""
@@ -256,8 +257,9 @@ async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -
         wanted = {each: SENT_TIME if value is TIME else value for each, value in said.items()}
         in_path = {each: wanted.pop(each) for each in list(wanted) if f"{{{each}}}" in path}
         assert call.path == path.format(**in_path)
-        if operation.get("requestBody") is None:  # a query is text
-            wanted = {each: value if isinstance(value, str) else json.dumps(value) for each, value in wanted.items()}
+        asked = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
+        for each in asked & wanted.keys():  # a query is text
+            wanted[each] = wanted[each] if isinstance(wanted[each], str) else json.dumps(wanted[each])
         assert carried == wanted, name
 
 

@@ -14,6 +14,7 @@ from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same
 from app.services.transfer.report import Report, Status
 from app.services.transfer.retry_budget import RetryBudget
+from app.storage.tiers.episodic import Episodic
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
 
@@ -179,6 +180,9 @@ class RowImport:
         if not entries or entries[0].line is None:
             return
         tier = entries[0].line.tier
+        entries = await self._of_own_parents(entries)
+        if not entries:
+            return
         try:
             before, after = await self._written(tier, entries)
         except QuotaExceeded as refusal:
@@ -198,6 +202,19 @@ class RowImport:
         for entry in entries:
             entry.settle(*_became(entry, before.get(entry.key), after.get(entry.key)))
             before.setdefault(entry.key, after.get(entry.key, {}))  # the same key again is no new row
+
+    async def _of_own_parents(self, entries: Sequence[_Entry]) -> Sequence[_Entry]:
+        """Settle runs whose parents are other agents', whose logs their ends would be told; return the others."""
+        ids = sorted({str(entry.row["parent_run_id"]) for entry in entries if entry.row.get("parent_run_id")})
+        if self._only_agent is None or not ids:
+            return entries
+        statement = Episodic(self._backends.tenant_id).of_others(ids, self._only_agent)
+        (rows,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
+        others = {row["id"] for row in rows}
+        for entry in entries:
+            if entry.row.get("parent_run_id") in others:
+                entry.settle("rejected", "parent_run_id is a run of another agent than may be imported into")
+        return [entry for entry in entries if entry.status is None]
 
     async def _store_halves(self, entries: Sequence[_Entry]) -> None:
         middle = len(entries) // 2

@@ -75,6 +75,10 @@ FROM agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given
 WHERE {_OF_RUN} AND run.agent_id = ?1 ->> 'agent_id' AND episode.tenant_id = ?1 ->> 'tenant_id'
   AND episode.id = given.value ORDER BY given.key
 """
+_OF_OTHERS = """
+SELECT run.id FROM json_each(?1, '$.ids') AS wanted CROSS JOIN agent_runs AS run
+WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = wanted.value AND run.agent_id <> ?1 ->> 'agent_id'
+"""
 _APPEND = f"""
 INSERT INTO memory_episodes
   (tenant_id, id, run_id, agent_id, agent_type, type, content, data, occurred_at, created_at)
@@ -152,6 +156,10 @@ class Episodic:
     def given(self, run_id: str, agent_id: str) -> ScopedStatement:
         """Read the episodes that a run was given, those that are still there, newest first."""
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _GIVEN, run_id=run_id)
+
+    def of_others(self, ids: Sequence[str], agent_id: str) -> ScopedStatement:
+        """Read the ``id`` of each of these runs that is another agent's."""
+        return ScopedStatement.read(Scope(self.tenant_id, agent_id), _OF_OTHERS, ids=list(ids))
 
     def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
         """Read a run: no row where there is none, or it is of another agent than the only one."""

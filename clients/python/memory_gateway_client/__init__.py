@@ -43,6 +43,16 @@ from memory_gateway_client.tiers.context_types import (
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
 from memory_gateway_client.tiers.facts_types import Fact, FactPage, LearnedFact, RecalledFact, RecalledFacts
+from memory_gateway_client.tiers.ingesting_types import (
+    Ingested,
+    IngestedMessage,
+    Ingestion,
+    Learning,
+    LearningPasses,
+    LearningProposals,
+    ProposedMemory,
+    UnreadPass,
+)
 from memory_gateway_client.tiers.procedural_types import (
     ListedWorkflow,
     Outcome,
@@ -137,9 +147,15 @@ __all__ = [
     "Finding",
     "Forbidden",
     "Group",
+    "Ingested",
+    "IngestedMessage",
+    "Ingestion",
     "InvalidRequest",
     "Kept",
     "LearnedFact",
+    "Learning",
+    "LearningPasses",
+    "LearningProposals",
     "LeftOut",
     "Limits",
     "ListedWorkflow",
@@ -157,6 +173,7 @@ __all__ = [
     "Posterior",
     "PreconditionFailed",
     "PrefetchedMemories",
+    "ProposedMemory",
     "QuotaExceeded",
     "Recall",
     "RecalledFact",
@@ -189,6 +206,7 @@ __all__ = [
     "UndoHolding",
     "Undone",
     "UndoneLearned",
+    "UnreadPass",
     "Usage",
     "Usages",
     "Window",

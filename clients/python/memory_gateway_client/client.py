@@ -16,7 +16,17 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import assembly, blobs, consolidating, context, episodic, procedural, undoing, working
+from memory_gateway_client.tiers import (
+    assembly,
+    blobs,
+    consolidating,
+    context,
+    episodic,
+    ingesting,
+    procedural,
+    undoing,
+    working,
+)
 from memory_gateway_client.tiers import audit as audits
 from memory_gateway_client.tiers import facts as semantic
 
@@ -65,6 +75,8 @@ class _Client(Generic[H]):
     """What both clients have: the operations, and how they are set up."""
 
     store = _Method(calls.store)
+    ingest = _Method(ingesting.ingest)
+    ingestion = _Method(ingesting.ingestion)
     recall = _Method(calls.recall)
     explain = _Method(calls.explain)
     list_memories = _Method(calls.list_memories)

@@ -58,3 +58,25 @@ async def test_a_key_that_came_with_another_run_is_used(service: Service) -> Non
     assert (await service.client.post("/store", json=body, headers=headers)).status_code == 201
     again = await service.client.post("/store", json=body | {"run_id": RUN}, headers=headers)
     assert_problem(again, 409, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize(("tenant", "agent_id"), [("other", "bot"), ("acme", "someone-else")])
+async def test_no_other_tenant_and_no_other_agent_writes_into_the_log_of_a_run(
+    service: Service, tenant: str, agent_id: str
+) -> None:
+    await begin(service)
+    body: dict[str, Any] = {"agent_id": agent_id, "run_id": RUN}
+    asked: dict[str, dict[str, Any]] = {
+        "/recall": body | {"query": "text?"},
+        "/context/assemble": body,
+        f"/profiles/{agent_id}/recall": {"query": "text?", "run_id": RUN},
+        f"/profiles/{agent_id}/ingest": {"messages": [{"role": "user", "content": "text"}], "run_id": RUN},
+        "/store": body | {"content": "text"},
+        "/runs": {"agent_id": agent_id, "agent_type": "t", "input": None, "parent_run_id": RUN},
+    }
+    for path, sent in asked.items():
+        answer = await service.post(path, sent, tenant=tenant, agent=agent_id)
+        assert answer.status_code in {200, 404}, (path, answer.text)
+    await write_recalls(service.runtime.backends)
+    log = (await service.client.get(f"/runs/{RUN}/log", headers=service.credential())).json()
+    assert [each["entry"]["event"] for each in log["entries"]] == ["started"]

@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 
 from app.domain.author import Author
+from app.domain.episodes import NewRun
 from app.domain.errors import Erasing
 from app.domain.messages import NewMessage
+from app.domain.undoing import Selected
 from app.ports.embedder import Embeddings, Purpose
 from app.services.ingest.ingester import Ingester
+from app.services.tiers.episodic import EpisodicMemory
 from app.services.undo import Undo
+from app.services.undo_taught import UndoTaught
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.doubles import FailingEmbedder
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+
+RUN, OTHER = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 
 
 @pytest.fixture
@@ -38,9 +44,9 @@ class SlowEmbedder(FailingEmbedder):
         return await super().embed(texts, purpose, tenant_id=tenant_id)
 
 
-def ingesting(bench: Bench, author: Author) -> tuple[asyncio.Task[Ingestion], SlowEmbedder]:
+def ingesting(bench: Bench, author: Author, run_id: str | None = None) -> tuple[asyncio.Task[Ingestion], SlowEmbedder]:
     embedder = SlowEmbedder(bench.embedder)
-    backends = replace(bench.backends.of_tenant("acme", author), embedder_of=lambda _: embedder)
+    backends = replace(bench.backends.of_tenant("acme", author), embedder_of=lambda _: embedder, run_id=run_id)
     return asyncio.create_task(Ingester(backends).ingest("bot", [NewMessage("user", "secret")], "s")), embedder
 
 
@@ -68,5 +74,22 @@ async def test_what_was_undone_before_it_was_written_is_not_written_afterwards(b
     embedder.goes_on.set()
     ingestion = await task
     assert (ingestion.status, ingestion.failure) == ("failed", "unauthenticated")
+    assert [item.status for item in ingestion.items] == ["failed"]
+    assert await left(bench) == [0, 0]
+
+
+async def test_what_a_run_had_taken_and_not_yet_written_goes_with_its_undo(bench: Bench) -> None:
+    for run_id in (RUN, OTHER):
+        await EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR)).begin(NewRun("bot", "t", 1, run_id))
+    task, embedder = ingesting(bench, ADMINISTRATOR, RUN)
+    await embedder.began.wait()
+    undo = UndoTaught(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    for run_id, messages in ((OTHER, 0), (RUN, 1)):
+        said = await undo.dry_run(Selected(run_id=run_id))
+        done = await undo.run(Selected(run_id=run_id))
+        assert (said.messages, done.messages, done.memories, done.more) == (messages, messages, 0, False)
+    embedder.goes_on.set()
+    ingestion = await task
+    assert (ingestion.status, ingestion.failure) == ("failed", "conflict")
     assert [item.status for item in ingestion.items] == ["failed"]
     assert await left(bench) == [0, 0]

@@ -18,13 +18,17 @@ from app.domain.preconditions import Precondition
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
 from app.runtime.tenant_services import TenantServices
+from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_row
 from app.services.transfer.verify import verify
+from app.storage.tiers.tables import TIER_TABLES
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.tier_rows import row_of
 
 PARENT, CHILD, GRANDCHILD, OTHER = (f"01K2Z4M1V7Q8T3B5N6C7D8E9F{mark}" for mark in "ABCD")
 DAY_MS = 24 * 3600 * 1000
+(RUNS,) = [tier for tier in TIER_TABLES if tier.kind == "runs"]
 
 
 @pytest.fixture
@@ -308,3 +312,48 @@ async def test_delegated_runs_travel_with_what_they_were_handed(bench: Bench, tm
         assert (await exported(target)).splitlines()[1:] == data.splitlines()[1:]
         run = await services(target).episodic.run(CHILD)
         assert (run.parent_run_id, run.handed_over) == (PARENT, {"order": 17})
+
+
+def runs_of(*parents: tuple[str, str | None], agent_id: str = "bot") -> bytes:
+    """Write a file of runs, each with its parent."""
+    total, lines = Total(), [write_manifest(Manifest("acme", None, 0, (), vectors=False))]
+    for run_id, parent in parents:
+        line, digest = write_row(RUNS, held(RUNS, row_of(RUNS, 0, agent_id) | {"id": run_id, "parent_run_id": parent}))
+        total.add(digest)
+        lines.append(line)
+    return b"".join([*lines, write_end(total)])
+
+
+def rejected(report: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    return [(each["line"], each["detail"]) for each in report if each.get("status") == "rejected"]
+
+
+@pytest.mark.parametrize("above", [1, 2, 3, 9, 12])
+async def test_an_import_closes_no_circle_of_runs_however_long(bench: Bench, above: int) -> None:
+    ids = [str(ULID()) for _ in range(above)]
+    report = await imported(bench, runs_of(*zip(ids, [*ids[1:], ids[0]], strict=True)))
+    reason = "own_ancestor" if above <= 9 else "too_deep"
+    assert rejected(report) == [(above + 1, f"its table does not take the row ({reason})")]
+    assert await there(bench) == {*ids[:-1]}
+    await bench.change(f"UPDATE agent_runs SET started_at = started_at - {200 * DAY_MS}")
+    await prune(bench)
+    assert await there(bench) == set()
+
+
+async def test_an_import_takes_a_run_without_its_parent_which_may_be_another_agents(bench: Bench) -> None:
+    data = runs_of((CHILD, PARENT))
+    assert rejected(await imported(bench, data, only_agent="bot")) == []
+    assert (await services(bench).episodic.run(CHILD)).parent_run_id == PARENT
+    await services(bench).episodic.complete(CHILD, 1)
+    assert await there(bench) == {CHILD}
+
+
+async def test_who_imports_for_one_agent_puts_no_run_below_another_agents(bench: Bench) -> None:
+    await begin(bench, PARENT, None, "helper")
+    await begin(bench, GRANDCHILD)
+    data = runs_of((CHILD, PARENT), (OTHER, GRANDCHILD))
+    report = await imported(bench, data, only_agent="bot")
+    assert rejected(report) == [(2, "parent_run_id is a run of another agent than may be imported into")]
+    assert await there(bench) == {PARENT, GRANDCHILD, OTHER}
+    assert [entry["event"] for entry in await log(bench)] == ["started"]
+    assert rejected(await imported(bench, data)) == []

@@ -141,7 +141,7 @@ class UndoTaughtAnswer(Answer):
     dry_run: bool = Field(description="Whether nothing was changed.")
     memories: int = Field(description="Memories that were deleted, or would be.")
     changed: int = Field(description="Memories of others that lose what was added to them, or are remembered again.")
-    messages: int = Field(description="Of a session: messages that were no memories yet, and those of its window.")
+    messages: int = Field(description="Messages that were no memories yet: of a run, or of a session and its window.")
     outcomes: int = Field(description="Of a credential: outcomes of workflows that it had reported.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp

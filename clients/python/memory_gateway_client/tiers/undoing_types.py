@@ -55,7 +55,7 @@ class UndoneLearned:
     Attributes:
         memories: How many were deleted, or would be.
         changed: How many of others lose what was added to them, or are remembered again.
-        messages: Of a session: how many messages that were no memories yet were deleted too.
+        messages: Of a run or a session: how many messages that were no memories yet were deleted too.
         outcomes: Of a credential: how many outcomes of workflows, which it had reported, count no more.
         more: Whether there is more, since one call has an end: call again.
         forecast: Of a dry run.
