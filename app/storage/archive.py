@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
-from app.storage.batches import Bulk
+from app.storage.batches import Bulk, restored
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -18,12 +18,16 @@ KINDS: tuple[Kind, ...] = ("memories", "episodes", "runs")
 TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.kind in KINDS}
 
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND {0}.agent_id = ?1 ->> 'agent_id'"
+_DAY_MS = 24 * 3600 * 1000
+_ID_END = 6
+"""Characters of an id that its object is known by."""
 _OLD_EPISODES = f"""
 SELECT {", ".join(f"episode.{column}" for column in TIERS["episodes"].columns)} FROM memory_episodes AS episode
 WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until' AND NOT EXISTS (
   SELECT 1 FROM agent_runs AS run
   WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = episode.run_id AND run.parent_run_id IS NOT NULL
 )
+AND NOT {restored("episodes", "episode", "created_at")}
 ORDER BY episode.created_at, episode.id LIMIT 100
 """
 # What was delegated is pruned and erased with its parent, so neither goes without the other.
@@ -37,6 +41,7 @@ WHERE run.{_SCOPE.format("run")} AND run.started_at <= ?1 ->> 'until' AND run.en
   AND run.parent_run_id IS NULL AND NOT EXISTS (
     SELECT 1 FROM agent_runs AS child WHERE child.tenant_id = ?1 ->> 'tenant_id' AND child.parent_run_id = run.id
   )
+  AND NOT {restored("runs", "run", "started_at")}
 ORDER BY run.started_at, run.id LIMIT 10
 """
 _COMPARED: Mapping[str, tuple[str, ...]] = {
@@ -70,10 +75,11 @@ UPDATE blob SET state = 'stored' WHERE blob.{_SCOPE.format("blob")} AND blob.id 
 """
 _INSERT = """
 INSERT INTO archive (
-  tenant_id, id, agent_id, kind, items, size, sha256, first_at, last_at, first_id, last_id, archived_at
+  tenant_id, id, agent_id, kind, items, size, sha256, first_at, last_at, first_id, last_id, archived_at,
+  id_ends
 )
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'id', ?1 ->> 'agent_id', ?1 ->> 'kind', ?1 ->> 'count', ?1 ->> 'size',
-  ?1 ->> 'sha256', ?1 ->> 'first_at', ?1 ->> 'last_at', ?1 ->> 'first_id', ?1 ->> 'last_id', {now}
+  ?1 ->> 'sha256', ?1 ->> 'first_at', ?1 ->> 'last_at', ?1 ->> 'first_id', ?1 ->> 'last_id', {now}, ?1 ->> 'id_ends'
 WHERE (SELECT count(*) FROM ({unchanged})) = ?1 ->> 'count' AND EXISTS (
   SELECT 1 FROM blob WHERE blob.{scope} AND blob.id = ?1 ->> 'id' AND blob.state = 'writing'
 )
@@ -95,7 +101,7 @@ _COLUMNS = """
 archive.id, archive.agent_id, archive.kind, archive.items, archive.size, archive.sha256, archive.first_at,
   archive.last_at, archive.first_id, archive.last_id, archive.archived_at
 """
-_TENANT = "archive.tenant_id = ?1 ->> 'tenant_id'"
+_TENANT = "archive.tenant_id = ?1 ->> 'tenant_id' AND archive.restored_until IS NULL"
 _LIST = f"""
 SELECT {_COLUMNS} FROM archive WHERE {_TENANT}
   AND (?1 ->> 'of_agent' IS NULL OR archive.agent_id = ?1 ->> 'of_agent')
@@ -109,9 +115,14 @@ _ONE = f"SELECT {_COLUMNS} FROM archive WHERE {_TENANT} AND archive.id = ?1 ->> 
 _WITH_ITEM = f"""
 SELECT {_COLUMNS} FROM archive WHERE {_TENANT}
   AND archive.first_id <= ?1 ->> 'item' AND archive.last_id >= ?1 ->> 'item' AND archive.id > ?1 ->> 'after'
+  AND (archive.id_ends IS NULL OR instr(archive.id_ends, substr(?1 ->> 'item', -{_ID_END})))
 ORDER BY archive.id LIMIT 20
 """
-_REMOVE = f"DELETE FROM archive WHERE {_TENANT} AND archive.id = ?1 ->> 'id'"
+_LET_GO = f"""
+UPDATE archive SET restored_until = {NOW} + ?1 ->> 'days' * {_DAY_MS} WHERE {_TENANT} AND archive.id = ?1 ->> 'id'
+"""
+_RESTORE = "INSERT INTO archive_restore (tenant_id, id) SELECT ?1 ->> 'tenant_id', ?1 ->> 'id'"
+_FORGET = f"DELETE FROM archive WHERE archive.{_SCOPE.format('archive')} AND archive.restored_until <= {NOW}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,10 @@ class AgentArchive:
             return Bulk(self.scope.tenant_id, self.scope.agent_id).old(until, now=now)
         return ScopedStatement.read(self.scope, _OLD_EPISODES if kind == "episodes" else _OLD_RUNS, until=until)
 
+    def forget(self) -> ScopedStatement:
+        """Delete the rows of what was restored so long ago that it may be archived again."""
+        return ScopedStatement.write(self.scope, _FORGET, repeatable=True)
+
     def move(self, moved: ArchivedObject, rows: Sequence[Row]) -> list[ScopedStatement]:
         """Delete items whose object is durable, if none has changed; the last statement returns a row if they went."""
         kind, table = moved.kind, _TABLES[moved.kind]
@@ -159,6 +174,7 @@ class AgentArchive:
             "first_id": moved.first_id,
             "last_id": moved.last_id,
             "items": items,
+            "id_ends": " ".join(str(row["id"])[-_ID_END:] for row in rows),
         }
         insert = _INSERT.format(now=NOW, unchanged=_unchanged(kind), scope=_SCOPE.format("blob"))
         delete = _DELETE.format(table=table, scope=_SCOPE.format(table), there=_THERE)
@@ -202,9 +218,13 @@ class ArchiveRows:
         """Read the next of each ``ArchivedObject`` that may have the item, by the range of its ids."""
         return self._read(_WITH_ITEM, item=item_id, after=after)
 
-    def remove(self, archive_id: str) -> ScopedStatement:
-        """Forget an object, whose bytes `prune` removes."""
-        return ScopedStatement.write(Tenant(self.tenant_id), _REMOVE, id=archive_id)
+    def restoring(self, archive_id: str) -> ScopedStatement:
+        """Refuse the run with the reason ``erasing`` where the object was erased, or let go, meanwhile."""
+        return ScopedStatement.write(Tenant(self.tenant_id), _RESTORE, repeatable=True, id=archive_id)
+
+    def let_go(self, archive_id: str, *, days: int) -> ScopedStatement:
+        """Let an object go, whose bytes `prune` removes, and keep its items out of the archive for so many days."""
+        return ScopedStatement.write(Tenant(self.tenant_id), _LET_GO, repeatable=True, id=archive_id, days=days)
 
     def _read(self, sql: str, **values: str | int | None) -> ScopedStatement:
         return ScopedStatement.read(Tenant(self.tenant_id), sql, **values)

@@ -49,6 +49,17 @@ ORDER BY memory.created_at, memory.id
 """
 _OF_AGENT = "AND memory.agent_id = ?1 ->> 'agent_id'"
 
+
+def restored(kind: str, item: str, at: str) -> str:
+    """Return the condition that an item was restored from the archive, and is to stay out of it for now."""
+    return f"""EXISTS (
+  SELECT 1 FROM archive AS restored
+  WHERE restored.tenant_id = ?1 ->> 'tenant_id' AND restored.agent_id = {item}.agent_id AND restored.kind = '{kind}'
+    AND restored.restored_until > {NOW} AND {item}.{at} BETWEEN restored.first_at AND restored.last_at
+    AND {item}.id BETWEEN restored.first_id AND restored.last_id
+)"""
+
+
 # What is learned of messages, and these, stay together where they are. Nothing goes whose end would let a younger
 # memory hold again that it has superseded.
 _OLD = f"""
@@ -58,7 +69,7 @@ _OLD = f"""
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = own.agent_id AND other.key = own.key
     AND other.superseded_at IS NOT NULL AND younger.tenant_id = ?1 ->> 'tenant_id' AND younger.id = other.memory_id
     AND (younger.created_at, younger.id) > (memory.created_at, memory.id)
-)
+) AND NOT {restored("memories", "memory", "created_at")}
 """
 
 _BY_ID = """

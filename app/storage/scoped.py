@@ -45,18 +45,27 @@ class TenantDatabase:
         database: Database,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         presence: Presence | None = None,
+        leading: Sequence[ScopedStatement] = (),
     ) -> None:
-        """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` says what runs check."""
+        """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` says what runs check.
+
+        Each run that writes begins with ``leading``, whose rows nobody gets.
+        """
         self._tenant_id = tenant_id
         self._database = database
         self._turn = turn
         self._presence = presence or Presence()
+        self._leading = leading
         self._written = False
 
     @property
     def history_days(self) -> int:
         """For how many days the database can be restored to what it was; 0: it cannot."""
         return self._database.history_days
+
+    def beginning_with(self, statement: ScopedStatement) -> "TenantDatabase":
+        """Return this database, each run of which that writes is refused where the statement is."""
+        return TenantDatabase(self._tenant_id, self._database, self._turn, self._presence, [*self._leading, statement])
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
@@ -69,9 +78,10 @@ class TenantDatabase:
             raise ValueError("A statement of another tenant was given to this tenant's database.")
         checked = self._presence.checked()
         if any(statement.writes for statement in statements):
-            rows = await (self._write_here(statements) if checked else self._database.run(statements))
+            run = [*self._leading, *statements]
+            rows = await (self._write_here(run) if checked else self._database.run(run))
             self._written = True
-            return rows
+            return rows[len(self._leading) :]
         async with self._turn():
             return await (self._read_here(statements) if checked else self._database.run(statements))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
 from app.ports.database import NOW
+from app.storage.lease_rule import void
 from app.storage.scoped import ScopedStatement
 
 ON_ITS_WAY_MS = 300_000
@@ -33,11 +34,15 @@ INSERT INTO snapshot (tenant_id, id, state, bytes, agents, created_at, renewed_a
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'id', 'stored', ?1 ->> 'bytes', ?1 ->> 'agents', ?1 ->> 'created_at', {NOW}
 WHERE {_NOT_ERASING} ON CONFLICT DO NOTHING
 """
+# What was made while a clock was ahead, which went back, is no newer than what is made now.
 _LIST = f"""
 SELECT snapshot.id, snapshot.state, snapshot.bytes, snapshot.created_at,
   snapshot.state <> 'stored' AND snapshot.renewed_at > {NOW} - {ON_ITS_WAY_MS} AS on_its_way
-FROM snapshot WHERE {_TENANT} ORDER BY snapshot.id DESC
+FROM snapshot WHERE {_TENANT}
+ORDER BY {void("snapshot.created_at", 0)}, snapshot.created_at DESC, snapshot.id DESC
 """
+_NOW = f"SELECT {NOW} AS now WHERE ?1 ->> 'tenant_id' IS NOT NULL"
+_RESTORE = "INSERT INTO snapshot_restore (tenant_id, since) SELECT ?1 ->> 'tenant_id', ?1 ->> 'since'"
 _CONDEMN = f"UPDATE snapshot SET state = 'deleting' WHERE {_ONE}"
 _REMOVE = f"DELETE FROM snapshot WHERE {_ONE} AND state = 'deleting'"
 
@@ -79,6 +84,14 @@ class SnapshotRows:
     def list(self) -> ScopedStatement:
         """Read every ``SnapshotRow``, the newest first."""
         return ScopedStatement.read(Tenant(self.tenant_id), _LIST)
+
+    def now(self) -> ScopedStatement:
+        """Read the database's ``now``."""
+        return ScopedStatement.read(Tenant(self.tenant_id), _NOW)
+
+    def restoring(self, since: int) -> ScopedStatement:
+        """Refuse the run with the reason ``erasing`` where an erasure of the tenant, or in it, was accepted since."""
+        return self._write(_RESTORE, since=since)
 
     def condemn(self, snapshot_id: str) -> ScopedStatement:
         """Say that its objects go: nobody carries on with it."""

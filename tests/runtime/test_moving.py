@@ -29,7 +29,7 @@ _QUIET = {
     "long_term_memory_unsummarised",
     *("relation_placed", "relation_removed", "relation_contradicts", "relation_unlinks"),
     *("consolidated_placed", "consolidated_removed", "consolidated_undone", "shortcut_placed", "shortcut_removed"),
-    *("archive_leaves_blob", "agent_runs_orphaned", "agent_runs_gone_with_parent"),
+    *("archive_leaves_blob", "restored_archive_leaves_blob", "agent_runs_orphaned", "agent_runs_gone_with_parent"),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
 _OF_MEMORIES = {"consolidation", "consolidated", "shortcut", "fact_source"}

@@ -34,6 +34,8 @@ _VALUES: Mapping[str, Scalar] = {
     "discount": 0.99,
     "enabled": 1,
     "ended_at": None,
+    "restored_until": None,
+    "id_ends": None,
     "entry": '"an entry"',
     "error": None,
     "event": "recall",

@@ -15,8 +15,7 @@ from app.interfaces.cli.sections import CommandGroup
 from app.interfaces.cli.transfer import show_imported
 from app.interfaces.text import json_text
 from app.runtime.runtime import Runtime
-from app.services.archive.reading import Archives
-from app.services.transfer.importer import Import
+from app.services.archive.reading import RESTORED_DAYS, Archives
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.archive import KINDS, ArchivedObject
@@ -84,11 +83,18 @@ def get(item_id: str, tenant: str) -> None:
 @archive.command()
 @click.argument("object_id")
 @tenant_option
+@click.option(
+    "--days",
+    type=click.IntRange(1, 36_500),
+    default=RESTORED_DAYS,
+    show_default=True,
+    help="Keep the items out of the archive for so many days.",
+)
 @as_json_option
-def restore(object_id: str, tenant: str, *, as_json: bool) -> None:
+def restore(object_id: str, tenant: str, days: int, *, as_json: bool) -> None:
     """Store the items of the object OBJECT_ID again, as an import does.
 
-    Once all of them are there the object is let go. They are archived again unless ARCHIVE_DAYS is raised.
+    Once all of them are there the object is let go.
     """
     with closing(Report()) as report:
 
@@ -96,10 +102,10 @@ def restore(object_id: str, tenant: str, *, as_json: bool) -> None:
             backends = runtime.backends.of_tenant(tenant, Author(channel="import"))
             archives = Archives(backends)
             archived = await archives.one(object_id)
-            importing = Import(backends, report, retry_budget=RetryBudget(_PATIENCE_SECONDS))
+            retry_budget = RetryBudget(_PATIENCE_SECONDS)
             indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
             try:
-                await archives.restore(archived, importing, report)
+                await archives.restore(archived, report, days=days, retry_budget=retry_budget)
             finally:
                 indexing.cancel()
                 with suppress(asyncio.CancelledError):

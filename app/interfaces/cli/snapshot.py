@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from app.domain.author import Author
+from app.domain.errors import ObjectGone
 from app.domain.moments import format_moment
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
 from app.interfaces.cli.sections import CommandGroup
@@ -17,8 +19,6 @@ from app.runtime.runtime import Runtime
 from app.services.snapshots.manifest import SnapshotManifest
 from app.services.snapshots.reading import Snapshots
 from app.services.snapshots.writing import SnapshotWriter
-from app.services.transfer.importer import Import
-from app.services.transfer.intake import import_lines
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.verify import Verdict
@@ -40,15 +40,21 @@ def snapshot() -> None:
 def list_snapshots(tenant: str, *, as_json: bool) -> None:
     """Show a tenant's snapshots, newest first.
 
-    The object store alone is asked for them, not the database.
+    The object store alone is asked for them, not the database. A damaged one is named, and the exit code is 1.
     """
 
-    async def work(runtime: Runtime) -> list[SnapshotManifest]:
-        return [*await Snapshots(runtime.backends.of_tenant(tenant)).list()]
+    async def work(runtime: Runtime) -> Sequence[SnapshotManifest | ObjectGone]:
+        return await Snapshots(runtime.backends.of_tenant(tenant)).list()
 
-    manifests = run(with_runtime(work, tenant))
+    there = run(with_runtime(work, tenant))
+    manifests = [each for each in there if isinstance(each, SnapshotManifest)]
+    damaged = [each.detail for each in there if isinstance(each, ObjectGone)]
     lines = "\n".join(map(_line, manifests)) or "There is no snapshot."
     print_answer({"snapshots": [_fields(each) for each in manifests]}, lines, as_json)
+    for detail in damaged:
+        click.echo(detail, err=True)
+    if damaged:
+        sys.exit(1)
 
 
 @snapshot.command()
@@ -105,15 +111,11 @@ def restore(snapshot_id: str, tenant: str, target: str | None, *, as_json: bool)
         async def work(runtime: Runtime) -> None:
             snapshots = Snapshots(runtime.backends.of_tenant(tenant))
             manifest = await snapshots.manifest(snapshot_id)
-            await snapshots.check(manifest)
-            importing = Import(
-                runtime.backends.of_tenant(target or tenant, Author(channel="import")),
-                report,
-                retry_budget=RetryBudget(_PATIENCE_SECONDS),
-            )
+            to = runtime.backends.of_tenant(target or tenant, Author(channel="import"))
+            retry_budget = RetryBudget(_PATIENCE_SECONDS)
             indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
             try:
-                await import_lines(snapshots.chunks(manifest), importing, report, of_tenant=tenant)
+                await snapshots.restore(manifest, to, report, retry_budget=retry_budget)
             finally:
                 indexing.cancel()
                 with suppress(asyncio.CancelledError):

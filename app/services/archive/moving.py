@@ -42,6 +42,7 @@ class ArchiveMover:
             Unavailable: the database or the object store does not answer; moving again goes on.
         """
         moved = 0
+        await self._backends.database.run([self._rows.forget()])
         for kind in KINDS:
             while count := await self._move(kind, until, now):
                 moved += count

@@ -2,19 +2,27 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 from app.domain import limits
 from app.domain.blobs import Blob, key_of
-from app.domain.errors import BlobGone, NotFound, ObjectGone, UpstreamRejected
+from app.domain.errors import BlobGone, Erasing, NotFound, ObjectGone, UpstreamRejected
 from app.services.archive.moving import MEDIA_TYPE
 from app.services.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import MemoryLine
+from app.services.transfer.reading import read_line
 from app.services.transfer.report import Report
+from app.services.transfer.retry_budget import RetryBudget
 from app.storage.archive import ArchivedObject, ArchiveRows
 from app.storage.rows import read_rows
+
+RESTORED_DAYS = 30
+"""For so long what was restored is not archived again, where nobody says otherwise."""
 
 
 class Archives:
@@ -84,30 +92,61 @@ class Archives:
             InvalidRequest, ObjectGone, Unavailable: as ``one`` and ``read`` do.
         """
         limits.check(("id", limits.MEMORY_ID, item_id))
-        after = ""
+        after, gone = "", None
         while True:
             (rows,) = await self._backends.database.run([self._rows.with_item(item_id, after)])
             for archived in read_rows(ArchivedObject, rows):
                 after = archived.id
                 if only_agent not in {None, archived.agent_id}:
                     continue
-                for line in (await self.read(archived)).split(b"\n")[1:-2]:
+                try:
+                    data = await self.read(archived)
+                except ObjectGone as error:  # another one may have the item
+                    gone = error
+                    continue
+                for line in data.split(b"\n")[1:-2]:
                     read = json.loads(line)
                     if read.get("row", read).get("id") == item_id:
                         return archived, read
             if not rows:
-                raise NotFound("Nothing of this id is archived.")
+                raise gone or NotFound("Nothing of this id is archived.")
 
-    async def restore(self, archived: ArchivedObject, to: Import, report: Report) -> None:
+    async def restore(
+        self,
+        archived: ArchivedObject,
+        report: Report,
+        *,
+        only_agent: str | None = None,
+        days: int = RESTORED_DAYS,
+        retry_budget: RetryBudget | None = None,
+    ) -> None:
         """Import the items of an object; once all are there the object is let go, and `prune` removes it.
 
-        Raises as ``read`` and ``import_lines`` do. Where a line was not taken, the object stays.
+        They stay out of the archive for so many days. Where a line was not taken that has not just expired, the object
+        stays. Raises as ``read`` and ``import_lines`` do, and:
+
+        Raises:
+            NotFound: it was restored or erased meanwhile; what of it was stored since is there.
         """
         data = await self.read(archived)
+        database = self._backends.database.beginning_with(self._rows.restoring(archived.id))
+        backends = replace(self._backends, database=database)
+        to = Import(backends, report, only_agent=only_agent, retry_budget=retry_budget)
 
         async def chunks() -> AsyncIterator[bytes]:
             yield data
 
-        await import_lines(chunks(), to, report)
-        if report.flawless:
-            await self._backends.database.run([self._rows.remove(archived.id)])
+        try:
+            await import_lines(chunks(), to, report)
+        except Erasing:
+            await self.one(archived.id)
+            raise
+        expired = sum(_expires_at(line) <= self._backends.clock() for line in data.split(b"\n")[1:-2])
+        if report.end == "holds" and not report.counts["conflict"] and report.counts["rejected"] <= expired:
+            await self._backends.database.run([self._rows.let_go(archived.id, days=days)])
+
+
+def _expires_at(line: bytes) -> float:
+    read = read_line(line)
+    expires_at = read.record.expires_at if isinstance(read, MemoryLine) else None
+    return inf if expires_at is None else expires_at

@@ -28,9 +28,16 @@ class SnapshotKeeper:
         """
         await self.clean_up()
         manifest = await SnapshotWriter(self._backends).write()
-        stored = [row for row in await self._read() if row.state == "stored"]
-        for row in stored[count:]:
-            await self.delete(row.id)
+        there = await self._objects.list()
+        left = count
+        for row in [row for row in await self._read() if row.state == "stored"]:
+            if left <= 0:
+                await self.delete(row.id)
+            elif there.get(row.id):
+                left -= 1
+            else:  # it takes no other's place; it may be repaired until it is too old
+                key = self._objects.manifest_key(row.id)
+                structlog.get_logger().warning("snapshot_damaged", snapshot=row.id, reason=f"{key} is missing")
         return manifest
 
     async def clean_up(self) -> None:

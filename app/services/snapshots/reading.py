@@ -3,13 +3,19 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from app.domain import limits
 from app.domain.errors import NotFound, ObjectGone, UpstreamRejected
 from app.ports.object_store import ObjectMissing
 from app.services.backends import TenantBackends
 from app.services.snapshots.manifest import MANIFEST_BYTES, SnapshotManifest, read_manifest
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.report import Report
+from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.verify import Verdict, Verifier
+from app.storage.snapshots import SnapshotRows
 
 
 class Snapshots:
@@ -21,23 +27,30 @@ class Snapshots:
         self._tenant_id = backends.tenant_id
         self._part = backends.part
 
-    async def list(self) -> Sequence[SnapshotManifest]:
-        """Return the manifests of all whole snapshots, newest first.
+    async def list(self) -> Sequence[SnapshotManifest | ObjectGone]:
+        """Return the manifests of all snapshots that have one, newest first; in the place of a damaged one why it is.
 
         Raises:
-            ObjectGone: a manifest is damaged; the detail names it.
             Unavailable: the object store does not answer.
         """
-        whole = [id_ for id_, has_manifest in (await self._objects.list()).items() if has_manifest]
-        return [await self.manifest(id_) for id_ in sorted(whole, reverse=True)]
+        there = sorted(
+            [id_ for id_, has_manifest in (await self._objects.list()).items() if has_manifest], reverse=True
+        )
+        return [await self._manifest_or_why(id_) for id_ in there]
+
+    async def _manifest_or_why(self, snapshot_id: str) -> SnapshotManifest | ObjectGone:
+        try:
+            return await self.manifest(snapshot_id)
+        except ObjectGone as error:
+            return error
 
     async def manifest(self, snapshot_id: str) -> SnapshotManifest:
         """Return the manifest of a snapshot.
 
         Raises:
             InvalidRequest: the id has not the form of one.
-            NotFound: the tenant has no such snapshot, or none that is whole.
-            ObjectGone: the manifest is damaged.
+            NotFound: the tenant has no such snapshot.
+            ObjectGone: the manifest is damaged, or is missing where there are parts.
             Unavailable: the object store does not answer.
         """
         limits.check(("snapshot_id", limits.MEMORY_ID, snapshot_id))
@@ -45,6 +58,8 @@ class Snapshots:
         try:
             manifest = read_manifest(await self._objects.get_manifest(snapshot_id, most=MANIFEST_BYTES))
         except ObjectMissing as error:
+            if snapshot_id in await self._objects.list():
+                raise ObjectGone(f"The manifest {key} is missing: it is not written yet, or was lost.") from error
             raise NotFound(f"The tenant has no snapshot {snapshot_id}.") from error
         except (ValueError, UpstreamRejected) as error:
             raise ObjectGone(f"The manifest {key} is damaged: {error}.") from error
@@ -75,6 +90,23 @@ class Snapshots:
             if await asyncio.to_thread(lambda data=data: hashlib.sha256(data).hexdigest()) != part.sha256:  # type: ignore[misc]
                 raise ObjectGone(f"The part {key} has changed: it has another hash than its manifest says.")
             yield data
+
+    async def restore(
+        self, manifest: SnapshotManifest, to: TenantBackends, report: Report, *, retry_budget: RetryBudget | None = None
+    ) -> None:
+        """Import a snapshot, all of whose parts are checked before the first line is stored.
+
+        Raises as ``chunks`` and ``import_lines`` do, and:
+
+        Raises:
+            Erasing: an erasure was accepted meanwhile, finished or not; nothing of the snapshot was stored after it.
+        """
+        rows = SnapshotRows(to.tenant_id)
+        ((row,),) = await to.database.run([rows.now()])
+        await self.check(manifest)
+        to = replace(to, database=to.database.beginning_with(rows.restoring(int(row["now"] or 0))))
+        importing = Import(to, report, retry_budget=retry_budget)
+        await import_lines(self.chunks(manifest), importing, report, of_tenant=manifest.tenant)
 
     async def verify(self, manifest: SnapshotManifest) -> Verdict:
         """Hold a snapshot against its own words: parts, lines, their hashes and their order.

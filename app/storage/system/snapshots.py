@@ -22,6 +22,7 @@ SELECT tenant_id FROM (SELECT tenant_id FROM usage UNION SELECT tenant_id FROM s
 WHERE known.tenant_id > ?1 ->> 'after' AND NOT EXISTS (
   SELECT 1 FROM snapshot
   WHERE snapshot.tenant_id = known.tenant_id AND snapshot.state = 'stored' AND snapshot.created_at >= {_NIGHT}
+    AND NOT {void("snapshot.created_at", 0)}
 ) AND NOT EXISTS (
   SELECT 1 FROM erasure WHERE erasure.tenant_id = known.tenant_id AND erasure.receipt IS NULL
 ) AND NOT EXISTS (

@@ -276,7 +276,7 @@ _ARCHIVES = (
         table="archive",
         columns=(
             *("id", "agent_id", "kind", "items", "size", "sha256", "first_at", "last_at", "first_id", "last_id"),
-            "archived_at",
+            *("archived_at", "restored_until", "id_ends"),
         ),
         key=("id",),
         exported=False,

@@ -14,22 +14,18 @@ from app.domain.query import Query
 from app.runtime.archive import archive_all
 from app.services.archive.moving import ArchiveMover
 from app.services.archive.reading import Archives
-from app.services.transfer.importer import Import
 from app.services.transfer.report import Report
 from app.services.transfer.verify import verify
 from app.storage.system.archive import LEASE
 from app.storage.tiers.tables import TIER_TABLES
 from tests.services.archive.conftest import indexer
+from tests.support.dying import Killed
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.objects import keys
 from tests.support.tier_rows import added, row_of
 
 EPISODIC = [tier for tier in TIER_TABLES if tier.kind in {"runs", "episodes"}]
 OLD, NEW = ["old 0", "old 1", "old 2"], ["new"]
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 async def fill(bench: Bench, tenant: str = "acme", agent: str = "bot") -> list[str]:
@@ -62,10 +58,10 @@ async def recalled(bench: Bench) -> list[str]:
     return sorted(entry.content for entry in (await bench.gateway.recall("bot", Query("old", top_k=10))).entries)
 
 
-async def restore(bench: Bench, archive_id: str) -> dict[str, Any]:
-    backends = bench.backends.of_tenant("acme", replace(ADMINISTRATOR, channel="import"))
+async def restore(bench: Bench, archive_id: str, **options: Any) -> dict[str, Any]:
+    restoring = Archives(bench.backends.of_tenant("acme", replace(ADMINISTRATOR, channel="import")))
     with closing(Report()) as report:
-        await archives(bench).restore(await archives(bench).one(archive_id), Import(backends, report), report)
+        await restoring.restore(await restoring.one(archive_id), report, **options)
         return dict(report.summary)
 
 
@@ -82,6 +78,7 @@ async def everywhere(bench: Bench) -> list[str]:
 async def test_what_is_old_is_moved_with_its_vectors_found_by_id_and_not_recalled(bench: Bench) -> None:
     ids = await fill(bench)
     assert await move(bench) == 3
+    assert (await bench.queued())["delete"] == 3
     assert (await recalled(bench), await everywhere(bench)) == (NEW, sorted(NEW + OLD))
     (object_,) = await archives(bench).list(agent_id="bot", kind="memories")
     assert (object_.items, object_.agent_id, object_.first_id, object_.last_id) == (3, "bot", min(ids), max(ids))

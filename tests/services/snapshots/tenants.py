@@ -1,6 +1,7 @@
 """What tenants have, and what of it snapshots bring back."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,6 @@ from app.domain.query import Query
 from app.services.snapshots.keeping import SnapshotKeeper
 from app.services.snapshots.manifest import SnapshotManifest
 from app.services.snapshots.reading import Snapshots
-from app.services.transfer.importer import Import
-from app.services.transfer.intake import import_lines
 from app.services.transfer.report import Report
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.objects import keys
@@ -34,6 +33,14 @@ def snapshots(bench: Bench, tenant: str = "acme") -> Snapshots:
     return Snapshots(bench.backends.of_tenant(tenant))
 
 
+async def whole(bench: Bench, tenant: str = "acme") -> list[SnapshotManifest]:
+    """The manifests of all snapshots, of which none is damaged."""
+    listed = await snapshots(bench, tenant).list()
+    manifests = [each for each in listed if isinstance(each, SnapshotManifest)]
+    assert len(manifests) == len(listed)
+    return manifests
+
+
 async def objects_of(bench: Bench, tenant: str = "acme") -> list[str]:
     return await keys(bench.backends.objects, f"s/{tenant}")
 
@@ -51,13 +58,10 @@ async def grow_old(bench: Bench, milliseconds: int = LATE_MS) -> None:
 
 
 async def restored(bench: Bench, manifest: SnapshotManifest, target: str) -> dict[str, Any]:
-    report = Report()
-    importing = Import(bench.backends.of_tenant(target, replace(ADMINISTRATOR, channel="import")), report)
-    chunks = snapshots(bench, manifest.tenant).chunks(manifest)
-    await import_lines(chunks, importing, report, of_tenant=manifest.tenant)
-    summary = dict(report.summary)
-    report.close()
-    return summary
+    to = bench.backends.of_tenant(target, replace(ADMINISTRATOR, channel="import"))
+    with closing(Report()) as report:
+        await snapshots(bench, manifest.tenant).restore(manifest, to, report)
+        return dict(report.summary)
 
 
 async def recalled(bench: Bench, tenant: str, agent: str, query: str) -> list[str]:

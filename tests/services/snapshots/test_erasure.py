@@ -9,13 +9,10 @@ from app.domain.errors import Erasing, UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.runtime.snapshots import snapshot_all
 from tests.services.snapshots.conftest import indexer
-from tests.services.snapshots.tenants import fill, grow_old, keeper, known, objects_of, snapshots
+from tests.services.snapshots.tenants import fill, grow_old, keeper, known, objects_of, whole
+from tests.support.dying import Killed
 from tests.support.gateways import Bench
 from tests.support.objects import at
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 async def receipt(bench: Bench, id_: str) -> Any:
@@ -33,7 +30,7 @@ async def test_an_erased_tenant_leaves_no_snapshot_and_no_other_s_is_touched(ben
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 2
     assert (await objects_of(bench), await known(bench)) == ([], [("neighbour", "stored")])
-    assert await snapshots(bench, "neighbour").list() == [kept]
+    assert await whole(bench, "neighbour") == [kept]
 
 
 async def test_an_erased_agent_takes_the_snapshots_that_hold_it_and_a_new_one_without_it_is_made(bench: Bench) -> None:
@@ -45,10 +42,10 @@ async def test_an_erased_agent_takes_the_snapshots_that_hold_it_and_a_new_one_wi
     accepted = await bench.gateway.erase("bot")
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 2
-    assert await snapshots(bench).list() == [without]
+    assert await whole(bench) == [without]
     await bench.change("UPDATE snapshot SET created_at = created_at - 90000000")
     assert await snapshot_all(bench.backends, 5)
-    new, _ = await snapshots(bench).list()
+    new, _ = await whole(bench)
     assert (new.agents, new.memories) == (["other"], 6)
 
 

@@ -16,6 +16,7 @@ from tests.services.snapshots.tenants import (
     recalled,
     restored,
     snapshots,
+    whole,
 )
 from tests.support.gateways import Bench
 
@@ -31,7 +32,7 @@ async def test_a_snapshot_is_parts_of_whole_lines_and_a_manifest_that_says_what_
     assert sum(part.lines for part in made.parts) == 12 + made.rows + 2
     parts = [f"s/acme/{made.id}/{number:06d}.ndjson" for number in range(len(made.parts))]
     assert sorted(await objects_of(bench)) == [*parts, f"s/acme/{made.id}/manifest.json"]
-    (listed,) = await snapshots(bench).list()
+    (listed,) = await whole(bench)
     assert listed == made
     verdict = await snapshots(bench).verify(made)
     assert (verdict.flaws, verdict.memories, verdict.lines) == (0, 12, 12 + made.rows + 2)
@@ -58,7 +59,7 @@ async def test_what_was_stored_before_is_recalled_after_it_was_restored(bench: B
 async def test_the_newest_are_kept_and_older_ones_are_deleted_once_the_new_one_is_there(bench: Bench) -> None:
     await fill(bench)
     made = [(await keeper(bench).keep(2)).id for _ in range(4)]
-    assert [each.id for each in await snapshots(bench).list()] == made[:1:-1]
+    assert [each.id for each in await whole(bench)] == made[:1:-1]
     assert await known(bench) == [("acme", "stored")] * 2
     assert {key.split("/")[2] for key in await objects_of(bench)} == set(made[2:])
 
@@ -69,14 +70,14 @@ async def test_no_tenant_s_snapshots_are_another_s(bench: Bench) -> None:
     await fill(bench, "..")
     made = [await keeper(bench, tenant).keep(1) for tenant in ("acme", "acme2", "..")]
     for tenant, own in zip(("acme", "acme2", ".."), made, strict=True):
-        assert [each.id for each in await snapshots(bench, tenant).list()] == [own.id]
+        assert [each.id for each in await whole(bench, tenant)] == [own.id]
         for other in made:
             if other is not own:
                 with pytest.raises(NotFound):
                     await snapshots(bench, tenant).manifest(other.id)
     await keeper(bench, "acme").delete(made[0].id)
     assert await objects_of(bench) == []
-    assert len(await snapshots(bench, "acme2").list()) == len(await snapshots(bench, "..").list()) == 1
+    assert len(await whole(bench, "acme2")) == len(await whole(bench, "..")) == 1
 
 
 async def test_a_part_that_is_missing_is_named_and_never_a_gap(bench: Bench) -> None:
@@ -122,7 +123,7 @@ async def test_a_lost_database_s_snapshots_are_listed_restored_and_known_again(b
     await fill(bench)
     made = await keeper(bench).keep(1)
     await bench.change("DELETE FROM snapshot")
-    assert await snapshots(bench).list() == [made]
+    assert await whole(bench) == [made]
     await keeper(bench).clean_up()
     assert await known(bench) == [("acme", "stored")]
     ((row,)) = await bench.rows("SELECT bytes, created_at, agents FROM snapshot")

@@ -17,7 +17,6 @@ from app.interfaces.http.schemas.archive import (
     ArchiveQuery,
     RestoredAnswer,
 )
-from app.services.transfer.importer import Import
 from app.services.transfer.report import STATUSES, Report
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
@@ -59,10 +58,11 @@ async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedIte
 async def restore_archived(caller: BodylessAdministrator, archive_id: ArchiveId) -> RestoredAnswer:
     """Store the items of an object again, as an import does, as an administrator.
 
-    Once all are there the object is let go. 410: it is missing or has changed, and nothing was stored.
+    Once all are there the object is let go, and they stay out of the archive for 30 days. 410: it is missing or has
+    changed, and nothing was stored.
     """
     services, only_agent = caller.tenant()
     with closing(Report()) as report:
         archived = await services.archives.one(archive_id, only_agent=only_agent)
-        await services.archives.restore(archived, Import(services.backends, report, only_agent=only_agent), report)
+        await services.archives.restore(archived, report, only_agent=only_agent)
         return RestoredAnswer(**{status: report.counts[status] for status in STATUSES})

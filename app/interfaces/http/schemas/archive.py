@@ -101,4 +101,6 @@ class RestoredAnswer(Answer):
     unchanged: int = Field(description="They were there already.")
     duplicate: int = Field(description="The agent has this content under another id.")
     conflict: int = Field(description="Another item has the id; then the object stays archived.")
-    rejected: int = Field(description="They cannot be taken, as what has expired; then the object stays archived.")
+    rejected: int = Field(
+        description="They cannot be taken, and the object stays archived, unless all of them have expired."
+    )
