@@ -1,6 +1,7 @@
 """Reading conversations: what a turn is stored as, and which lines are refused."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from app.domain.limits import CONTENT_BYTES
 from bench.quality.dataset import Conversation, DataInvalid, Memory, chosen, read
 from bench.quality.dates import rfc3339
 
-LANGUAGES = Path(__file__).parents[2] / "bench" / "quality" / "languages.jsonl"
+ROOT = Path(__file__).parents[2]
+LANGUAGES = ROOT / "bench" / "quality" / "languages.jsonl"
 
 
 def turn(id_: str = "t1", text: str = "hello", **fields: Any) -> dict[str, Any]:
@@ -114,3 +116,30 @@ def test_the_languages_are_as_many_notes_and_questions_in_each() -> None:
     categories = Counter(asked.category for one in conversations for asked in one.questions)
     assert categories == dict.fromkeys(["Swedish", "German", "Arabic", "Japanese", "Chinese"], 20)
     assert all(asked.gold for one in conversations for asked in one.questions)
+
+
+@pytest.mark.parametrize(
+    ("file", "dataset", "asked"),
+    [
+        ("everyday/agent-open.jsonl", "agent-queries", 208),
+        ("everyday/everyday-open.jsonl", "everyday", 140),
+        ("mixed/mixed.jsonl", "mixed", 150),
+        ("languages.jsonl", "languages", 100),
+    ],
+)
+def test_a_workload_of_our_own_is_measured_by_make_and_its_questions_have_evidence_and_figures(
+    file: str, dataset: str, asked: int
+) -> None:
+    measured = (ROOT / "Makefile").read_text("utf-8").partition("\nRECALLED =")[2].partition("\n\n")[0]
+    assert f"bench/quality/{file}" in measured
+    conversations = read([ROOT / "bench" / "quality" / file])
+    assert {each.dataset for each in conversations} == {dataset}
+    answered = [
+        question.gold <= {memory.turn_id for memory in each.memories}
+        for each in conversations
+        for question in each.questions
+        if question.gold
+    ]
+    assert answered == [True] * asked
+    figures = (ROOT / "bench" / "results" / "quality.md").read_text("utf-8")
+    assert re.search(rf"^\| local, whole +\| {dataset} +\| {asked} ", figures, re.MULTILINE)

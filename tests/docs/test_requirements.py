@@ -1,4 +1,4 @@
-"""docs/requirements.md: every row is held by tests that exist, and every page and heading that it names is there."""
+"""docs/requirements.md: each row is held by tests that exist, and each page, heading and row that it names is there."""
 
 import ast
 import tomllib
@@ -9,19 +9,27 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 CONTRACTS = ROOT / "pyproject.toml"
+INDEX = "The documents' own words"
 
 Row = Mapping[str, str]
 """The cells of a row by the heads of its table."""
 
 
-def sections() -> dict[str, list[Row]]:
-    """Return the rows of the table of each section that has one."""
+def tables() -> dict[str, list[Row]]:
+    """Return the rows of the table of each section."""
     found: dict[str, list[Row]] = {}
     for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
         title, _, text = section.partition("\n")
         lines = [line.removeprefix("| ").removesuffix(" |") for line in text.splitlines() if line.startswith("| ")]
         head, *rows = [line.split(" | ") for line in lines]
         found[title] = [dict(zip(head, row, strict=True)) for row in rows]
+    return found
+
+
+def sections() -> dict[str, list[Row]]:
+    """Return the requirements of each section; the last one is the index."""
+    found = tables()
+    del found[INDEX]
     return found
 
 
@@ -47,14 +55,28 @@ def named_in(path: Path) -> set[str]:
     return names
 
 
+@cache
+def texts_of(path: Path) -> set[str]:
+    """Return the texts that a file of tests has, among them the names of cases."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def is_there_in(path: Path, words: str) -> bool:
+    """Tell whether a file has an import contract, or a test with the case that may stand behind a colon."""
+    if path == CONTRACTS:
+        return words in named_in(path)
+    test, colon, case = words.partition(": ")
+    return f"test_{test.replace(' ', '_')}" in named_in(path) and (not colon or case in texts_of(path))
+
+
 def is_held(cell: str) -> bool:
     """Tell whether a cell is a list of tests, or of import contracts, which all exist."""
     held = [(words, (PAGE.parent / target).resolve()) for words, target in links(cell)]
     if cell != "<br>".join(f"[{words}]({target})" for words, target in links(cell)) or not held:
         return False
-    names = {(path, words if path == CONTRACTS else f"test_{words.replace(' ', '_')}") for words, path in held}
     collected = all(path == CONTRACTS or path.name.startswith("test_") for _, path in held)
-    return collected and all(path.is_file() and name in named_in(path) for path, name in names)
+    return collected and all(path.is_file() and is_there_in(path, words) for words, path in held)
 
 
 def headings(page: Path) -> Sequence[str]:
@@ -100,3 +122,12 @@ def test_every_deviation_names_the_decision_or_the_page_that_says_why() -> None:
 
 def test_every_page_and_heading_that_is_named_is_there() -> None:
     assert [target for _, target in links(PAGE.read_text("utf-8")) if not is_there(target)] == []
+
+
+def test_every_word_of_the_index_leads_to_rows_that_there_are_and_stands_in_its_place() -> None:
+    ids = {row["id"] for rows in sections().values() for row in rows}
+    index = tables()[INDEX]
+    assert len(index) > 100
+    assert [row["word"] for row in index if not {*row["rows"].split(", ")} <= ids or not row["here"].strip()] == []
+    words = [row["word"].strip("`").lower() for row in index]
+    assert words == sorted(set(words))

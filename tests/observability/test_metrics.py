@@ -37,6 +37,14 @@ def test_a_bucket_counts_the_calls_up_to_its_bound(metrics: Metrics) -> None:
     assert counted[math.inf] == 4
 
 
+def test_calls_of_the_embedder_below_100_ms_up_to_500_and_above_are_told_apart(metrics: Metrics) -> None:
+    for seconds in (0.09, 0.2, 0.3, 0.6):
+        metrics.call("openai.embeddings", "ok", seconds)
+    buckets = samples(metrics, "memory_gateway_upstream_seconds_bucket")
+    counted = {float(le): count for le, *_ in buckets for count in [buckets[le, "openai.embeddings", "ok"]]}
+    assert (counted[0.1], counted[0.25], counted[0.5]) == (1, 2, 3)
+
+
 def test_retries_and_tokens_are_counted(metrics: Metrics) -> None:
     metrics.retry("d1.query")
     metrics.retry("d1.query")

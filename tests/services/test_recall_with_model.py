@@ -254,6 +254,30 @@ async def test_a_synonym_finds_a_memory_and_weighs_less_than_a_word_of_the_query
     assert "synonyms" not in channels[own]
 
 
+async def test_the_index_is_asked_by_the_query_while_the_model_analyses_it(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (wanted,) = await asking.store("Her limousine needs a garage")
+    asking.backends = replace(asking.backends, reader=None, recall_model_seconds=60.0)
+    asking.model.answers["analyse"] = analysis(synonyms=["limousine"])
+    both, ask_model, ask_index = asyncio.Barrier(2), asking.model.complete, asking.bench.index.query
+
+    async def analysing(*given: Any, **told: Any) -> Any:
+        if told["stage"] == "analyse":
+            await asyncio.wait_for(both.wait(), 1)  # neither goes on before the other has begun
+        return await ask_model(*given, **told)
+
+    async def searching(*given: Any, **told: Any) -> Any:
+        await asyncio.wait_for(both.wait(), 1)
+        return await ask_index(*given, **told)
+
+    monkeypatch.setattr(asking.model, "complete", analysing)
+    monkeypatch.setattr(asking.bench.index, "query", searching)
+    recall = await asking.ask("automobile", explain=True)
+    assert recall.candidates[0].id == wanted
+    assert not recall.degraded
+
+
 async def test_what_is_near_a_hypothetical_answer_is_found_however_long_the_model_is_to_think(asking: Asking) -> None:
     asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     (wanted,) = await asking.store("The tabby kitten naps upon a woollen blanket")

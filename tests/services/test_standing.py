@@ -60,6 +60,14 @@ async def test_a_general_instruction_is_there_where_nothing_answers(bench: Bench
     assert (recall.answer, [each.content for each in recall.instructions]) == ("", [SWEDISH])
 
 
+async def test_a_runbook_is_told_whole_and_one_may_be_told_to_stay_quiet(bench: Bench) -> None:
+    runbook = "To release: run the tests, tag the commit, then push the tag."
+    quiet = "Stay quiet about generated files in reviews."
+    await remember(bench, runbook, quiet)
+    assert (await beside(bench, "How do I release?"))[0] == runbook
+    assert (await beside(bench, "What should be said about generated files?"))[0] == quiet
+
+
 async def test_what_concerns_the_query_comes_before_newer_instructions_and_there_are_three(bench: Bench) -> None:
     others = [f"Rule {number}: {word} belongs into its folder." for number, word in enumerate(("wood", "iron", "zinc"))]
     await remember(bench, PNPM, *others)

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.episodes import RunsWanted
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
 from app.storage.listing import MemoryListing
+from app.storage.tiers.episodic import Episodic
 from tests.support import migrated
 
 SCOPE = Scope("acme", "bot")
@@ -43,3 +45,22 @@ def test_a_memory_its_claims_and_what_replaced_it_are_found_by_their_keys(statem
     claims = [one for one in details if " stated " in one]
     assert claims, details
     assert all("memory_id=?" in one for one in claims), details
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index", "by"),
+    [
+        (RunsWanted(), "newest", ""),
+        (RunsWanted(status="running"), "of_status", " AND status=?"),
+        (RunsWanted(agent_id="bot"), "of_agent", " AND agent_id=?"),
+        (RunsWanted(agent_type="support"), "of_type", " AND agent_type=?"),
+        (RunsWanted(parent_run_id="01K2Z4M1V7Q8T3B5N6C7D8E9FA"), "of_parent", " AND parent_run_id=?"),
+    ],
+    ids=["tenant", "status", "agent", "type", "parent"],
+)
+def test_runs_are_read_from_the_newest_on_by_the_tenant_and_what_is_asked_of_them(
+    wanted: RunsWanted, index: str, by: str, tmp_path: Path
+) -> None:
+    details = plan(Episodic("acme").runs(wanted, limit=5, after=None), tmp_path)
+    assert details[0] == f"SEARCH run USING INDEX agent_runs_{index} (tenant_id=?{by})"
+    assert "USE TEMP B-TREE FOR ORDER BY" not in details

@@ -131,6 +131,16 @@ async def test_a_run_has_a_state_and_a_log(service: Service) -> None:
         assert_problem(await service.post(f"/runs/{RUN}/log", {"entries": entries}), 422, "invalid_request")
 
 
+async def test_keys_are_set_and_read_while_a_run_goes_on_and_outlive_it_until_they_expire(service: Service) -> None:
+    body = {"agent_id": "bot", "agent_type": "support", "input": None, "run_id": RUN}
+    assert (await service.post("/runs", body)).status_code == 201
+    for step in (1, 2):
+        assert (await put(service, {"step": step}, f"/working/bot/{RUN}/plan")).is_success
+        assert (await get(service, f"/working/bot/{RUN}/plan")).json()["value"] == {"step": step}
+    assert (await service.post(f"/runs/{RUN}/complete", {"output": None})).status_code == 200
+    assert (await get(service, f"/working/bot/{RUN}/plan")).json()["value"] == {"step": 2}
+
+
 async def test_a_window_gives_back_what_was_appended(service: Service) -> None:
     messages = [
         {"role": "user", "content": "Where is my invoice?", "timestamp": "2026-01-31T09:30:00Z"},

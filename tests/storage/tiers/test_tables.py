@@ -18,6 +18,14 @@ OF_THE_CORE = {
 OF_THE_DIRECTORY = {"tenant_places", "tenant_moves", "tenant_epochs", "tenant_changes", "tenant_renumbered"}
 """Tables that say in which shard a tenant lives, and hold nothing of what it stores."""
 
+OF_THE_WHOLE = {
+    *("embedding_in_use", "embedding_config", "reembedding", "cosine_scale", "index_build"),
+    *("lease", "call_share", "shards", "reconcile", "reconcile_listed", "reading", "schema_compatibility"),
+    # The index of words, which is derived: its text begins with the scope, and the id leads to the memory.
+    *("memory_number", "memory_words", "words_index"),
+}
+"""Tables of the whole deployment: of indexes, processes and jobs."""
+
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[sqlite3.Connection]:
@@ -39,6 +47,13 @@ def test_every_table_with_a_tenant_is_of_the_core_or_declared_for_a_tier(schema:
     of_tenants = {table for table in tables if "tenant_id" in dict(columns_of(schema, table))}
     assert of_tenants - OF_THE_DIRECTORY == OF_THE_CORE | {tier.table for tier in TIER_TABLES}
     assert len({tier.kind for tier in TIER_TABLES}) == len(TIER_TABLES)
+
+
+def test_a_table_without_a_tenant_is_of_the_whole_deployment(schema: sqlite3.Connection) -> None:
+    tables = [name for name, kind in schema.execute("SELECT name, type FROM pragma_table_list") if kind != "shadow"]
+    without = {name for name in tables if "tenant_id" not in dict(columns_of(schema, name))}
+    views = {name for (name,) in schema.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+    assert {name for name in without - views if not name.startswith("sqlite_")} == OF_THE_WHOLE
 
 
 @pytest.mark.parametrize("tier", TIER_TABLES, ids=lambda tier: tier.kind)
