@@ -30,19 +30,24 @@ _SHORT = 200
 
 _WHOSE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
 _AHEAD = f"{NOW} + 86400000"
-# It holds, in full: nothing that it states was replaced. It is remembered, and no undo has said that it is to stay.
-_HOLDS = f"""
-(memory.superseded_at IS NULL AND memory.forgotten_at IS NULL AND {living("memory")}
-  AND memory.happened_at <= {_AHEAD} AND memory.message_id IS NULL AND memory.speaker_holds
-  AND {kept_by_no_program("memory")} AND coalesce(memory.type, 'fact') IN ('fact', 'instruction')
+
+
+def _holds(memory: str) -> str:
+    """Return the condition that a memory holds in full and is remembered, and that no undo has said it is to stay."""
+    return f"""
+({memory}.superseded_at IS NULL AND {memory}.forgotten_at IS NULL AND {living(memory)}
+  AND {memory}.happened_at <= {_AHEAD} AND {memory}.message_id IS NULL AND {memory}.speaker_holds
+  AND {kept_by_no_program(memory)} AND coalesce({memory}.type, 'fact') IN ('fact', 'instruction')
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS own INDEXED BY claim_of_memory
-    WHERE {_WHOSE.format(table="own")} AND own.memory_id = memory.id AND own.superseded_at IS NOT NULL
+    SELECT 1 FROM claim AS own INDEXED BY claim_superseded_of
+    WHERE {_WHOSE.format(table="own")} AND own.memory_id = {memory}.id AND own.superseded_at IS NOT NULL
   )
   AND NOT EXISTS (
-    SELECT 1 FROM consolidated AS before WHERE {_WHOSE.format(table="before")} AND before.other_id = memory.id
+    SELECT 1 FROM consolidated AS before WHERE {_WHOSE.format(table="before")} AND before.other_id = {memory}.id
   ))
 """
+
+
 _COLUMNS = """
 {memory}.id, {memory}.content, json_object(
     'fact', json({memory}.metadata -> '$.fact'), 'speaker', json({memory}.metadata -> '$.speaker')
@@ -54,7 +59,7 @@ SELECT page.created_at AS place, page.id AS place_id, holds, {_COLUMNS.format(me
 FROM (
   SELECT id, created_at, holds, sum(holds * size) OVER (ORDER BY created_at DESC, id DESC) - holds * size AS before
   FROM (
-    SELECT memory.id, memory.created_at, {_HOLDS} AS holds, length(memory.content) AS size
+    SELECT memory.id, memory.created_at, {_holds("memory")} AS holds, length(memory.content) AS size
     FROM long_term_memory AS memory INDEXED BY long_term_memory_newest
     WHERE {_WHOSE.format(table="memory")}
       AND (?1 ->> 'at' IS NULL
@@ -80,7 +85,7 @@ _OF_PAIR = """
 )
 """
 _OLDER, _NEWER = (
-    _OF_PAIR.format(side=side, whose=_WHOSE.format(table="memory"), short=_SHORT, holds=_HOLDS)
+    _OF_PAIR.format(side=side, whose=_WHOSE.format(table="memory"), short=_SHORT, holds=_holds("memory"))
     for side in ("older_id", "newer_id")
 )
 _PAIRS = f"""
@@ -104,9 +109,9 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, kept.id, merge.value ->> 'k
   iif((memory.happened_at, memory.id) > (kept.happened_at, kept.id), memory.happened_at, NULL),
   ?1 ->> 'consolidation_id', {NOW}
 FROM json_each(?1, '$.merges') AS merge CROSS JOIN long_term_memory AS memory CROSS JOIN long_term_memory AS kept
-WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")} AND {_HOLDS}
+WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")} AND {_holds("memory")}
   AND kept.id = merge.value ->> 'kept_id' AND +{_WHOSE.format(table="kept")}
-  AND kept.superseded_at IS NULL AND kept.forgotten_at IS NULL AND {living("kept")} AND {_NOT_MOVING}
+  AND {_holds("kept")} AND {_NOT_MOVING}
 ON CONFLICT DO NOTHING
 """
 # The links of chains: what a reader has found to be replaced, and what was merged. The end is superseded no more.
@@ -119,20 +124,20 @@ ORDER BY link.key DESC LIMIT {PAGE}
 """
 _FURTHER = f"""
 {_WHOSE.format(table="{further}")} AND {{further}}.memory_id = {{of}} AND {{further}}.key GLOB '~*'
-  AND {{further}}.superseded_by IS NOT NULL
+  AND {{further}}.superseded_at IS NOT NULL
 """
 _SHORTCUTS = f"""
 INSERT INTO shortcut (tenant_id, agent_id, other_id, kept_id, via_id)
 SELECT DISTINCT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', link.other_id, further.superseded_by, link.via_id
-FROM ({_LINKS}) AS link CROSS JOIN claim AS further INDEXED BY claim_of_memory
+FROM ({_LINKS}) AS link CROSS JOIN claim AS further INDEXED BY claim_superseded_of
 WHERE {_FURTHER.format(further="further", of="link.via_id")} AND further.superseded_by <> link.other_id
   AND (further.whole OR further.key GLOB '~>*') AND {_NOT_MOVING}
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS beyond INDEXED BY claim_of_memory
+    SELECT 1 FROM claim AS beyond INDEXED BY claim_superseded_of
     WHERE {_FURTHER.format(further="beyond", of="further.superseded_by")} AND beyond.whole
   )
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS direct INDEXED BY claim_of_memory
+    SELECT 1 FROM claim AS direct INDEXED BY claim_superseded_of
     WHERE {_FURTHER.format(further="direct", of="link.other_id")} AND direct.superseded_by = further.superseded_by
   )
 ON CONFLICT DO NOTHING RETURNING other_id
@@ -141,7 +146,7 @@ _LAST_LINK = f"SELECT min(key) AS last, count(*) AS n FROM ({_LINKS})"
 # A chain that has grown has another end: the way to the former one is of no use.
 _OUTDATED = f"""
 DELETE FROM shortcut WHERE {_WHOSE.format(table="shortcut")} AND EXISTS (
-  SELECT 1 FROM claim AS beyond INDEXED BY claim_of_memory
+  SELECT 1 FROM claim AS beyond INDEXED BY claim_superseded_of
   WHERE {_FURTHER.format(further="beyond", of="shortcut.kept_id")} AND beyond.whole
 )
 """

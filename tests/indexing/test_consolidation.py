@@ -102,7 +102,7 @@ async def read(tmp_path: Path, backend: Backend) -> AsyncIterator[Scene]:
 async def test_of_memories_that_say_the_same_word_for_word_the_newest_is_kept_and_the_others_lead_to_it(
     plain: Scene,
 ) -> None:
-    ids = [await plain.store(content, session_id=f"s{n}") for n, content in enumerate((TEA, "i  LIKE tea", TEA))]
+    ids = [await plain.store(content, session_id=f"s{n}") for n, content in enumerate((TEA, "I  like\u00a0tea ", TEA))]
     done = await plain.consolidate()
     assert (done.memories, done.facts, done.tenants, done.agents) == (2, 0, 1, 1)
     kept = (await plain.gateway().recall("bot", Query("tea"))).entries
@@ -331,14 +331,14 @@ async def facts(scene: Scene) -> list[Held]:
 
 async def test_facts_of_one_subject_predicate_and_object_become_one_whose_sources_agree(plain: Scene) -> None:
     for day, (author, confidence) in enumerate((("a", 0.6), ("a", 0.7), ("b", 0.8)), 1):
-        told = Fact("user", "likes", "tea" if day < 3 else "Tea", confidence)
+        told = Fact("user", "likes", "green tea" if day < 3 else "green  tea", confidence)
         await learner(plain, author).learn("bot", told, occurred_at=day * DAY_MS)
     (held,) = await facts(plain)
     assert held.fact.confidence == 0.8
     done = await plain.consolidate()
     assert (done.facts, done.memories) == (2, 0)
     (held,) = await facts(plain)
-    assert held.fact.object == "Tea"
+    assert held.fact.object == "green  tea"
     assert held.fact.confidence == pytest.approx(1 - 0.3 * 0.2)
     (entry, *_) = (await learner(plain, "b").recall("bot", Query("tea"))).entries
     assert entry.fact is not None
@@ -369,3 +369,26 @@ async def test_who_is_undone_agrees_with_nobody_any_more(plain: Scene) -> None:
     await Undo(plain.backends.of_tenant("acme", ADMINISTRATOR)).run("b")
     (held,) = await facts(plain)
     assert held.fact.confidence == 0.8
+
+
+@pytest.mark.parametrize("confidence", [0.8, 1, 7, "surely", True, None])
+async def test_who_stored_a_fact_by_another_way_stays_a_source_of_it(plain: Scene, confidence: object) -> None:
+    fact = Fact("user", "likes", "tea", 0.8)
+    told = {**fact.metadata["fact"], "confidence": confidence}  # type: ignore[dict-item]
+    stored = await plain.store(fact.sentence, metadata={"fact": told}, author=Author("a", "http"))
+    learned = await learner(plain, "b").learn("bot", fact)
+    assert learned.memory_id == stored
+    rows = await plain.bench.rows("SELECT source FROM fact_source ORDER BY source")
+    assert [row["source"] for row in rows] == ["author:a", "author:b"]
+    if confidence == 0.8:
+        (held,) = await facts(plain)
+        assert held.fact.confidence == pytest.approx(0.96)
+    assert (await learner(plain, "b").recall("bot", Query("tea"))).entries
+
+
+async def test_a_text_that_is_told_as_a_fact_is_one_and_both_are_sources_of_it(plain: Scene) -> None:
+    fact = Fact("user", "likes", "tea", 0.8)
+    await plain.store(fact.sentence, author=Author("a", "http"))
+    await learner(plain, "b").learn("bot", fact)
+    (held,) = await facts(plain)
+    assert held.fact.object == "tea"
