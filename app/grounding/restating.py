@@ -51,6 +51,9 @@ def says_all(kept: Source, other: Source) -> bool:
     if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_be)):
         return False
     one, claim = Claim(kept.text), Claim(other.text)
+    written = {word.text for word in claim.words}
+    if any(word.coded and word.folded in claim.forms and word.text not in written for word in one.words):
+        return False  # "US" is another word than "us"
     if not _in_order(_names(claim), one.words, _is_named):
         return False
     if not _in_order(_marked(other.text), _marked(kept.text), str.__eq__):
