@@ -14,6 +14,7 @@ from app.domain.errors import Conflict, DatabaseUnavailable, NotFound, ReaderUna
 from app.domain.facts import Fact, Held
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
+from app.domain.reading import Relation
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
 from app.services.consolidation import Consolidations
@@ -167,6 +168,15 @@ async def test_restatements_are_merged_in_both_directions_and_the_most_complete_
 async def test_what_only_one_direction_restates_stays(read: Scene) -> None:
     assert read.reader is not None
     read.reader.pairs = {(TEA, LIKES_TEA): RESTATES}
+    await read.store(TEA, 1)
+    await read.store(LIKES_TEA, 2)
+    await read.compared()
+    assert (await read.consolidate()).memories == 0
+
+
+async def test_what_a_reader_is_not_sure_of_stays(read: Scene) -> None:
+    assert read.reader is not None
+    read.reader.pairs = dict.fromkeys([(TEA, LIKES_TEA), (LIKES_TEA, TEA)], Relation(0.05, 0.05, 0.02, 0.88))
     await read.store(TEA, 1)
     await read.store(LIKES_TEA, 2)
     await read.compared()
