@@ -5,7 +5,6 @@ tell as many the newest. The others stay, superseded by it, and lead to it.
 """
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,11 @@ from app.domain.author import is_system, speaker_of
 from app.domain.comparing import MACHINES
 from app.domain.facts import fact_in
 from app.domain.json_types import Json
-from app.domain.words import normalised
+from app.domain.words import as_written
 
 MergeKind: TypeAlias = Literal["memory", "fact"]
 MAX_NAMED: Final = 50
 """Merges that a dry run or an undo names."""
-_SPACED = re.compile(r"[\n\r`\"\u201c\u201d\u201e\u00ab\u00bb]")
-"""Where white space may be a part of what is said: in lines, in code and in quotations."""
 _DAY_MS: Final = 24 * 3600 * 1000
 
 
@@ -101,19 +98,9 @@ class Mergeable:
         """What those have in common that say the same word for word: a fact its parts, a text its words, as written."""
         fact = fact_in(self.told) if self.kind == "fact" else None
         if fact is None:
-            return *self.said_by, _as_written(self.content)
+            return *self.said_by, as_written(self.content)
         parts = (fact.subject, fact.predicate.replace("_", " "), fact.object)
-        return *self.said_by, fact.confident, fact.single, *map(_as_written, parts)
-
-
-def _as_written(text: str) -> str:
-    """Return a text without difference of what tells nothing: how a character is composed, and how wide a space is.
-
-    Case does tell: of "us" and "US", of "mW" and "MW", of codes and addresses. So do compatible characters: 10\u00b2 is
-    not 102.
-    """
-    composed = normalised(text, "NFC")
-    return composed if _SPACED.search(composed) else " ".join(composed.split())
+        return *self.said_by, fact.confident, fact.single, *map(as_written, parts)
 
 
 @dataclass(slots=True)

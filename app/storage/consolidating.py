@@ -33,7 +33,10 @@ _AHEAD = f"{NOW} + 86400000"
 
 
 def _holds(memory: str) -> str:
-    """Return the condition that a memory holds in full and is remembered, and that no undo has said it is to stay."""
+    """Return the condition that a memory holds in full and is remembered, and that no undo has said it is to stay.
+
+    What an older version has put behind a copy of it holds: the copy says nothing else.
+    """
     return f"""
 ({memory}.superseded_at IS NULL AND {memory}.forgotten_at IS NULL AND {living(memory)}
   AND {memory}.happened_at <= {_AHEAD} AND {memory}.message_id IS NULL AND {memory}.speaker_holds
@@ -41,6 +44,10 @@ def _holds(memory: str) -> str:
   AND NOT EXISTS (
     SELECT 1 FROM claim AS own INDEXED BY claim_superseded_of
     WHERE {_WHOSE.format(table="own")} AND own.memory_id = {memory}.id AND own.superseded_at IS NOT NULL
+      AND NOT EXISTS (
+        SELECT 1 FROM long_term_memory AS copy
+        WHERE copy.id = own.superseded_by AND +{_WHOSE.format(table="copy")} AND copy.content = {memory}.content
+      )
   )
   AND NOT EXISTS (
     SELECT 1 FROM consolidated AS before WHERE {_WHOSE.format(table="before")} AND before.other_id = {memory}.id

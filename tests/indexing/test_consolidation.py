@@ -15,12 +15,14 @@ from app.domain.facts import Fact, Held
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from app.domain.reading import Relation
+from app.domain.undoing import Selected
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
 from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.facts import SemanticMemory
 from app.services.undo import Undo
+from app.services.undo_taught import UndoTaught
 from app.storage.system.consolidating import LEASE
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
@@ -402,3 +404,30 @@ async def test_a_text_that_is_told_as_a_fact_is_one_and_both_are_sources_of_it(p
     await learner(plain, "b").learn("bot", fact)
     (held,) = await facts(plain)
     assert held.fact.object == "tea"
+
+
+@pytest.mark.parametrize("way", ["credential", "run"])
+async def test_a_fact_that_another_told_too_outlives_the_undo_of_who_told_it_first(plain: Scene, way: str) -> None:
+    run_id = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
+    columns = "tenant_id, id, agent_id, agent_type, status, input, started_at"
+    await plain.bench.change(
+        f"INSERT INTO agent_runs ({columns}) VALUES ('acme', '{run_id}', 'bot', 'x', 'running', '{{}}', 1)"
+    )
+    told = Fact("user", "likes", "tea", 0.9, learned_from_run_id=run_id if way == "run" else None)
+    first = (await learner(plain, "a").learn("bot", told)).memory_id
+    alone = Fact("user", "likes", "coffee", 0.9, learned_from_run_id=told.learned_from_run_id)
+    await learner(plain, "a").learn("bot", alone)
+    await learner(plain, "b").learn("bot", Fact("user", "likes", "tea", 0.7))
+    undo = UndoTaught(plain.backends.of_tenant("acme", ADMINISTRATOR))
+    selected = Selected(run_id=run_id) if way == "run" else Selected(credential_id="a")
+    assert (await undo.dry_run(selected)).memories == 1
+    undone = await undo.run(selected)
+    assert (undone.memories, undone.more) == (1, False)
+    (held,) = await facts(plain)
+    assert (held.memory_id, held.fact.object, held.fact.confidence) == (first, "tea", 0.7)
+    assert held.fact.learned_from_run_id is None
+    (row,) = await plain.bench.rows("SELECT written_by FROM long_term_memory")
+    assert row["written_by"] == "b"
+    assert (await undo.dry_run(Selected(credential_id="b"))).memories == 1
+    await undo.run(Selected(credential_id="b"))
+    assert await facts(plain) == []
