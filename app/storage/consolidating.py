@@ -21,8 +21,6 @@ PAGE_CHARACTERS = 256_000
 """Characters of them that are read; a single memory may be longer."""
 PAIRS = 200
 """Pairs that a reader has compared, of one run."""
-MAX_UNDONE = 500
-"""Merges that one run takes back."""
 REPORTS = 20
 """Consolidations that are kept besides those of which something is merged."""
 _SHORT = 200
@@ -180,14 +178,14 @@ _UNDO = f"""
 UPDATE consolidated SET undone = 1
 WHERE tenant_id = ?1 ->> 'tenant_id' AND (agent_id, other_id, kept_id) IN (
   SELECT merged.agent_id, merged.other_id, merged.kept_id FROM consolidated AS merged INDEXED BY consolidated_of
-  WHERE {_MERGED} LIMIT {MAX_UNDONE}
+  WHERE {_MERGED} LIMIT ?1 ->> 'most'
 ) RETURNING agent_id, other_id, kept_id, kind
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, event, detail, created_at, written_by)
 SELECT ?1 ->> 'tenant_id', 'undone', json_object('consolidation', ?1 ->> 'consolidation_id', 'memories', chunk.n),
   ?1 ->> 'now', ?1 ->> 'by'
-FROM (SELECT count(*) AS n FROM (SELECT 1 FROM consolidated AS merged WHERE {_MERGED} LIMIT {MAX_UNDONE})) AS chunk
+FROM (SELECT count(*) AS n FROM (SELECT 1 FROM consolidated AS merged WHERE {_MERGED} LIMIT ?1 ->> 'most')) AS chunk
 WHERE chunk.n > 0
 """
 _UNDONE = f"""
@@ -287,12 +285,12 @@ def forecast_undo(tenant: Tenant, consolidation_id: str) -> list[ScopedStatement
     return [ScopedStatement.read(tenant, sql, consolidation_id=consolidation_id) for sql in (_ONE, _COUNT, _NAMED)]
 
 
-def undo(tenant: Tenant, consolidation_id: str, *, by: str | None, now: int) -> list[ScopedStatement]:
-    """Take back the next merges of a consolidation.
+def undo(tenant: Tenant, consolidation_id: str, most: int, *, by: str | None, now: int) -> list[ScopedStatement]:
+    """Take back the next merges of a consolidation, at most so many.
 
     The first returns the consolidation, the third a row of ``Merge`` for each, the last whether there is ``more``.
     """
-    make = partial(ScopedStatement.write, tenant, consolidation_id=consolidation_id, by=by, now=now)
+    make = partial(ScopedStatement.write, tenant, consolidation_id=consolidation_id, most=most, by=by, now=now)
     return [
         ScopedStatement.read(tenant, _ONE, consolidation_id=consolidation_id),
         *map(make, (_AUDIT, _UNDO, _UNDONE)),
