@@ -148,6 +148,18 @@ async def test_two_at_once_are_one(tmp_path: Path, backend: Backend) -> None:
         assert report.memories == 4
 
 
+async def test_an_agent_whose_memory_is_switched_off_meanwhile_finds_what_is_kept_once_it_is_on_again(
+    tmp_path: Path, backend: Backend
+) -> None:
+    async with bench_on(tmp_path, backend) as bench:
+        await copies(bench)
+        await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
+        assert (await job(bench).run()).memories == 1
+        await bench.change("UPDATE agent SET long_term_enabled = TRUE")
+        (entry,) = (await bench.gateway.recall("bot", Query("tea"))).entries
+        assert entry.content == TEA
+
+
 async def test_of_equal_words_with_other_metadata_one_is_kept_and_each_is_found_by_its_own(
     tmp_path: Path, backend: Backend
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import stat
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -421,6 +422,19 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     }
 
 
+def test_each_week_prune_merges_what_restates_each_other_unless_it_is_switched_off(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sunday(job: Callable[[], Awaitable[None]], **_: object) -> None:
+        await job()
+
+    monkeypatch.setattr("app.interfaces.cli.prune.every_week", sunday)
+    for session in "ab":
+        line.ok("store", "I like tea", "--session", session)
+    assert line.json("prune", "--weekly", CONSOLIDATE="false")["consolidated"] is None
+    assert json.loads(line.run("prune", "--weekly", "--json").stdout)["consolidated"]["memories"] == 1
+
+
 def test_what_restates_each_other_is_merged_told_and_taken_back(line: Line) -> None:
     for day in ("01", "02"):
         line.ok("store", "I like tea", "--metadata", '{"speaker": "Ella"}', "--session", day)
@@ -428,8 +442,7 @@ def test_what_restates_each_other_is_merged_told_and_taken_back(line: Line) -> N
     assert (told["dry_run"], told["memories"], len(told["merges"])) == (True, 1, 1)
     assert "There was no consolidation yet." in line.ok("consolidate", "--report")
     assert "There was no consolidation yet." in line.ok("consolidate", "--report", "--tenant", "other")
-    assert line.json("prune", CONSOLIDATE="false")["consolidated"] is None
-    assert json.loads(line.run("prune", "--json").stdout)["consolidated"]["memories"] == 1
+    assert json.loads(line.run("consolidate", "--json").stdout)["memories"] == 1
     (report,) = line.json("consolidate", "--report")["consolidations"]
     assert (report["memories"], report["undone_at"]) == (1, None)
     undo = ("consolidate", "--undo", report["id"])
