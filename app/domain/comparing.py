@@ -15,6 +15,7 @@ from app.domain.author import is_system, speaker_of
 from app.domain.facts import fact_in
 from app.domain.json_types import Json
 from app.domain.reading import Relation, RelationName, Thresholds, is_readable
+from app.domain.words import as_written
 
 MAX_PAIRS: Final = 8
 """Pairs of which a memory that is new is one, and pairs that a recall decides."""
@@ -78,6 +79,11 @@ class Statement:
         return [before + passage for passage in passages(self.content)]
 
     @cached_property
+    def wording(self) -> str:
+        """Its text, as it is told apart from another one."""
+        return as_written(self.content)
+
+    @cached_property
     def is_one(self) -> bool:
         """Whether it is one short sentence, so that what replaces this replaces all of it."""
         return len(self.content) <= _SENTENCE and len(sentences(self.content)) <= 1
@@ -127,7 +133,8 @@ def ordered(one: Statement, other: Statement) -> tuple[Statement, Statement]:
 def may_bear(older: Statement, newer: Statement) -> bool:
     """Tell whether two memories are compared at all.
 
-    No reader reads another script than Latin.
+    No reader reads another script than Latin. Of what is written alike neither is an update of the other, whatever a
+    reader would say.
 
     The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
     what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys, and doubtful ones
@@ -140,7 +147,7 @@ def may_bear(older: Statement, newer: Statement) -> bool:
         return False
     if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):
         return False
-    if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful:
+    if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful or older.wording == newer.wording:
         return False
     if newer.message_ids and not older.message_ids:
         return False

@@ -12,10 +12,9 @@ from typing import Final, Literal, TypeAlias
 
 from app.domain.author import is_system, speaker_of
 from app.domain.comparing import MACHINES
-from app.domain.explicit import read_fact
 from app.domain.facts import fact_in
 from app.domain.json_types import Json
-from app.domain.words import plain
+from app.domain.words import as_written
 
 MergeKind: TypeAlias = Literal["memory", "fact"]
 MAX_NAMED: Final = 50
@@ -96,12 +95,12 @@ class Mergeable:
 
     @property
     def wording(self) -> tuple[object, ...]:
-        """What it has in common with those that say the same word for word: a fact its parts, a text its words."""
+        """What those have in common that say the same word for word: a fact its parts, a text its words, as written."""
         fact = fact_in(self.told) if self.kind == "fact" else None
         if fact is None:
-            return *self.said_by, plain(self.content)
-        (claim,) = read_fact(fact).claims
-        return *self.said_by, claim.key, claim.value, fact.single
+            return *self.said_by, as_written(self.content)
+        parts = (fact.subject, fact.predicate.replace("_", " "), fact.object)
+        return *self.said_by, fact.confident, fact.single, *map(as_written, parts)
 
 
 @dataclass(slots=True)
@@ -218,8 +217,8 @@ class Consolidation:
 
     @property
     def milliseconds(self) -> int | None:
-        """How long it took; None while it is under way."""
-        return None if self.finished_at is None else self.finished_at - self.started_at
+        """How long it took, 0 where the database's clock went back; None while it is under way."""
+        return None if self.finished_at is None else max(0, self.finished_at - self.started_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ WORD = rf"[\w{_SPACELESS}{_ARABIC}{_MARKS}]+"
 """A regular expression: what stands between spaces and punctuation."""
 
 _WORD = re.compile(WORD)
+_SPACED = re.compile(r"[\n\r`\"\u201c\u201d\u201e\u00ab\u00bb]")
+"""Where white space may be a part of what is said: in lines, in code and in quotations."""
 # What stands between characters that are no part of a word for FTS5 either. Its Unicode is that of 2012: a character
 # that is younger, as many emoji are, it takes for a letter of the word beside it.
 _APART = re.compile(
@@ -68,6 +70,16 @@ def folded(text: str) -> str:
 def plain(text: str) -> str:
     """Return a text folded, with single spaces: as it is looked for in another one."""
     return " ".join(folded(text).split())
+
+
+def as_written(text: str) -> str:
+    """Return a text without difference of what tells nothing: how a character is composed, and how wide a space is.
+
+    Case does tell: of "us" and "US", of "mW" and "MW", of codes and addresses. So do compatible characters: 10\u00b2 is
+    not 102.
+    """
+    composed = normalised(text, "NFC")
+    return composed if _SPACED.search(composed) else " ".join(composed.split())
 
 
 def _joined(run: re.Match[str]) -> str:

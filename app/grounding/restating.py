@@ -1,8 +1,8 @@
 """Tells by code whether one text says all that another one says, as far as numbers, dates and names go."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
 from app.grounding.checking import Checker
 from app.grounding.guards import NAMING
@@ -11,10 +11,16 @@ from app.grounding.known import Claim
 from app.grounding.source import Source
 from app.language.clauses import Word
 from app.language.dates.told import told
+from app.language.denials import may_not_be
+from app.language.numbers import Quantity
+
+_T = TypeVar("_T")
 
 _GUARDS: Final = (*NAMING, "negation", "placeholders")
-_PARTS = re.compile(r"[^\W_]+")
-_NUMBERS = re.compile(r"-?\d+(?:[.,:]\d+)*")
+_APOSTROPHES = re.compile("['\u2019]")
+_ENDS: Final = ".,;:!?)"
+"""Marks behind a word that belong to the sentence."""
+_ASKS: Final = frozenset("?\uff1f\u061f\u037e")
 
 
 def is_of_its_day(text: str) -> bool:
@@ -38,23 +44,47 @@ def says_all(kept: Source, other: Source) -> bool:
     """Tell whether one text has every number, date, name and quotation of another, and denies nothing of it.
 
     Whatever is written with a capital counts as a name, at the beginning of a sentence too: what is one word too many
-    keeps both texts, what is one too few would lose a name. A number has to be written alike, so that it is found as it
-    was.
+    keeps both texts, what is one too few would lose a name. Numbers, names, and what has marks in it, as addresses and
+    code have, are to be written alike and to come in the same order: "5 to 6" does not say "6 to 5". A question says no
+    statement, and what denies says nothing of what does not.
     """
-    one = Claim(kept.text)
-    words = {part for word in one.words for part in (word.folded, *_PARTS.findall(word.folded))}
-    claim = Claim(other.text)
-    if any(word.folded not in words for word in _names(claim)):
+    if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_be)):
         return False
-    values = {value for quantity in one.quantities for value in quantity.values}
-    if any(values.isdisjoint(quantity.values) for quantity in claim.quantities):
+    one, claim = Claim(kept.text), Claim(other.text)
+    written = {word.text for word in claim.words}
+    if any(word.coded and word.folded in claim.forms and word.text not in written for word in one.words):
+        return False  # "US" is another word than "us"
+    if not _in_order(_names(claim), one.words, _is_named):
         return False
-    if not set(_NUMBERS.findall(other.text)) <= set(_NUMBERS.findall(kept.text)):
-        return False  # "3" is not told by "-3", nor by the 3 of a date
+    if not _in_order(_marked(other.text), _marked(kept.text), str.__eq__):
+        return False
+    if not _in_order(claim.quantities, one.quantities, _is_as_many):
+        return False
     return not Checker().check(other.text, [kept], guards=_GUARDS).ungrounded
+
+
+def _in_order(details: Iterable[_T], kept: Iterable[_T], are_alike: Callable[[_T, _T], bool]) -> bool:
+    """Tell whether each detail is among what is kept, behind the one before it."""
+    left = iter(kept)
+    return all(any(are_alike(detail, each) for each in left) for detail in details)
+
+
+def _is_named(name: Word, word: Word) -> bool:
+    """Tell whether a word is a name as it is written; of one that begins a sentence the capital tells nothing."""
+    return name.text == word.text or (name.first and not name.coded and name.folded == word.folded)
+
+
+def _is_as_many(one: Quantity, other: Quantity) -> bool:
+    return not set(one.values).isdisjoint(other.values)
+
+
+def _marked(text: str) -> list[str]:
+    """Return in their order what is written with digits or marks: "-3", "a.b@example.com", "!="."""
+    words = (word.lstrip("(").rstrip(_ENDS) for word in text.split())
+    return [word for word in words if word and not _APOSTROPHES.sub("", word).isalpha()]
 
 
 def _names(claim: Claim) -> Iterator[Word]:
     """Give the words that are written as names and codes are."""
     unnamed = SPEAKER | USER | ASSISTANT
-    return (word for word in claim.words if (word.capital or word.coded) and word.folded not in unnamed)
+    return (word for word in claim.words if word.coded or (word.capital and word.folded not in unnamed))

@@ -21,6 +21,8 @@ MAX_MEMORIES: Final = 200_000
 """The newest memories of an agent that are compared word for word: about 50 MB are held meanwhile."""
 MAX_PAIRS: Final = 20_000
 """Pairs of an agent that a reader is asked about."""
+_SURE: Final = 0.9
+"""How sure a reader has to be, in both directions: below, "stop tea" restates "start tea" for the packaged one."""
 _AT_ONCE: Final = 16
 """Pairs that are read in one call, and memories that are compared without a pause."""
 
@@ -63,7 +65,7 @@ class ScopeConsolidation:
     async def alike(self, most: int = MAX_MEMORIES) -> Sequence[Merge]:
         """Return the merges of what says the same word for word, of the newest ``most`` memories.
 
-        Words are compared without case, white space and Unicode form, as a recall collapses them; facts by their parts.
+        Words are compared as they are written, but for the width of spaces; facts by their parts.
         """
         wordings, looked_at = Wordings(), 0
         async for page in self._pages():
@@ -131,8 +133,8 @@ class ScopeConsolidation:
         if self._reader is None:
             return [False for _ in pairs]
         answers = await self._reader.relations([*pairs, *((newer, older) for older, newer in pairs)])
-        names = [answer.name == "restates" for answer in answers]
-        return [one and other for one, other in zip(names[: len(pairs)], names[len(pairs) :], strict=True)]
+        sure = [answer.restates >= _SURE for answer in answers]
+        return [one and other for one, other in zip(sure[: len(pairs)], sure[len(pairs) :], strict=True)]
 
 
 def _chosen(older: Mergeable, newer: Mergeable) -> tuple[Restated, Restated] | None:

@@ -13,6 +13,8 @@ from app.services.backends import TenantBackends
 from app.storage import consolidating
 from app.storage.rows import read_rows
 
+CHUNK = 500
+"""Merges that one run takes back."""
 MAX_CHUNKS = 10
 """Runs of one undo; where there is more, the answer says so."""
 MAX_MEMORIES = 5_000
@@ -81,7 +83,7 @@ class Consolidations:
         more = True
         for _ in range(MAX_CHUNKS):
             author, now = self._backends.author, self._backends.clock()
-            statements = consolidating.undo(self._tenant, consolidation_id, by=author.credential_id, now=now)
+            statements = consolidating.undo(self._tenant, consolidation_id, CHUNK, by=author.credential_id, now=now)
             known, _, undone, _, (progress,) = await self._backends.database.run(statements)
             if not known:
                 raise _unknown()

@@ -15,7 +15,7 @@ from app.services.tiers.working_refusals import no_such_run
 from app.services.undo import MAX_CHUNKS, Undo
 from app.storage import request_state
 from app.storage.taught import undo_run_chunk
-from app.storage.undo_forecast import MAX_COUNTED, forecast
+from app.storage.undo_forecast import MAX_COUNTED, forecast, told_too
 
 _NAMED = limits.MAX_UNDO_NAMED
 
@@ -41,13 +41,14 @@ class UndoTaught:
             Unavailable: the database does not answer.
         """
         self._check(selected)
-        statements = forecast(self._tenant, selected)
+        retold = [] if selected.session_id is not None else await self._told_too(selected)
+        statements = forecast(self._tenant, selected, retold)
         (counts,), going, holding = await self._backends.database.run(statements)
         if not counts["known"]:
             raise no_such_run()
         memories, changed, messages = len(going), int(counts["changed"] or 0), int(counts["messages"] or 0)
         outcomes = int(counts["outcomes"] or 0)
-        most = max(changed, messages, memories, outcomes)
+        most = max(changed, messages, memories, outcomes, len(retold))
         said = _forecast(going, holding, cut=bool(counts["cut"]) or most > MAX_COUNTED)
         return Undone(
             memories, changed, messages, outcomes, more=False, finished_at=int(counts["now"] or 0), forecast=said
@@ -74,6 +75,10 @@ class UndoTaught:
             done = await Sessions(self._backends).delete(scope, selected.session_id, undone=True)
             return Undone(done.memories, 0, done.messages, 0, done.more, self._backends.clock())
         return await self._undo_run(selected.run_id or "")
+
+    async def _told_too(self, selected: Selected) -> list[str]:
+        (rows,) = await self._backends.database.run([told_too(self._tenant, selected)])
+        return [str(row["id"]) for row in rows]
 
     async def _undo_run(self, run_id: str) -> Undone:
         memories = changed = messages = 0

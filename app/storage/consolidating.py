@@ -21,8 +21,6 @@ PAGE_CHARACTERS = 256_000
 """Characters of them that are read; a single memory may be longer."""
 PAIRS = 200
 """Pairs that a reader has compared, of one run."""
-MAX_UNDONE = 500
-"""Merges that one run takes back."""
 REPORTS = 20
 """Consolidations that are kept besides those of which something is merged."""
 _SHORT = 200
@@ -30,19 +28,31 @@ _SHORT = 200
 
 _WHOSE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
 _AHEAD = f"{NOW} + 86400000"
-# It holds, in full: nothing that it states was replaced. It is remembered, and no undo has said that it is to stay.
-_HOLDS = f"""
-(memory.superseded_at IS NULL AND memory.forgotten_at IS NULL AND {living("memory")}
-  AND memory.happened_at <= {_AHEAD} AND memory.message_id IS NULL AND memory.speaker_holds
-  AND {kept_by_no_program("memory")} AND coalesce(memory.type, 'fact') IN ('fact', 'instruction')
+
+
+def _holds(memory: str) -> str:
+    """Return the condition that a memory holds in full and is remembered, and that no undo has said it is to stay.
+
+    What an older version has put behind a copy of it holds: the copy says nothing else.
+    """
+    return f"""
+({memory}.superseded_at IS NULL AND {memory}.forgotten_at IS NULL AND {living(memory)}
+  AND {memory}.happened_at <= {_AHEAD} AND {memory}.message_id IS NULL AND {memory}.speaker_holds
+  AND {kept_by_no_program(memory)} AND coalesce({memory}.type, 'fact') IN ('fact', 'instruction')
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS own INDEXED BY claim_of_memory
-    WHERE {_WHOSE.format(table="own")} AND own.memory_id = memory.id AND own.superseded_at IS NOT NULL
+    SELECT 1 FROM claim AS own INDEXED BY claim_superseded_of
+    WHERE {_WHOSE.format(table="own")} AND own.memory_id = {memory}.id AND own.superseded_at IS NOT NULL
+      AND NOT EXISTS (
+        SELECT 1 FROM long_term_memory AS copy
+        WHERE copy.id = own.superseded_by AND +{_WHOSE.format(table="copy")} AND copy.content = {memory}.content
+      )
   )
   AND NOT EXISTS (
-    SELECT 1 FROM consolidated AS before WHERE {_WHOSE.format(table="before")} AND before.other_id = memory.id
+    SELECT 1 FROM consolidated AS before WHERE {_WHOSE.format(table="before")} AND before.other_id = {memory}.id
   ))
 """
+
+
 _COLUMNS = """
 {memory}.id, {memory}.content, json_object(
     'fact', json({memory}.metadata -> '$.fact'), 'speaker', json({memory}.metadata -> '$.speaker')
@@ -54,7 +64,7 @@ SELECT page.created_at AS place, page.id AS place_id, holds, {_COLUMNS.format(me
 FROM (
   SELECT id, created_at, holds, sum(holds * size) OVER (ORDER BY created_at DESC, id DESC) - holds * size AS before
   FROM (
-    SELECT memory.id, memory.created_at, {_HOLDS} AS holds, length(memory.content) AS size
+    SELECT memory.id, memory.created_at, {_holds("memory")} AS holds, length(memory.content) AS size
     FROM long_term_memory AS memory INDEXED BY long_term_memory_newest
     WHERE {_WHOSE.format(table="memory")}
       AND (?1 ->> 'at' IS NULL
@@ -80,7 +90,7 @@ _OF_PAIR = """
 )
 """
 _OLDER, _NEWER = (
-    _OF_PAIR.format(side=side, whose=_WHOSE.format(table="memory"), short=_SHORT, holds=_HOLDS)
+    _OF_PAIR.format(side=side, whose=_WHOSE.format(table="memory"), short=_SHORT, holds=_holds("memory"))
     for side in ("older_id", "newer_id")
 )
 _PAIRS = f"""
@@ -104,9 +114,9 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, kept.id, merge.value ->> 'k
   iif((memory.happened_at, memory.id) > (kept.happened_at, kept.id), memory.happened_at, NULL),
   ?1 ->> 'consolidation_id', {NOW}
 FROM json_each(?1, '$.merges') AS merge CROSS JOIN long_term_memory AS memory CROSS JOIN long_term_memory AS kept
-WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")} AND {_HOLDS}
+WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")} AND {_holds("memory")}
   AND kept.id = merge.value ->> 'kept_id' AND +{_WHOSE.format(table="kept")}
-  AND kept.superseded_at IS NULL AND kept.forgotten_at IS NULL AND {living("kept")} AND {_NOT_MOVING}
+  AND {_holds("kept")} AND {_NOT_MOVING}
 ON CONFLICT DO NOTHING
 """
 # The links of chains: what a reader has found to be replaced, and what was merged. The end is superseded no more.
@@ -119,20 +129,20 @@ ORDER BY link.key DESC LIMIT {PAGE}
 """
 _FURTHER = f"""
 {_WHOSE.format(table="{further}")} AND {{further}}.memory_id = {{of}} AND {{further}}.key GLOB '~*'
-  AND {{further}}.superseded_by IS NOT NULL
+  AND {{further}}.superseded_at IS NOT NULL
 """
 _SHORTCUTS = f"""
 INSERT INTO shortcut (tenant_id, agent_id, other_id, kept_id, via_id)
 SELECT DISTINCT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', link.other_id, further.superseded_by, link.via_id
-FROM ({_LINKS}) AS link CROSS JOIN claim AS further INDEXED BY claim_of_memory
+FROM ({_LINKS}) AS link CROSS JOIN claim AS further INDEXED BY claim_superseded_of
 WHERE {_FURTHER.format(further="further", of="link.via_id")} AND further.superseded_by <> link.other_id
   AND (further.whole OR further.key GLOB '~>*') AND {_NOT_MOVING}
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS beyond INDEXED BY claim_of_memory
+    SELECT 1 FROM claim AS beyond INDEXED BY claim_superseded_of
     WHERE {_FURTHER.format(further="beyond", of="further.superseded_by")} AND beyond.whole
   )
   AND NOT EXISTS (
-    SELECT 1 FROM claim AS direct INDEXED BY claim_of_memory
+    SELECT 1 FROM claim AS direct INDEXED BY claim_superseded_of
     WHERE {_FURTHER.format(further="direct", of="link.other_id")} AND direct.superseded_by = further.superseded_by
   )
 ON CONFLICT DO NOTHING RETURNING other_id
@@ -141,7 +151,7 @@ _LAST_LINK = f"SELECT min(key) AS last, count(*) AS n FROM ({_LINKS})"
 # A chain that has grown has another end: the way to the former one is of no use.
 _OUTDATED = f"""
 DELETE FROM shortcut WHERE {_WHOSE.format(table="shortcut")} AND EXISTS (
-  SELECT 1 FROM claim AS beyond INDEXED BY claim_of_memory
+  SELECT 1 FROM claim AS beyond INDEXED BY claim_superseded_of
   WHERE {_FURTHER.format(further="beyond", of="shortcut.kept_id")} AND beyond.whole
 )
 """
@@ -168,14 +178,14 @@ _UNDO = f"""
 UPDATE consolidated SET undone = 1
 WHERE tenant_id = ?1 ->> 'tenant_id' AND (agent_id, other_id, kept_id) IN (
   SELECT merged.agent_id, merged.other_id, merged.kept_id FROM consolidated AS merged INDEXED BY consolidated_of
-  WHERE {_MERGED} LIMIT {MAX_UNDONE}
+  WHERE {_MERGED} LIMIT ?1 ->> 'most'
 ) RETURNING agent_id, other_id, kept_id, kind
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, event, detail, created_at, written_by)
 SELECT ?1 ->> 'tenant_id', 'undone', json_object('consolidation', ?1 ->> 'consolidation_id', 'memories', chunk.n),
   ?1 ->> 'now', ?1 ->> 'by'
-FROM (SELECT count(*) AS n FROM (SELECT 1 FROM consolidated AS merged WHERE {_MERGED} LIMIT {MAX_UNDONE})) AS chunk
+FROM (SELECT count(*) AS n FROM (SELECT 1 FROM consolidated AS merged WHERE {_MERGED} LIMIT ?1 ->> 'most')) AS chunk
 WHERE chunk.n > 0
 """
 _UNDONE = f"""
@@ -275,12 +285,12 @@ def forecast_undo(tenant: Tenant, consolidation_id: str) -> list[ScopedStatement
     return [ScopedStatement.read(tenant, sql, consolidation_id=consolidation_id) for sql in (_ONE, _COUNT, _NAMED)]
 
 
-def undo(tenant: Tenant, consolidation_id: str, *, by: str | None, now: int) -> list[ScopedStatement]:
-    """Take back the next merges of a consolidation.
+def undo(tenant: Tenant, consolidation_id: str, most: int, *, by: str | None, now: int) -> list[ScopedStatement]:
+    """Take back the next merges of a consolidation, at most so many.
 
     The first returns the consolidation, the third a row of ``Merge`` for each, the last whether there is ``more``.
     """
-    make = partial(ScopedStatement.write, tenant, consolidation_id=consolidation_id, by=by, now=now)
+    make = partial(ScopedStatement.write, tenant, consolidation_id=consolidation_id, most=most, by=by, now=now)
     return [
         ScopedStatement.read(tenant, _ONE, consolidation_id=consolidation_id),
         *map(make, (_AUDIT, _UNDO, _UNDONE)),

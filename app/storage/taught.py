@@ -13,6 +13,7 @@ from app.ports.database import NOW
 from app.storage.filters import kept_by_no_program
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.retold import hand_over, told_by_others
 from app.storage.scoped import ScopedStatement
 
 MAX_CHUNK = 500
@@ -26,14 +27,15 @@ _ADDED = "{table}.later_keys IS NOT NULL AND json_type({table}.later_keys, '$.fa
 _RUN = _OF_RUN.format(table="memory", by="")
 _OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
 _WRITTEN_UNDER = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_UNDER_RUN.format(table='memory', by='')}"
-# What a run has taught first: as a fact, or by storing it.
+# What a run has taught first, as a fact or by storing it: what it alone has told, and what others have told too.
 _FIRST = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
-WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")})
+WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")}) AND {{which}}
 UNION
-SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
-ORDER BY 1 LIMIT {{most}}
+SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER} AND {{which}}
+ORDER BY 1 LIMIT {MAX_CHUNK}
 """
+_RETOLD = told_by_others("memory", of_run=True)
 _TENANT = "{by}{table}.tenant_id = ?1 ->> 'tenant_id'"
 _OF_SESSION = "{by}{table}.agent_id = ?1 ->> 'agent_id' AND {by}{table}.session_id = ?1 ->> 'session_id'"
 _OF_CREDENTIAL = "{by}{table}.written_by = ?1 ->> 'written_by'"
@@ -111,7 +113,8 @@ def as_words(was: str) -> str:
 
 
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
-_CHUNK = _FIRST.format(most=MAX_CHUNK)
+_CHUNK = _FIRST.format(which=f"NOT {_RETOLD}")
+_HANDED_OVER = _FIRST.format(which=_RETOLD)
 CHANGED = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
 WHERE {_OWN} AND {_ADDED.format(table="memory")} AND memory.run_id IS NOT ?1 ->> 'run_id' ORDER BY memory.id
@@ -169,7 +172,7 @@ SELECT EXISTS (
     SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER}
   ) AS known
 """
-_IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
+_IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({_HANDED_OVER}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
 
 
 def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
@@ -183,19 +186,7 @@ def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> 
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
         ScopedStatement.read(tenant, KNOWN, run_id=run_id),
-        *map(
-            make,
-            (
-                _DELETE_MESSAGES,
-                _END_INGESTIONS,
-                _UNTELL,
-                _DELETE_PROPOSALS,
-                _QUEUE_DELETES,
-                _AUDIT,
-                _UNCLAIM,
-                _DELETE,
-                _RESTORE,
-            ),
-        ),
+        *map(make, (_DELETE_MESSAGES, _END_INGESTIONS, _UNTELL, *hand_over(_HANDED_OVER, of_run=True))),
+        *map(make, (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
         ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
     ]

@@ -1,10 +1,13 @@
 """What an undo would do, computed from what would remain. Nothing is changed, and a bounded number of rows is read."""
 
+from collections.abc import Sequence
+
 from app.domain import limits
 from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
 from app.storage.filters import living
+from app.storage.retold import told_by_others
 from app.storage.scoped import ScopedStatement
 from app.storage.taught import CHANGED, KNOWN, WAITING, arguments, found, taught
 
@@ -15,9 +18,11 @@ _READ_OF_EACH = 1_200
 # What is said of more than a day ahead does not hold yet.
 _HORIZON = f"({NOW} + 86400000)"
 
+# Those that others have told too: SQLite counts the tables of a statement, and this one has no room for more.
+_STAYS = "instr(?1 ->> 'retold', {table}.id)"
 _GONE = """
 WITH picked(id) AS MATERIALIZED (
-  SELECT memory.id FROM long_term_memory AS memory WHERE {found} LIMIT {most}
+  SELECT memory.id FROM long_term_memory AS memory WHERE {found} AND NOT {stays} LIMIT {most}
 ),
 learned(id) AS MATERIALIZED (
   SELECT DISTINCT source.memory_id
@@ -186,8 +191,23 @@ SELECT (
 """
 
 
-def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
-    """Read what undoing what is selected would do.
+def told_too(tenant: Tenant, selected: Selected) -> ScopedStatement:
+    """Read the facts that others than a run, or a credential, have told too: the ``id`` of each, which stays.
+
+    Of more memories than a forecast counts some are not looked at.
+    """
+    others = told_by_others("memory", of_run=selected.run_id is not None)
+    sql = f"""
+SELECT memory.id FROM (
+  SELECT memory.id FROM long_term_memory AS memory WHERE {found(selected)} LIMIT {2 * MAX_COUNTED}
+) AS one CROSS JOIN long_term_memory AS memory
+WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {others}
+"""
+    return ScopedStatement.read(tenant, sql, **arguments(selected))
+
+
+def forecast(tenant: Tenant, selected: Selected, retold: Sequence[str] = ()) -> list[ScopedStatement]:
+    """Read what undoing what is selected would do, where the facts ``retold`` stay.
 
     The first returns one row: how many it would have ``changed``, how many ``messages`` and ``outcomes`` of workflows
     it would delete, whether that was ``cut``, the database's time (``now``), and whether the run is ``known``. The
@@ -197,11 +217,11 @@ def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
     an id says that not all keys were read.
     """
     most = MAX_COUNTED + 1
-    gone = _GONE.format(found=found(selected), most=most)
+    gone = _GONE.format(found=found(selected), stays=_STAYS.format(table="memory"), most=most)
     holding = (_HOLDING + _FOLLOWING).format(
         gone=gone,
         claims=_MAX_CLAIMS,
-        stating=taught(selected, "stating"),
+        stating=f"{taught(selected, 'stating')} AND NOT {_STAYS.format(table='stating')}",
         said=taught(selected, "said"),
         horizon=_HORIZON,
         named=limits.MAX_UNDO_NAMED,
@@ -212,7 +232,7 @@ def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
         counts = _OF_RUN
     else:
         counts = _OF_SESSION if selected.session_id is not None else _OF_CREDENTIAL
-    values = arguments(selected)
+    values = arguments(selected) | {"retold": " ".join(retold)}
     asked = (counts, _GOING.format(gone=gone), holding)
     # A statement that only reads begins with SELECT: on D1 nothing else tells that it does.
     return [ScopedStatement.read(tenant, f"SELECT * FROM ({sql})", **values) for sql in asked]

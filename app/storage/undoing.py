@@ -11,6 +11,7 @@ from app.domain.memory import Tenant
 from app.ports.database import NOW
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.retold import hand_over, told_by_others
 from app.storage.scoped import ScopedStatement
 from app.storage.taught import as_words, unclaim, was_fact
 
@@ -33,10 +34,15 @@ EXISTS (
   WHERE revocation.tenant_id = ?1 ->> 'tenant_id' AND revocation.credential_id = ?1 ->> 'written_by'
 ) AS revoked
 """
+_RETOLD = told_by_others("memory", of_run=False)
+_OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'"
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
 _CHUNK = f"""
-SELECT memory.id FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
+SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND NOT {_RETOLD}
+ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_MAX_CHUNK}
+"""
+_HANDED_OVER = f"""
+SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND {_RETOLD}
 ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_MAX_CHUNK}
 """
 _DELETED = with_learned(_CHUNK)
@@ -125,12 +131,10 @@ DELETE FROM fact_source
 WHERE fact_source.tenant_id = ?1 ->> 'tenant_id' AND fact_source.written_by = ?1 ->> 'written_by'
 """
 _IS_MORE = f"""
-SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) OR EXISTS ({_OUTCOMES}) AS more, {NOW} AS now, {_REVOKED}
+SELECT EXISTS ({_CHUNK}) OR EXISTS ({_HANDED_OVER}) OR EXISTS ({_CHANGED}) OR EXISTS ({_OUTCOMES}) AS more,
+  {NOW} AS now, {_REVOKED}
 """
-_WRITTEN = with_learned("""
-SELECT memory.id FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
-""")
+_WRITTEN = with_learned(f"SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND NOT {_RETOLD}")
 _COUNT = f"""
 SELECT (SELECT count(*) FROM ({_WRITTEN})) AS memories,
   (SELECT count(*) FROM ({_CHANGED})) AS changed,
@@ -163,7 +167,16 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
             make,
             (
                 *(_REVOKE, _AUDIT_OUTCOMES, _UNCOUNT, _DELETE_OUTCOMES, _DELETE_MESSAGES, _END_INGESTIONS),
-                *(_UNTELL, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE),
+                *(
+                    _UNTELL,
+                    *hand_over(_HANDED_OVER, of_run=False),
+                    _DELETE_PROPOSALS,
+                    _QUEUE_DELETES,
+                    _AUDIT,
+                    _UNCLAIM,
+                    _DELETE,
+                    _RESTORE,
+                ),
             ),
         ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),

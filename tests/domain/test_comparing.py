@@ -33,6 +33,12 @@ def test_what_a_machine_says_is_not_compared_however_its_name_is_written(name: s
     assert not may_bear(STORED, replace(told, happened_at=9))
 
 
+def test_of_what_is_written_alike_neither_is_an_update() -> None:
+    assert not may_bear(SAID, replace(STORED, content="I  live in\u00a0Rome "))
+    assert may_bear(SAID, replace(STORED, content="I live in ROME"))
+    assert may_bear(replace(SAID, content="run `a  b`"), replace(STORED, content="run `a b`"))
+
+
 @pytest.mark.parametrize("lines", [12, 40, 60])
 def test_of_a_list_all_lines_are_read_in_few_passages_that_overlap(lines: int) -> None:
     read = passages("\n".join(f"Item {number} is on this list" for number in range(lines)))

@@ -14,12 +14,15 @@ from app.domain.errors import Conflict, DatabaseUnavailable, NotFound, ReaderUna
 from app.domain.facts import Fact, Held
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
+from app.domain.reading import Relation
+from app.domain.undoing import Selected
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
 from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.facts import SemanticMemory
 from app.services.undo import Undo
+from app.services.undo_taught import UndoTaught
 from app.storage.system.consolidating import LEASE
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
@@ -102,7 +105,7 @@ async def read(tmp_path: Path, backend: Backend) -> AsyncIterator[Scene]:
 async def test_of_memories_that_say_the_same_word_for_word_the_newest_is_kept_and_the_others_lead_to_it(
     plain: Scene,
 ) -> None:
-    ids = [await plain.store(content, session_id=f"s{n}") for n, content in enumerate((TEA, "i  LIKE tea", TEA))]
+    ids = [await plain.store(content, session_id=f"s{n}") for n, content in enumerate((TEA, "I  like\u00a0tea ", TEA))]
     done = await plain.consolidate()
     assert (done.memories, done.facts, done.tenants, done.agents) == (2, 0, 1, 1)
     kept = (await plain.gateway().recall("bot", Query("tea"))).entries
@@ -167,6 +170,15 @@ async def test_restatements_are_merged_in_both_directions_and_the_most_complete_
 async def test_what_only_one_direction_restates_stays(read: Scene) -> None:
     assert read.reader is not None
     read.reader.pairs = {(TEA, LIKES_TEA): RESTATES}
+    await read.store(TEA, 1)
+    await read.store(LIKES_TEA, 2)
+    await read.compared()
+    assert (await read.consolidate()).memories == 0
+
+
+async def test_what_a_reader_is_not_sure_of_stays(read: Scene) -> None:
+    assert read.reader is not None
+    read.reader.pairs = dict.fromkeys([(TEA, LIKES_TEA), (LIKES_TEA, TEA)], Relation(0.05, 0.05, 0.02, 0.88))
     await read.store(TEA, 1)
     await read.store(LIKES_TEA, 2)
     await read.compared()
@@ -331,14 +343,14 @@ async def facts(scene: Scene) -> list[Held]:
 
 async def test_facts_of_one_subject_predicate_and_object_become_one_whose_sources_agree(plain: Scene) -> None:
     for day, (author, confidence) in enumerate((("a", 0.6), ("a", 0.7), ("b", 0.8)), 1):
-        told = Fact("user", "likes", "tea" if day < 3 else "Tea", confidence)
+        told = Fact("user", "likes", "green tea" if day < 3 else "green  tea", confidence)
         await learner(plain, author).learn("bot", told, occurred_at=day * DAY_MS)
     (held,) = await facts(plain)
     assert held.fact.confidence == 0.8
     done = await plain.consolidate()
     assert (done.facts, done.memories) == (2, 0)
     (held,) = await facts(plain)
-    assert held.fact.object == "Tea"
+    assert held.fact.object == "green  tea"
     assert held.fact.confidence == pytest.approx(1 - 0.3 * 0.2)
     (entry, *_) = (await learner(plain, "b").recall("bot", Query("tea"))).entries
     assert entry.fact is not None
@@ -369,3 +381,53 @@ async def test_who_is_undone_agrees_with_nobody_any_more(plain: Scene) -> None:
     await Undo(plain.backends.of_tenant("acme", ADMINISTRATOR)).run("b")
     (held,) = await facts(plain)
     assert held.fact.confidence == 0.8
+
+
+@pytest.mark.parametrize("confidence", [0.8, 1, 7, "surely", True, None])
+async def test_who_stored_a_fact_by_another_way_stays_a_source_of_it(plain: Scene, confidence: object) -> None:
+    fact = Fact("user", "likes", "tea", 0.8)
+    told = {**fact.metadata["fact"], "confidence": confidence}  # type: ignore[dict-item]
+    stored = await plain.store(fact.sentence, metadata={"fact": told}, author=Author("a", "http"))
+    learned = await learner(plain, "b").learn("bot", fact)
+    assert learned.memory_id == stored
+    rows = await plain.bench.rows("SELECT source FROM fact_source ORDER BY source")
+    assert [row["source"] for row in rows] == ["author:a", "author:b"]
+    if confidence == 0.8:
+        (held,) = await facts(plain)
+        assert held.fact.confidence == pytest.approx(0.96)
+    assert (await learner(plain, "b").recall("bot", Query("tea"))).entries
+
+
+async def test_a_text_that_is_told_as_a_fact_is_one_and_both_are_sources_of_it(plain: Scene) -> None:
+    fact = Fact("user", "likes", "tea", 0.8)
+    await plain.store(fact.sentence, author=Author("a", "http"))
+    await learner(plain, "b").learn("bot", fact)
+    (held,) = await facts(plain)
+    assert held.fact.object == "tea"
+
+
+@pytest.mark.parametrize("way", ["credential", "run"])
+async def test_a_fact_that_another_told_too_outlives_the_undo_of_who_told_it_first(plain: Scene, way: str) -> None:
+    run_id = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
+    columns = "tenant_id, id, agent_id, agent_type, status, input, started_at"
+    await plain.bench.change(
+        f"INSERT INTO agent_runs ({columns}) VALUES ('acme', '{run_id}', 'bot', 'x', 'running', '{{}}', 1)"
+    )
+    told = Fact("user", "likes", "tea", 0.9, learned_from_run_id=run_id if way == "run" else None)
+    first = (await learner(plain, "a").learn("bot", told)).memory_id
+    alone = Fact("user", "likes", "coffee", 0.9, learned_from_run_id=told.learned_from_run_id)
+    await learner(plain, "a").learn("bot", alone)
+    await learner(plain, "b").learn("bot", Fact("user", "likes", "tea", 0.7))
+    undo = UndoTaught(plain.backends.of_tenant("acme", ADMINISTRATOR))
+    selected = Selected(run_id=run_id) if way == "run" else Selected(credential_id="a")
+    assert (await undo.dry_run(selected)).memories == 1
+    undone = await undo.run(selected)
+    assert (undone.memories, undone.more) == (1, False)
+    (held,) = await facts(plain)
+    assert (held.memory_id, held.fact.object, held.fact.confidence) == (first, "tea", 0.7)
+    assert held.fact.learned_from_run_id is None
+    (row,) = await plain.bench.rows("SELECT written_by FROM long_term_memory")
+    assert row["written_by"] == "b"
+    assert (await undo.dry_run(Selected(credential_id="b"))).memories == 1
+    await undo.run(Selected(credential_id="b"))
+    assert await facts(plain) == []

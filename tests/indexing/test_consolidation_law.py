@@ -23,11 +23,12 @@ from app.indexing.jobs import consolidate
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
+from app.services import consolidation
 from app.services.consolidation import Consolidations
 from app.services.gateway import LongTermMemoryGateway
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
-from tests.support.backends import BackendName, running_on
+from tests.support.backends import Backend, BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 
@@ -189,7 +190,7 @@ class Counting:
 
 
 async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_happened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consolidate, "CHUNK", 1)
     monkeypatch.setattr(consolidate, "_PAUSE_SECONDS", 0)
@@ -198,8 +199,8 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
 
     async def ended(number: int | None, done: float) -> tuple[object, list[int]]:
         """Consolidate, killed at a moment if one is given, and once more; return the end by places, not by ids."""
-        async with bench_on(tmp_path / str(next(places))) as bench:
-            ids = {id_: place for place, id_ in enumerate(await stored(bench, reader, SAID))}
+        async with bench_on(tmp_path / str(next(places)), backend) as bench:
+            ids = await stored(bench, reader, SAID)
             counting = Counting(bench.database, [])
             if number is not None:
                 with pytest.raises(KilledError):
@@ -208,18 +209,62 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
             await job(bench, reader, counting).run()  # type: ignore[arg-type]
             reports = await Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR)).latest(9)
             assert all(report.finished_at is not None for report in reports)
-            rows = {
-                (table, re.sub("[0-9A-Z]{26}", lambda found: f"<{ids[found[0]]}>", repr(dict(row))))
-                for table, found in (await state(bench)).items()
-                for row in found
-            }
             merged = sum(report.memories for report in reports)
-            return (rows, merged), counting.statements
+            return (await by_places(bench, ids), merged), counting.statements
 
     wanted, calls = await ended(None, 0)
     every = list(moments(calls))
     for number, done in every[:: max(1, len(every) // examples(300))]:
         assert (await ended(number, done))[0] == wanted, (number, done)
+
+
+async def test_an_undo_that_is_killed_at_any_moment_and_made_again_ends_as_one_that_is_not(
+    tmp_path: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consolidate, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(consolidation, "CHUNK", 1)
+    reader = BelievesAll(CHAIN)
+    places = count()
+
+    async def ended(number: int | None, done: float) -> tuple[object, list[int]]:
+        async with bench_on(tmp_path / str(next(places)), backend) as bench:
+            ids = await stored(bench, reader, SAID)
+            before = await by_places(bench, ids)
+            await job(bench, reader).run()
+            (report,) = await Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR)).latest(9)
+            counting = Counting(bench.database, [])
+            if number is not None:
+                with pytest.raises(KilledError):
+                    await reports_on(bench, Killing(bench.database, number, done)).undo(report.id)
+            await reports_on(bench, counting).undo(report.id)
+            after = await by_places(bench, ids)
+            assert [row for row in after if row[0] == "long_term_memory"] == [
+                row for row in before if row[0] == "long_term_memory"
+            ]
+            undone = await bench.rows("SELECT DISTINCT undone FROM consolidated")
+            (report,) = await reports_on(bench, bench.database).latest(9)
+            return (after, undone, report.undone_at is not None), counting.statements
+
+    wanted, calls = await ended(None, 0)
+    assert len(calls) > 2  # one merge in each
+    every = list(moments(calls))
+    for number, done in every[:: max(1, len(every) // examples(300))]:
+        assert (await ended(number, done))[0] == wanted, (number, done)
+
+
+def reports_on(bench: Bench, database: object) -> Consolidations:
+    backends = replace(bench.backends, database=database)
+    return Consolidations(backends.of_tenant("acme", ADMINISTRATOR))
+
+
+async def by_places(bench: Bench, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Return all that a consolidation writes, with the places of memories for their ids."""
+    places = {id_: place for place, id_ in enumerate(ids)}
+    return sorted(
+        (table, re.sub("[0-9A-Z]{26}", lambda found: f"<{places[found[0]]}>", repr(dict(row))))
+        for table, rows in (await state(bench)).items()
+        for row in rows
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), max_size=6), st.floats(0, 1))

@@ -16,6 +16,7 @@ from app.domain.shards import MAIN
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import (
+    DEFAULT,
     Bounded,
     Id,
     as_json_option,
@@ -38,9 +39,13 @@ ConsolidateShard = Callable[[Database], Awaitable[Consolidated]]
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
-@click.option("--tenant", type=Id(), help="Consolidate this tenant alone. --report and --undo need it.")
-@click.option("--report", is_flag=True, help="Tell what the last consolidations of the tenant have merged.")
-@click.option("--undo", type=Bounded(CONSOLIDATION_ID, "id"), help="Take back the tenant's consolidation of this id.")
+@click.option(
+    "--tenant",
+    type=Id(),
+    help=f"Consolidate this tenant alone; absent: all. Without it --report and --undo are about {DEFAULT}.",
+)
+@click.option("--report", is_flag=True, help="Tell what the last consolidations of a tenant have merged.")
+@click.option("--undo", type=Bounded(CONSOLIDATION_ID, "id"), help="Take back a tenant's consolidation of this id.")
 @click.option("--yes", is_flag=True, help="With --undo: do it; without this, it is only said what it would do.")
 @rate_option
 @as_json_option
@@ -60,12 +65,14 @@ def consolidate(
     tasks. One process at a time does it, beside running servers; what was stopped goes on where it was. Every prune
     does it too, unless CONSOLIDATE is false.
     """
-    if (report or undo is not None) and (tenant is None or dry_run or (report and undo is not None)):
-        raise click.UsageError("--report and --undo need --tenant, and go with nothing else.")
-    if undo is not None and tenant is not None:
-        _undo(tenant, undo, yes=yes, as_json=as_json)
-    elif report and tenant is not None:
-        _report(tenant, as_json=as_json)
+    if dry_run + report + (undo is not None) > 1:
+        raise click.UsageError("Choose one of --dry-run, --report and --undo.")
+    if yes and undo is None:
+        raise click.UsageError("--yes goes with --undo alone.")
+    if undo is not None:
+        _undo(tenant or DEFAULT, undo, yes=yes, as_json=as_json)
+    elif report:
+        _report(tenant or DEFAULT, as_json=as_json)
     else:
         done = run(_consolidate(quiet_settings(), calls_per_minute, tenant, dry_run=dry_run))
         print_answer({"dry_run": dry_run, **told(done)}, _text(done, dry_run=dry_run), as_json)
@@ -156,7 +163,7 @@ def _report(tenant: str, *, as_json: bool) -> None:
 
 
 def _line(report: Consolidation) -> str:
-    ended = ("under way" if report.finished_at is None else f"in {report.finished_at - report.started_at} ms") + (
+    ended = ("under way" if report.finished_at is None else f"in {report.milliseconds} ms") + (
         ", undone" if report.undone_at is not None else ""
     )
     return (
@@ -175,6 +182,7 @@ def _undo(tenant: str, consolidation_id: str, *, yes: bool, as_json: bool) -> No
         return undone
 
     undone = run(with_runtime(work, tenant))
-    text = f"{undone.memories} memories hold again." if yes else f"{undone.memories} memories would. --yes undoes it."
+    done, forecast = f"{undone.memories} memories hold again.", f"{undone.memories} memories would hold again."
+    text = done if yes else f"{forecast} Do it with --yes."
     answer = {**asdict(undone), "merges": [_merge(asdict(merge)) for merge in undone.merges]}
     print_answer(answer, text, as_json)

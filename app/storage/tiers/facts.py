@@ -37,16 +37,21 @@ _TELLERS = f"""
   ON teller.id = one.id AND +teller.tenant_id = ?1 ->> 'tenant_id' AND +teller.agent_id = ?1 ->> 'agent_id'
     AND {living("teller")} AND teller.forgotten_at IS NULL
 """
+_OWN_SOURCE = """
+coalesce(
+  'run:' || ({teller}.metadata ->> '$.fact.learned_from_run_id'), 'session:' || {teller}.session_id,
+  'author:' || coalesce({teller}.written_by, {teller}.written_through, '')
+)
+"""
+# Whoever stores a memory may write anything into its metadata.
+_OWN_CONFIDENCE = "min(1.0, max(0.0, CAST(coalesce({teller}.metadata ->> '$.fact.confidence', 1.0) AS REAL)))"
 _SOURCES = f"""
 (
   SELECT json_group_array(json_array(agreeing.source, agreeing.confidence)) FROM (
     SELECT noted.source, noted.confidence FROM {_TELLERS} CROSS JOIN fact_source AS noted
     WHERE noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = one.id
     UNION ALL
-    SELECT coalesce(
-        'run:' || (teller.metadata ->> '$.fact.learned_from_run_id'), 'session:' || teller.session_id,
-        'author:' || coalesce(teller.written_by, teller.written_through, '')
-      ), coalesce(teller.metadata ->> '$.fact.confidence', 1.0) FROM {_TELLERS}
+    SELECT {_OWN_SOURCE.format(teller="teller")}, {_OWN_CONFIDENCE.format(teller="teller")} FROM {_TELLERS}
     -- Where sources are noted, who wrote the row need be none of them: it may be who has imported it.
     WHERE coalesce(teller.metadata ->> '$.fact.learned_from_run_id', teller.session_id) IS NOT NULL OR NOT EXISTS (
       SELECT 1 FROM fact_source AS noted WHERE noted.tenant_id = ?1 ->> 'tenant_id'
@@ -97,10 +102,21 @@ _LAST = f"""
     AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
 ))
 """
+# The first time its teller is noted too, as the memory has it, who may not have told it through this tier.
 _NOTE = f"""
 INSERT INTO fact_source (tenant_id, agent_id, memory_id, source, confidence, written_by)
-SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'source', ?1 ->> 'confidence', ?1 ->> 'written_by'
-FROM long_term_memory AS memory
+SELECT memory.tenant_id, memory.agent_id, memory.id, told.source, told.confidence, told.written_by
+FROM long_term_memory AS memory CROSS JOIN (
+  SELECT {_OWN_SOURCE.format(teller="own")} AS source, {_OWN_CONFIDENCE.format(teller="own")} AS confidence,
+    own.written_by
+  FROM long_term_memory AS own
+  WHERE own.id = ?1 ->> 'id' AND +own.tenant_id = ?1 ->> 'tenant_id' AND +own.agent_id = ?1 ->> 'agent_id'
+    AND NOT EXISTS (
+      SELECT 1 FROM fact_source AS noted WHERE noted.tenant_id = ?1 ->> 'tenant_id'
+        AND noted.agent_id = ?1 ->> 'agent_id' AND noted.memory_id = own.id
+    )
+  UNION ALL SELECT ?1 ->> 'source', ?1 ->> 'confidence', ?1 ->> 'written_by'
+) AS told
 WHERE memory.id = ?1 ->> 'id' AND +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
   AND (
     SELECT count(*) FROM fact_source AS noted WHERE noted.tenant_id = ?1 ->> 'tenant_id'

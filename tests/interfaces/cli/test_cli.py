@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import stat
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from app.storage.migrations.runner import known_migrations
 from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line, misused
 
+ULID = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
 SECRET = "a-secret-of-the-tests-long-enough-to-sign"
 
 
@@ -420,21 +422,41 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     }
 
 
+def test_each_week_prune_merges_what_restates_each_other_unless_it_is_switched_off(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def sunday(job: Callable[[], Awaitable[None]], **_: object) -> None:
+        await job()
+
+    monkeypatch.setattr("app.interfaces.cli.prune.every_week", sunday)
+    for session in "ab":
+        line.ok("store", "I like tea", "--session", session)
+    assert line.json("prune", "--weekly", CONSOLIDATE="false")["consolidated"] is None
+    assert json.loads(line.run("prune", "--weekly", "--json").stdout)["consolidated"]["memories"] == 1
+
+
 def test_what_restates_each_other_is_merged_told_and_taken_back(line: Line) -> None:
     for day in ("01", "02"):
         line.ok("store", "I like tea", "--metadata", '{"speaker": "Ella"}', "--session", day)
     told = json.loads(line.run("consolidate", "--dry-run", "--json").stdout)
     assert (told["dry_run"], told["memories"], len(told["merges"])) == (True, 1, 1)
-    assert "There was no consolidation yet." in line.ok("consolidate", "--report", "--tenant", "default")
-    assert line.json("prune", CONSOLIDATE="false")["consolidated"] is None
-    assert json.loads(line.run("prune", "--json").stdout)["consolidated"]["memories"] == 1
-    (report,) = line.json("consolidate", "--report", "--tenant", "default")["consolidations"]
+    assert "There was no consolidation yet." in line.ok("consolidate", "--report")
+    assert "There was no consolidation yet." in line.ok("consolidate", "--report", "--tenant", "other")
+    assert json.loads(line.run("consolidate", "--json").stdout)["memories"] == 1
+    (report,) = line.json("consolidate", "--report")["consolidations"]
     assert (report["memories"], report["undone_at"]) == (1, None)
-    undo = ("consolidate", "--tenant", "default", "--undo", report["id"])
-    assert "1 memories would. --yes undoes it." in line.ok(*undo)
+    undo = ("consolidate", "--undo", report["id"])
+    assert "1 memories would hold again. Do it with --yes." in line.ok(*undo)
     assert "1 memories hold again." in line.ok(*undo, "--yes")
     assert line.json("consolidate")["memories"] == 0
-    assert "need --tenant" in line.run("consolidate", "--report").stderr
+
+
+@pytest.mark.parametrize(
+    "given", [("--report", "--dry-run"), ("--report", "--undo", ULID), ("--dry-run", "--undo", ULID)]
+)
+def test_a_consolidation_is_tried_told_or_taken_back_and_only_an_undo_takes_yes(given: tuple[str, ...]) -> None:
+    assert "Choose one of --dry-run, --report and --undo." in misused("consolidate", *given)
+    assert "--yes goes with --undo alone." in misused("consolidate", "--yes")
 
 
 def test_the_files_that_settings_are_read_from_are_told(line: Line) -> None:

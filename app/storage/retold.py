@@ -1,0 +1,68 @@
+"""Facts that somebody else has told too: an undo of who told them first leaves them to the surest of the others.
+
+Those were noted when they told it (``0048_consolidation.sql``).
+"""
+
+from app.domain.facts import DOUBTFUL_BELOW, MOST_DOUBTFUL
+
+_OF_CREDENTIAL = "noted.written_by IS NOT ?1 ->> 'written_by'"
+# What was stored under a run has its author for a source.
+_OF_RUN = """
+noted.source <> 'run:' || (?1 ->> 'run_id') AND NOT (
+  {table}.run_id IS ?1 ->> 'run_id'
+  AND noted.source = 'author:' || coalesce({table}.written_by, {table}.written_through, '')
+)
+"""
+_OTHERS = """
+noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = {table}.agent_id AND noted.memory_id = {table}.id
+  AND {others}
+"""
+_IS_FACT = "json_type({table}.metadata, '$.fact') IS 'object'"
+# Keys that others have added stay; those of who is undone go.
+_OWN_KEYS = """
+(
+  SELECT json_group_object(own.key, NULL) FROM json_each(memory.metadata) AS own
+  WHERE own.key <> 'fact' AND own.key NOT IN (SELECT later.key FROM json_each(memory.later_keys) AS later)
+)
+"""
+
+
+def told_by_others(table: str, *, of_run: bool) -> str:
+    """Return a boolean SQL expression: a memory is a fact that others than the run, or the credential, have told."""
+    others = f"SELECT 1 FROM fact_source AS noted WHERE {_others(table, of_run=of_run)}"
+    return f"({_IS_FACT.format(table=table)} AND EXISTS ({others}))"
+
+
+def hand_over(retold: str, *, of_run: bool) -> list[str]:
+    """Return the statements that leave facts to the surest of the others who told them; the audit says so first.
+
+    ``retold`` is a query for the ``id`` of each.
+    """
+    undone = "'run_id', ?1 ->> 'run_id'" if of_run else "'of', ?1 ->> 'written_by'"
+    sure = f"memory.metadata ->> '$.fact.confidence' >= {DOUBTFUL_BELOW}"
+    return [
+        f"""
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'undone', json_object({undone}, 'told_by_others', json('true')),
+  ?1 ->> 'now', ?1 ->> 'by'
+FROM long_term_memory AS memory WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({retold})
+""",
+        f"""
+UPDATE long_term_memory AS memory SET (written_by, metadata, later_keys, run_id) = (
+  SELECT noted.written_by, json_set(
+      json_patch(json_patch(memory.metadata, {_OWN_KEYS}), '{{"fact": {{"agent_type": null, "fact_id": null}}}}'),
+      '$.fact.confidence',
+      iif({sure}, max({DOUBTFUL_BELOW}, noted.confidence), min({MOST_DOUBTFUL}, noted.confidence)),
+      '$.fact.learned_from_run_id', iif(noted.source GLOB 'run:*', substr(noted.source, 5), NULL)
+    ), json_remove(memory.later_keys, '$.fact'), NULL
+  FROM fact_source AS noted WHERE {_others("memory", of_run=of_run)}
+  ORDER BY noted.confidence DESC, noted.source LIMIT 1
+)
+WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({retold})
+""",
+    ]
+
+
+def _others(table: str, *, of_run: bool) -> str:
+    others = _OF_RUN.format(table=table) if of_run else _OF_CREDENTIAL
+    return _OTHERS.format(table=table, others=others)

@@ -1,0 +1,63 @@
+"""What the packaged reader says of memories does not keep copies of one wording apart."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
+from app.adapters.local.transformer import packaged_model_dir
+from app.domain.memory import NewMemory
+from app.indexing.jobs.consolidate import Consolidate, Consolidated
+from app.indexing.rate_limiter import RateLimiter
+from app.services.consolidation import Consolidations
+from app.services.gateway import LongTermMemoryGateway
+from tests.services.compared import compare
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+
+pytestmark = pytest.mark.thorough
+
+SAID = (
+    *("The team meets on Mondays", "I live in Rome", "My flat is in Oslo now.", "Anna works at Siemens"),
+    *("The deploy runs at 17:00 on Fridays", "Ella prefers invoices in Swedish", "We pay 480 euros for the server"),
+    *("The user is allergic to peanuts", "Our office dog is called Bruno", "The password has 12 characters"),
+)
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[LocalReader]:
+    trunk = packaged_model_dir()
+    if trunk is None:
+        pytest.skip("the model's weights are not installed")
+    opened = LocalReader(trunk, PACKAGED)
+    yield opened
+    await opened.close()
+
+
+async def consolidate(bench: Bench, reader: LocalReader, *, dry_run: bool) -> Consolidated:
+    rate_limiter = RateLimiter(1e9)
+    job = Consolidate(
+        bench.database, reader, holder="one", rate_limiter=rate_limiter, report=lambda _: None, dry_run=dry_run
+    )
+    return await job.run()
+
+
+async def test_each_copy_is_merged_and_the_two_dry_runs_say_so_before_and_after_it_was_read(
+    tmp_path: Path, reader: LocalReader
+) -> None:
+    async with bench_on(tmp_path, embedder="local") as bench:
+        backends = replace(bench.backends, reader=reader)
+        gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
+        for session, space in (("a", " "), ("b", "  "), ("c", "\t")):
+            for content in SAID:
+                await gateway.store("bot", NewMemory(content.replace(" ", space), session_id=session))
+        reports = Consolidations(backends.of_tenant("acme", ADMINISTRATOR))
+        told = [await reports.dry_run("bot"), await consolidate(bench, reader, dry_run=True)]
+        await compare(backends, reader)  # type: ignore[arg-type]
+        told += [await reports.dry_run("bot"), await consolidate(bench, reader, dry_run=True)]
+        assert await bench.rows("SELECT older_id FROM relation") == []
+        done = await consolidate(bench, reader, dry_run=False)
+        assert {each.memories for each in (*told, done)} == {2 * len(SAID)}
+        held = await bench.rows("SELECT content FROM long_term_memory WHERE superseded_at IS NULL")
+        assert sorted(" ".join(str(row["content"]).split()) for row in held) == sorted(SAID)
