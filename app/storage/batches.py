@@ -77,6 +77,11 @@ SELECT memory.id, memory.agent_id, memory.content_hash, memory.metadata, memory.
 FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id = wanted.value
 """
+_AGENTS_OF = """
+SELECT memory.id, memory.agent_id
+FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id = wanted.value
+"""
 _BY_CONTENT = """
 SELECT line.key AS line, memory.id
 FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
@@ -126,6 +131,10 @@ class Bulk:
     def by_id(self, ids: Sequence[str]) -> ScopedStatement:
         """Read what the tenant has under these ids."""
         return ScopedStatement.read(self._tenant, _BY_ID, ids=list(ids))
+
+    def agents_of(self, ids: Sequence[str]) -> ScopedStatement:
+        """Tell which agents of the tenant have memories under these ids."""
+        return ScopedStatement.read(self._tenant, _AGENTS_OF, ids=list(ids))
 
     def taken(self, ids: Sequence[str]) -> ScopedStatement:
         """Tell which of these ids are not free for this tenant."""

@@ -102,11 +102,18 @@ def candidates(tenant_id: str, record: Record, *, moved: bool = False) -> list[s
     and its id, so that importing it again finds it; and who could guess that one has taken nothing but the first.
     Where a memory is ``moved`` from one agent to another, it follows from the other agent too.
     """
-    whose = (tenant_id, record.agent_id) if moved else (tenant_id,)
-    ids = [_id_of(tenant_id, record) if record.id is None else record.id]
+    first = _id_of(tenant_id, record) if record.id is None else record.id
+    ids = id_candidates(tenant_id, record.agent_id, first, moved=moved)
+    return ids if record.id is not None else [*ids, _earlier_id_of(tenant_id, record)]
+
+
+def id_candidates(tenant_id: str, agent_id: str, first: str, *, moved: bool) -> list[str]:
+    """Return the ids under which the agent may have the memory that has the ``first`` of them in its line."""
+    whose = (tenant_id, agent_id) if moved else (tenant_id,)
+    ids = [first]
     while len(ids) < _CANDIDATES:
         ids.append(ids[-1][:_TIME_CHARACTERS] + _random_part(*whose, ids[-1]))
-    return ids if record.id is not None else [*ids, _earlier_id_of(tenant_id, record)]
+    return ids
 
 
 def _id_of(tenant_id: str, record: Record) -> str:

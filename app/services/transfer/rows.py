@@ -12,6 +12,7 @@ from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same
+from app.services.transfer.memory_ids import MemoryIds
 from app.services.transfer.report import Report, Status
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.tiers.episodic import Episodic
@@ -38,6 +39,8 @@ class _Entry:
     """Whether the row that it belongs to is missing."""
     size: int = 0
     """Of the row as JSON, in bytes."""
+    moved: bool = False
+    """Whether its line names another agent than the one that it is imported to."""
     kept: KeptRow | None = None
     """The row as it is to be written, where its large values are blobs."""
 
@@ -78,6 +81,7 @@ class RowImport:
         self._report = report
         self._retry_budget = retry_budget
         self._large = LargeRows(backends)
+        self._memory_ids = MemoryIds(backends, retry_budget)
         self._only_agent = only_agent
         self._to_agent = to_agent
         self._entries: list[_Entry] = []
@@ -91,8 +95,10 @@ class RowImport:
 
     async def add(self, number: int, line: RowLine) -> None:
         """Take a row that is as its table is declared. Raises as ``flush`` does."""
+        moved = False
         # What names no agent is of none: it tells of the tenant.
         if self._to_agent is not None and line.names_agent:
+            moved = line.row["agent_id"] != self._to_agent
             line = RowLine(line.tier, {**line.row, "agent_id": self._to_agent}, line.hash)
         try:
             self._check(line)
@@ -103,7 +109,7 @@ class RowImport:
         if not self._fits(line, size):
             await self.flush()
         self._bytes += size
-        await self._take(_Entry(number, line.id, line, size=size))
+        await self._take(_Entry(number, line.id, line, size=size, moved=moved))
 
     async def reject(self, number: int, detail: str, id_: str | None) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
@@ -120,6 +126,7 @@ class RowImport:
         entries, self._entries, self._bytes = self._entries, [], 0
         if entries:
             await self._backends.part()
+        await self._name_memories([entry for entry in entries if entry.line is not None and entry.line.tier.memories])
         await self._keep_large([entry for entry in entries if entry.status is None])
         try:
             await self._store([entry for entry in entries if entry.status is None])
@@ -156,6 +163,13 @@ class RowImport:
         kinds = {entry.line.tier.kind for entry in taken if entry.line is not None}
         agents = {entry.agent_id for entry in taken} | {line.agent_id}
         return kinds <= {line.tier.kind} and len(agents) <= _BATCH_AGENTS and self._bytes + size <= _BATCH_BYTES
+
+    async def _name_memories(self, entries: Sequence[_Entry]) -> None:
+        """Have rows name memories by the ids that these have here."""
+        lines = [(entry.line, entry.moved) for entry in entries if entry.line is not None]
+        if lines:
+            for entry, line in zip(entries, await self._memory_ids.renamed(lines), strict=True):
+                entry.line = line
 
     async def _keep_large(self, entries: Sequence[_Entry]) -> None:
         """Put large values into the object store, those of rows that are not there yet; settle the others."""

@@ -83,6 +83,8 @@ class TierTable:
         integers: The columns of the key that are integers; the others are texts.
         large: The values that may be blobs; lines of an export have the values, and name no blobs.
         for_anybody: Whether only who may speak for anybody may import its rows: they say what becomes of others' words.
+        memories: The columns that name memories of the agent by their ids: each has one, or is JSON, a list of ids or
+            of objects that have such lists as ``memories``. An import puts the ids there that the memories get.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -105,6 +107,7 @@ class TierTable:
     integers: tuple[str, ...] = ()
     large: tuple[Large, ...] = ()
     for_anybody: bool = False
+    memories: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -247,6 +250,7 @@ _WORKING = (
         over="is over the limit of its window",
         parent=_OF_WINDOW,
         for_anybody=True,
+        memories=("memories", "sentences"),
     ),
 )
 _BLOBS = (
@@ -358,6 +362,7 @@ _RELATIONS = (
         key=("agent_id", "newer_id", "older_id"),
         counted=False,
         for_anybody=True,
+        memories=("newer_id", "older_id"),
     ),
 )
 # What was merged of memories and facts, and who told the same; merges are claims as well (0048_consolidation.sql).
@@ -376,6 +381,7 @@ _CONSOLIDATION = (
     ),
     TierTable(
         kind="consolidated",
+        memories=("other_id", "kept_id"),
         table="consolidated",
         columns=(
             *("agent_id", "other_id", "kept_id", "kind", "undone", "said_again_at"),
@@ -387,6 +393,7 @@ _CONSOLIDATION = (
     ),
     TierTable(
         kind="shortcuts",
+        memories=("other_id", "kept_id", "via_id"),
         table="shortcut",
         columns=("agent_id", "other_id", "kept_id", "via_id"),
         key=("agent_id", "other_id", "kept_id"),
@@ -395,6 +402,7 @@ _CONSOLIDATION = (
     ),
     TierTable(
         kind="fact_sources",
+        memories=("memory_id",),
         table="fact_source",
         columns=("agent_id", "memory_id", "source", "confidence", "written_by"),
         key=("agent_id", "memory_id", "source"),
