@@ -9,18 +9,19 @@ import pytest
 from app.domain.episodes import NewRun
 from app.domain.errors import UpstreamUnavailable
 from app.domain.undoing import Selected, Undone
+from app.ports.language_model import Stage
 from app.services.ingest import model_calls
 from app.services.ingest.ingester import Ingester
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.undo_taught import UndoTaught
 from app.storage.ingestions import Ingestion
-from app.ports.language_model import Stage
+from tests.services.ingest import test_erased_meanwhile as meanwhile
 from tests.services.ingest.learning.scenes import Scene, scene, user
-from tests.services.ingest.test_erased_meanwhile import OTHER, RUN, bench, ingesting, left
+from tests.services.ingest.test_erased_meanwhile import OTHER, RUN, ingesting, left
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.scripted_model import ScriptedModel, failing
 
-__all__ = ["bench"]  # the fixture
+bench = meanwhile.bench
 
 
 async def begin(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from ulid import ULID
 
 from app.domain import limits
 from app.domain.episodes import NewRun
-from app.domain.errors import QuotaExceeded, RunEnded
+from app.domain.errors import DatabaseUnavailable, QuotaExceeded, RunEnded
 from app.domain.memory import NewMemory
 from app.domain.undoing import Selected
 from tests.services.tiers import test_delegated_runs as delegated
@@ -136,3 +136,42 @@ async def test_a_parent_that_ends_while_a_child_begins_has_told_of_it_or_has_ref
             assert await events(bench, parent) == [*expected, "child_ended"]
         orders.add(bool(refused))
     assert (first == "end") in orders
+
+
+async def test_a_family_of_any_size_costs_each_request_as_many_runs_of_the_database_and_an_outage_is_told(
+    bench: Bench,
+) -> None:
+    await begin(bench, PARENT)
+    for _ in range(30):
+        await begin(bench, str(ULID()), PARENT, "helper")
+    await begin(bench, CHILD, PARENT, "helper")
+    episodic, auditor, working = services(bench).episodic, services(bench).auditor, services(bench).working
+
+    async def listed() -> None:
+        assert len(await delegated.listed(bench, parent_run_id=PARENT)) >= 31
+
+    requests = (
+        lambda: begin(bench, str(ULID()), PARENT, "helper", handed_over=1),
+        lambda: begin(bench, CHILD, PARENT, "helper"),
+        lambda: episodic.run(CHILD),
+        lambda: auditor.replay(PARENT, limit=100),
+        lambda: episodic.complete(CHILD, 1),
+        lambda: episodic.complete(CHILD, 1),
+        lambda: episodic.complete(PARENT, 1),
+        listed,
+    )
+    for number, request in enumerate(requests):
+        bench.database.error = DatabaseUnavailable("It is away.")
+        with pytest.raises(DatabaseUnavailable):
+            await request()
+        bench.database.error = None
+        before = len(bench.database.runs)
+        await request()
+        assert len(bench.database.runs) - before == 1, number
+    # A log is its agent's, who is looked up first.
+    before = len(bench.database.runs)
+    await working.log(PARENT, limit=100, after=0, only_agent=None)
+    assert len(bench.database.runs) - before == 2
+    bench.database.error = DatabaseUnavailable("It is away.")
+    with pytest.raises(DatabaseUnavailable):
+        await working.log(PARENT, limit=100, after=0, only_agent=None)
