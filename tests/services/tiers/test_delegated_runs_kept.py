@@ -81,9 +81,11 @@ async def test_the_logs_of_a_run_and_of_what_it_has_delegated_travel_too(
 
 
 async def test_the_end_of_a_run_whose_parent_is_missing_is_told_to_nobody(bench: Bench) -> None:
+    await begin(bench, OTHER)
     await imported(bench, delegated.runs_of((CHILD, PARENT)))
     await services(bench).episodic.complete(CHILD, "the canary")
-    assert await bench.rows(f"SELECT 1 FROM working_log WHERE run_id <> '{CHILD}' OR entry LIKE '%canary%'") == []
+    assert await events(bench, OTHER) == ["started"]
+    assert await bench.rows(f"SELECT 1 FROM working_log WHERE run_id = '{PARENT}' OR entry LIKE '%canary%'") == []
     # One that begins afterwards under the parent's id is not told of what has ended.
     await begin(bench, PARENT, None, "other")
     assert await events(bench) == ["started"]
