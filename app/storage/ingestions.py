@@ -19,6 +19,8 @@ from app.storage.messages import STAGED
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
+ENDED_BY_UNDO = "conflict"
+"""The failure of an ingestion that the undo of its run has ended."""
 _MIN_PAUSE_MS, MAX_PAUSE_MS = 5_000, 3_600_000
 """How long one waits after an outage: as long as it has been there, within these."""
 

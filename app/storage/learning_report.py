@@ -9,7 +9,7 @@ from app.domain.learned import PassKind
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row
 from app.storage import lease_rule
-from app.storage.ingestions import IS_ROOM
+from app.storage.ingestions import ENDED_BY_UNDO, IS_ROOM
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 
@@ -62,11 +62,12 @@ _FAILED = f"""
 (EXISTS (SELECT 1 FROM pass WHERE {_PASSES} AND pass.state <> 'done')
   OR EXISTS (SELECT 1 FROM proposal WHERE {_PROPOSALS} AND proposal.state IN ('proposed', 'verified', 'failed')))
 """
-# The lease is taken with it: nobody else goes on with it meanwhile.
+# The lease is taken with it: nobody else goes on with it meanwhile. What the undo of a run has ended stays so.
 _REOPEN = f"""
 UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'holder',
   lease_expires_at = {NOW} + {lease_rule.LEASE_MS}
-WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND {_FAILED} AND {IS_ROOM}
+WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND ingestion.failure IS NOT '{ENDED_BY_UNDO}'
+  AND {_FAILED} AND {IS_ROOM}
 RETURNING id
 """
 _REOPENED = f"""

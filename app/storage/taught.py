@@ -11,6 +11,7 @@ from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
 from app.storage.filters import kept_by_no_program
+from app.storage.ingestions import ENDED_BY_UNDO
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.retold import hand_over, told_by_others
@@ -153,8 +154,15 @@ _DELETE_MESSAGES = f"""
 DELETE FROM message WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.ingestion_id IN ({_UNDER_WAY})
 RETURNING id
 """
+_END_PASSES = f"""
+UPDATE pass SET state = 'failed', failure = '{ENDED_BY_UNDO}'
+WHERE pass.tenant_id = ?1 ->> 'tenant_id' AND pass.state = 'waiting' AND (pass.agent_id, pass.ingestion_id) IN (
+  SELECT ingestion.agent_id, ingestion.id FROM ingestion
+  WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
+)
+"""
 _END_INGESTIONS = f"""
-UPDATE ingestion SET finished_at = {NOW}, failure = 'conflict'
+UPDATE ingestion SET finished_at = {NOW}, failure = '{ENDED_BY_UNDO}', learns = 0
 WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
 """
 _RESTORE = f"""
@@ -186,7 +194,7 @@ def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> 
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [
         ScopedStatement.read(tenant, KNOWN, run_id=run_id),
-        *map(make, (_DELETE_MESSAGES, _END_INGESTIONS, _UNTELL, *hand_over(_HANDED_OVER, of_run=True))),
+        *map(make, (_DELETE_MESSAGES, _END_PASSES, _END_INGESTIONS, _UNTELL, *hand_over(_HANDED_OVER, of_run=True))),
         *map(make, (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _UNCLAIM, _DELETE, _RESTORE)),
         ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
     ]

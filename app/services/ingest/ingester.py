@@ -119,7 +119,8 @@ class Ingester:
     async def retry(self, agent_id: str, ingestion_id: str) -> Ingestion:
         """Begin again what has failed of an ingestion's learning, and return it: it goes on after this.
 
-        Where nothing has failed, nothing is done. Messages that could not be stored have to be sent again.
+        Where nothing has failed, or the undo of its run has ended it, nothing is done. Messages that could not be
+        stored have to be sent again.
 
         Raises:
             NotFound: there is no such ingestion.

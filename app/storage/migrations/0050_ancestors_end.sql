@@ -1,7 +1,7 @@
--- No run is above itself, however its row came: imports write rows without the check of `run_write`. What goes in a circle would
--- keep each of its runs from being pruned. A trigger takes no recursion: it looks at as many runs as may be above one, and
--- refuses what has more, so that no circle of any length is closed. A parent that is not there is none: such a run is pruned
--- and listed as any other.
+-- No run is above itself, and none has more below it than it may, however its row came: imports write rows without the check of
+-- `run_write`. What goes in a circle would keep each of its runs from being pruned. A trigger takes no recursion: it looks at as
+-- many runs as may be above one, and refuses what has more, so that no circle of any length is closed. A parent that is not
+-- there is none: such a run is pruned and listed as any other.
 CREATE TRIGGER agent_runs_ancestors BEFORE INSERT ON agent_runs
 WHEN new.parent_run_id IS NOT NULL
   -- One that is there stays as it is, and closes nothing.
@@ -9,6 +9,13 @@ WHEN new.parent_run_id IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
   SELECT RAISE(ABORT, 'own_ancestor') WHERE new.parent_run_id = new.id;
+  -- As MAX_RUN_CHILDREN (app/domain/limits.py).
+  SELECT RAISE(ABORT, 'children_full') WHERE (
+    SELECT count(*) FROM (
+      SELECT 1 FROM agent_runs AS child
+      WHERE child.tenant_id = new.tenant_id AND child.parent_run_id = new.parent_run_id LIMIT 100
+    )
+  ) >= 100;
   SELECT CASE
     WHEN new.id IN (a.parent_run_id, b.parent_run_id, c.parent_run_id, d.parent_run_id, e.parent_run_id, f.parent_run_id,
       g.parent_run_id, h.parent_run_id) THEN RAISE(ABORT, 'own_ancestor')

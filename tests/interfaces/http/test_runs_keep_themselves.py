@@ -70,6 +70,7 @@ async def test_no_other_tenant_and_no_other_agent_writes_into_the_log_of_a_run(
         "/recall": body | {"query": "text?"},
         "/context/assemble": body,
         f"/profiles/{agent_id}/recall": {"query": "text?", "run_id": RUN},
+        f"/profiles/{agent_id}/remember": {"content": "text", "run_id": RUN},
         f"/profiles/{agent_id}/ingest": {"messages": [{"role": "user", "content": "text"}], "run_id": RUN},
         "/store": body | {"content": "text"},
         "/runs": {"agent_id": agent_id, "agent_type": "t", "input": None, "parent_run_id": RUN},
@@ -80,3 +81,69 @@ async def test_no_other_tenant_and_no_other_agent_writes_into_the_log_of_a_run(
     await write_recalls(service.runtime.backends)
     log = (await service.client.get(f"/runs/{RUN}/log", headers=service.credential())).json()
     assert [each["entry"]["event"] for each in log["entries"]] == ["started"]
+
+
+async def test_no_other_tenant_and_no_other_agent_reads_writes_ends_or_undoes_a_run(service: Service) -> None:
+    await begin(service)
+    child = {"agent_id": "helper", "agent_type": "t", "input": 1, "parent_run_id": RUN, "handed_over": {"canary": 17}}
+    child_id = (await service.post("/runs", child)).json()["run_id"]
+    for run_id in (RUN, child_id):
+        asked = [
+            *(("GET", f"/runs/{run_id}{path}", None) for path in ("", "/state", "/log", "/replay")),
+            ("PUT", f"/runs/{run_id}/state", {"value": 1}),
+            ("POST", f"/runs/{run_id}/log", {"entries": [{"entry": 1}]}),
+            ("POST", f"/runs/{run_id}/complete", {"output": 1}),
+            ("POST", f"/runs/{run_id}/fail", {"error": "no"}),
+        ]
+        for headers in (
+            *(service.credential("other"), service.credential("other", "bot")),
+            service.credential(agent="someone-else"),
+            service.credential(agent="bot" if run_id == child_id else "helper"),
+        ):
+            for method, path, body in asked:
+                answer = await service.client.request(method, path, json=body, headers=headers)
+                assert_problem(answer, 404, "not_found")
+                assert "canary" not in answer.text
+        for undo in ({"run_id": run_id}, {"run_id": run_id, "dry_run": False}):
+            assert_problem(await service.post("/undo", undo, tenant="other", admin=True), 404, "not_found")
+    for headers in (service.credential("other"), service.credential(agent="someone-else")):
+        for params in ({}, {"parent_run_id": RUN}, {"status": "running"}):
+            listed = await service.client.get("/runs", params=params, headers=headers)
+            assert listed.json()["runs"] == []
+    for run_id in (RUN, child_id):
+        run = (await service.client.get(f"/runs/{run_id}", headers=service.credential())).json()
+        log = (await service.client.get(f"/runs/{run_id}/log", headers=service.credential())).json()
+        assert (run["status"], {each["entry"]["event"] for each in log["entries"]} - {"child_started"}) == (
+            *("running", {"started"}),
+        )
+
+
+async def test_two_runs_of_one_agent_have_nothing_of_each_other(service: Service) -> None:
+    headers, other_id = service.credential(agent="bot"), ABSENT
+    for run_id in (RUN, other_id):
+        body = {"agent_id": "bot", "agent_type": "t", "input": run_id, "run_id": run_id}
+        assert (await service.post("/runs", body)).status_code == 201
+
+    async def seen(run_id: str) -> list[Any]:
+        await write_recalls(service.runtime.backends)
+        paths = (f"/runs/{run_id}/state", f"/runs/{run_id}/log", f"/working/bot/{run_id}", f"/runs/{run_id}")
+        return [(await service.client.get(path, headers=headers)).json() for path in paths]
+
+    put = {"value": "of the other", "ttl_seconds": 600}
+    assert (await service.client.put(f"/working/bot/{other_id}/plan", json=put, headers=headers)).is_success
+    assert (await service.post("/store", {"agent_id": "bot", "content": "of the other", "run_id": other_id})).is_success
+    before = await seen(other_id)
+    put["value"] = "of the run"
+    for path in (f"/working/bot/{RUN}/plan", f"/runs/{RUN}/state"):
+        assert (await service.client.put(path, json=put, headers=headers)).is_success
+    assert (await service.post(f"/runs/{RUN}/log", {"entries": [{"entry": "of the run"}]})).is_success
+    for path, body in WRITES.items():
+        assert (await service.post(path, body | {"run_id": RUN})).is_success
+    assert (await service.post("/profiles/bot/recall", {"query": "text?", "run_id": RUN})).is_success
+    # What the one had stored first stays the first one's, though the other stores it too.
+    assert (await service.post("/store", {"agent_id": "bot", "content": "of the other", "run_id": RUN})).is_success
+    assert (await service.post("/undo", {"run_id": RUN, "dry_run": False}, admin=True)).json()["memories"] >= 1
+    assert (await service.post(f"/runs/{RUN}/complete", {"output": 1})).is_success
+    assert await seen(other_id) == before
+    assert "of the run" not in str(before)
+    assert await service.contents("of the other text") == ["of the other"]

@@ -7,6 +7,8 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from app.interfaces.tools.sets import ALL_TOOLS
+from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
 from tests.interfaces.mcp.answers import answered, refused
 from tests.interfaces.mcp.connections import OF_MODES, listening, over_http, over_stdio
@@ -86,3 +88,42 @@ async def test_a_model_cannot_name_a_run(service: Service) -> None:
     await begin(service)
     async with over_http(service, service.credential(agent="ann")) as client:
         assert "run_id" in (await refused(client, "store_memory", content="text", run_id=RUN))[1]
+
+
+CALLS: dict[str, dict[str, Any]] = {
+    "store_memory": {"content": "outside"},
+    "recall_memory": {"query": "inside"},
+    "remember": {"text": "outside"},
+    "recall": {"question": "inside"},
+    "list": {"about": ""},
+    "forget": {"memory": ABSENT},
+}
+
+
+@pytest.mark.parametrize(("tenant", "agent"), [("other", "ann"), ("acme", "bob")])
+async def test_no_tool_tells_another_tenant_or_agent_of_a_run_or_its_log_of_them(
+    service: Service, tenant: str, agent: str
+) -> None:
+    assert CALLS.keys() == {tool.name for tool in ALL_TOOLS}
+    await begin(service)
+    await service.store("inside", agent_id="ann")
+    path, headers = f"/agents/{agent}", service.credential(tenant, admin=True)
+    for tools, names in (("recall_store", [*CALLS][:2]), ("profile", [*CALLS][2:])):
+        assert (await service.client.put(path, json={"tools": tools}, headers=headers)).status_code == 200
+        for run_id in (RUN, ABSENT):
+            meta: Any = {"memory-gateway/run_id": run_id}
+            async with over_http(service, service.credential(tenant, agent)) as client:
+                for name in names:
+                    try:
+                        answer = str(await client.call_tool(name, CALLS[name], meta=meta))
+                    except MCPError as error:
+                        assert name in {"store_memory", "remember"}
+                        answer = str(error)
+                    # A run of others and one that nobody has are answered alike.
+                    assert ("There is no such run" in answer) is (name in {"store_memory", "remember"}), (name, answer)
+                    assert "inside" not in answer
+                    assert RUN not in answer
+    assert await log(service) == [("started", None)]
+    (rows,) = await service.runtime.backends.database.run([Statement("SELECT tenant_id, agent_id FROM working_log")])
+    assert rows == [{"tenant_id": "acme", "agent_id": "ann"}]
+    assert await service.contents("outside", tenant=tenant, agent_id=agent) == []

@@ -106,7 +106,7 @@ async def retry(
 ) -> Response:
     """Learn again what a language model has failed to learn of an ingestion; where nothing has failed, do nothing.
 
-    Messages that were not stored have to be sent again.
+    Messages that were not stored have to be sent again. What the undo of its run has ended stays ended.
     """
     ingester = caller.agent(profile).ingester
     found = await ingester.retry(profile, operation_id)

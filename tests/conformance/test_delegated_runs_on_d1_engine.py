@@ -1,0 +1,7 @@
+"""Delegated runs, on the engine that D1 runs on."""
+
+import pytest
+
+from tests.services.tiers.test_delegated_runs import *  # noqa: F403 - the same suite, not a copy of it
+
+pytestmark = pytest.mark.usefixtures("on_the_engine")
