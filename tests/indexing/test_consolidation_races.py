@@ -18,6 +18,7 @@ from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.services.consolidation import Consolidations
 from app.storage.consolidating import Consolidating
+from tests.indexing.test_consolidation_apart import Beside
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -91,22 +92,6 @@ async def test_what_changes_behind_a_dry_run_is_left_as_it_is(tmp_path: Path, ba
         await act(bench, ids)
         assert (await job(bench).run()).memories == 0
         assert await bench.rows("SELECT * FROM consolidated") == []
-
-
-@dataclass
-class Beside:
-    """A database at whose call of a number something else happens first."""
-
-    inner: Database
-    number: int
-    act: Callable[[], Awaitable[object]]
-    calls: int = 0
-
-    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        self.calls += 1
-        if self.calls == self.number:
-            await self.act()
-        return await self.inner.run(statements)
 
 
 @pytest.mark.thorough

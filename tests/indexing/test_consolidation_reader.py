@@ -53,11 +53,11 @@ async def test_each_copy_is_merged_and_the_two_dry_runs_say_so_before_and_after_
             for content in SAID:
                 await gateway.store("bot", NewMemory(content.replace(" ", space), session_id=session))
         reports = Consolidations(backends.of_tenant("acme", ADMINISTRATOR))
-        told = [await reports.dry_run("bot"), await consolidate(bench, reader, dry_run=True)]
+        counts = [(await reports.dry_run("bot")).memories, (await consolidate(bench, reader, dry_run=True)).memories]
         await compare(backends, reader)  # type: ignore[arg-type]
-        told += [await reports.dry_run("bot"), await consolidate(bench, reader, dry_run=True)]
+        counts += [(await reports.dry_run("bot")).memories, (await consolidate(bench, reader, dry_run=True)).memories]
         assert await bench.rows("SELECT older_id FROM relation") == []
-        done = await consolidate(bench, reader, dry_run=False)
-        assert {each.memories for each in (*told, done)} == {2 * len(SAID)}
+        counts.append((await consolidate(bench, reader, dry_run=False)).memories)
+        assert set(counts) == {2 * len(SAID)}
         held = await bench.rows("SELECT content FROM long_term_memory WHERE superseded_at IS NULL")
         assert sorted(" ".join(str(row["content"]).split()) for row in held) == sorted(SAID)
