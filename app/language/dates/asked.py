@@ -4,13 +4,14 @@ A few words of English, Swedish and German. What is not one of these forms asks 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.language.dates.lengths import UNITS, Unit
-from app.language.dates.time_spans import expressions, in_small_letters
+from app.language.dates.time_spans import in_small_letters, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
 from app.language.denials import may_not_be
+from app.language.plans import is_plan
 
 Form = Literal["past", "future", "between", "day", "times"]
 """How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
@@ -48,6 +49,8 @@ _WHEN = re.compile(
     r"(?<!\w)(?:when (?:did|do|does|is|was|were|are|will|have|has|had)|since when|(?:seit )?wann|sedan när)(?!\w)"
     r"|^när (?=[^,]*$)"
 )
+_NOW = re.compile(r"(?<!\w)(?:is|are|am|do|does|ist|sind|bin|är|blir|kommer)(?!\w)")
+"""In these tenses a day may be asked for that is to come."""
 _LATEST = re.compile(r"(?<!\w)(?:last|zuletzt|letzte[ns]? mal|senast|sist|sista gången)(?!\w)")
 _TIMES = re.compile(
     r"(?<!\w)(?:how often|how many times|wie oft|wie häufig|wie viele male|hur ofta|hur många gånger)(?!\w)"
@@ -68,6 +71,8 @@ class TimeAsked:
     """Whether it is of what began and still lasts."""
     ahead: bool = False
     """Whether it is of a day from that of the question on."""
+    happened: bool = False
+    """Whether it is of what has happened: a day for which that was planned is not its day."""
 
     @property
     def of_one(self) -> bool:
@@ -77,8 +82,18 @@ class TimeAsked:
 
 def time_asked(question: str) -> TimeAsked | None:
     """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
+    asked = _asked(question)
+    if asked is None or asked.form == "future" or asked.ahead or is_plan(question[:_MAX_READ]):
+        return asked
+    open_ = (
+        not asked.lasts and asked.form in {"day", "between"} and _NOW.search(question[:_MAX_READ].lower()) is not None
+    )
+    return asked if open_ else replace(asked, happened=True)
+
+
+def _asked(question: str) -> TimeAsked | None:
     text = " ".join(in_small_letters(question[:_MAX_READ]).split())
-    bare = _without_times(text)
+    bare = without_times(text)
     if _NORM.search(bare) or may_not_be(bare):
         return None
     ahead = _AHEAD.search(bare) is not None
@@ -111,12 +126,3 @@ def _form(how: re.Match[str], text: str) -> Form | None:
 def _leans(text: str) -> bool:
     """Tell whether a question leans on another event, as by "before"; "till" is a direction in Swedish."""
     return any(ends[0] != "till" for ends in _ENDS.finditer(text))
-
-
-def _without_times(text: str) -> str:
-    """Return a text without its expressions of time: "last week" asks for no last time."""
-    kept, place = list[str](), 0
-    for span in expressions(text):
-        kept.append(text[place : span.starts])
-        place = span.ends
-    return " ".join([*kept, text[place:]])

@@ -165,6 +165,15 @@ def expressions(text: str) -> list[Span]:
     return sorted([*found, *others], key=lambda span: span.starts)
 
 
+def without_times(text: str) -> str:
+    """Return a text without its expressions of time: "last week" asks for no last time."""
+    kept, place = list[str](), 0
+    for span in expressions(text):
+        kept.append(text[place : span.starts])
+        place = span.ends
+    return " ".join([*kept, text[place:]])
+
+
 def _span(match: re.Match[str], before: Span | None) -> Span:
     kind = next(kind for kind in ("unspaced", "cjk", *_ATOMS) if match[kind] is not None)
     lead = "since" if match["onwards"] else words.LEADS.get((match["lead"] or "").strip(), "")

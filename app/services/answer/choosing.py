@@ -12,9 +12,11 @@ import structlog
 from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
 from app.domain.words import is_spaceless
-from app.language.dates.asked import time_asked
+from app.language.dates.asked import TimeAsked, time_asked
+from app.language.dates.two_events import two_events
 from app.retrieval.query.terms import terms
 from app.services.answer.computing import Computed, computed, undated
+from app.services.answer.matching import Telling, telling
 from app.services.answer.reading import Said, Told, read
 from app.services.reading import TenantReader
 from app.services.recall import Recall
@@ -65,10 +67,8 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
         quotable = [one for one in recall.entries[:1] if one.score >= min_score]
         return Choice(_told(await _sentences(query, quotable), {}, 1.0))
     wanted, tells = time_asked(query), reader.thresholds.tells
-    of_two = tells * _OF_TWO if wanted and wanted.form == "between" else None
-    line = tells if of_two is None else of_two
     answering = _answering(recall, tells)
-    sentences = await _sentences(query, answering if of_two is None else _reaching(recall, of_two))
+    sentences = await _sentences(query, _of_time(wanted, query, recall, answering, tells) if wanted else answering)
     ratings = {each[0]: recall.relevance[id_] for id_, each in sentences.items() if len(each) == 1}
     found, degraded = None, list[str]()
     try:
@@ -76,15 +76,54 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
             relevances = await reader.relevance(query, [said.context for said in chosen])
             ratings |= zip(chosen, relevances, strict=True)
         if wanted is not None:
-            tell = _best(sentences, ratings, line)[: 1 if wanted.of_one else None]
-            happened = await _happened(tell, reader)
-            computing = partial(computed, wanted, query, tell, happened, now)
-            found = await off_the_loop([said.memory for said in tell], computing)
+            told = await _telling(wanted, query, recall, sentences, ratings, answering, tells)
+            happened = await _happened(told.all, reader)
+            computing = partial(computed, wanted, query, told, happened, now)
+            found = await off_the_loop([said.memory for said in told.all], computing)
     except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
         structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
         degraded.append(error.code)
     answers = {one.id: sentences[one.id] for one in answering if one.id in sentences}
     return Choice(_told(answers, ratings, tells), found, degraded)
+
+
+def _of_time(
+    wanted: TimeAsked, query: str, recall: Recall, answering: Sequence[Entry], tells: float
+) -> Sequence[Entry]:
+    """Return the entries that may tell the days that a query asks for.
+
+    Each of two events is told by its words, whatever its relevance; else none is told where none answers.
+    """
+    if wanted.form == "between":
+        apart = two_events(query) is not None
+        return recall.entries if apart else _reaching(recall, tells * _OF_TWO)
+    if not answering:
+        return []
+    ids = {one.id for one in answering}
+    line = tells * _OF_TWO
+    return [one for one in recall.entries if one.id in ids or recall.relevance.get(one.id, 0.0) >= line]
+
+
+async def _telling(
+    wanted: TimeAsked,
+    query: str,
+    recall: Recall,
+    sentences: _Sentences,
+    ratings: _Ratings,
+    answering: Sequence[Entry],
+    tells: float,
+) -> Telling:
+    """Return the sentences that tell of what a query asks for of time."""
+    two = wanted.form == "between"
+    line = tells * _OF_TWO if two else tells
+    ids = {one.id for one in answering}
+    best = _best(sentences, ratings, line)
+    first = {id_: _best({id_: each}, ratings, line)[0] for id_, each in sentences.items()}
+    sure = {said for said in best if ratings.get(said, 0.0) >= line}
+    sure |= {said for id_, said in first.items() if not two and id_ in ids}
+    formers = {one.id: {former.id for former in recall.formers.get(one.id, ()) if former.id} for one in recall.entries}
+    choosing = partial(telling, wanted, query, best, sure, formers)
+    return await off_the_loop([said.memory for said in best], choosing)
 
 
 async def off_the_loop(entries: Sequence[Told], reading: Callable[[], _T]) -> _T:

@@ -13,6 +13,8 @@ from app.language.dates.lengths import Unit, length, length_of
 from app.language.dates.time_readings import Days
 from app.language.dates.time_spans import spans
 from app.language.denials import may_not_be
+from app.language.plans import is_plan
+from app.services.answer.matching import Telling
 from app.services.answer.reading import MAX_READ, Said, Told
 
 _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)
@@ -66,37 +68,55 @@ def _has_its_day(memory: Told) -> bool:
     return next(spans(content), None) is None and not tells_length(content)
 
 
-def computed(
-    asked: TimeAsked, question: str, sentences: Sequence[Said], happened: Collection[Said], reference_time: int
-) -> Computed | None:
-    """Return what a question asks for of time; ``reference_time`` (ms since the epoch) is when it asks.
+def computed(asked: TimeAsked, question: str, told: Telling, happened: Collection[Said], now: int) -> Computed | None:
+    """Return what a question asks for of time; ``now`` (ms since the epoch) is when it asks.
 
-    ``sentences`` answer it, the best first. What has ``happened`` did so on its memory's day. A day is told of the
-    first sentence, the last day and a count of all, and a length between two days where the question and all sentences
-    tell these two and no other time.
+    ``told`` are the sentences that tell of it. What has ``happened`` did so on its memory's day. A day is told where
+    all sentences tell the same one, the last day and a count of all, and a length between two days where each event
+    has its own, or the question and all sentences tell these two and no other time.
     """
-    today = ordinal(reference_time)
-    dated = [_Dated(said, _days(said, happened, asked)) for said in sentences]
+    today = ordinal(now)
+    dated = [_Dated(said, _days(said, happened, asked)) for said in told.sentences]
     named = days_told(question, today)
     if None in named:
         return None
     if asked.form == "times":
         return _times(dated, named, today)
     if asked.form == "between":
+        if told.second is not None:
+            dated = _ends(dated, [_Dated(said, _days(said, happened, asked)) for said in told.second])
         return _between(asked.unit, [days for days in named if days], dated)
-    found = _latest(dated, named, today) if asked.latest else next(iter(dated), None)
+    if asked.latest:
+        others = [_Dated(said, _days(said, happened, asked)) for said in told.others]
+        found = _latest(dated, others, named, today)
+    else:
+        found = _only([each for each in dated if each.one is None or _within(each.one, named)])
     days = found.one if found else None
     if found is None or days is None or not _within(days, named):
         return None
     return _on_a_day(asked, days, found.said, today)
 
 
+def _only(dated: Sequence[_Dated]) -> _Dated | None:
+    """Return the first of sentences that tells a sure day, where no other tells another one."""
+    sure = [each for each in dated if each.one is not None]
+    return sure[0] if len({each.one for each in sure}) == 1 else None
+
+
+def _ends(first: Sequence[_Dated], second: Sequence[_Dated]) -> Sequence[_Dated]:
+    """Return the sentence of each of two events, where both have a sure day; a named day has no sentence."""
+    ends = [_only(each) for each in (first, second) if each]
+    return [] if None in ends else [each for each in ends if each is not None]
+
+
 def _days(said: Said, happened: Collection[Said], asked: TimeAsked) -> Collection[Days | None]:
     """Return the days of a sentence; those of what did not happen, or may not have, are not sure."""
-    if may_not_be(said.text):
+    if may_not_be(said.text) or (asked.happened and is_plan(said.text)):
         return {None}
     day, begun = ordinal(said.happened_at), asked.form in {"past", "day"}
     told = days_told(said.text, day, begun=begun, lasts=asked.lasts)
+    if asked.happened and asked.form != "times" and not asked.latest and any(each and each[0] > day for each in told):
+        return {None}  # it was told before its day
     return told or ({(day, day + 1)} if said in happened else set())
 
 
@@ -118,14 +138,16 @@ def _over(dated: Iterable[_Dated], named: Collection[Days | None], today: int) -
     return sorted(over, key=lambda one: (one[0][1], one[0][0]))
 
 
-def _latest(dated: Sequence[_Dated], named: Collection[Days | None], today: int) -> _Dated | None:
-    """Return the last of what was until today; None where another may be later."""
+def _latest(
+    dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection[Days | None], today: int
+) -> _Dated | None:
+    """Return the last of what was until today; None where another, or one of the others, may be later."""
     over = _over(dated, named, today)
     if not over:
         return None
     days, said = over[-1]
     told = {each for _, each in over}
-    for each in dated:
+    for each in (*dated, *others):
         # A sentence without a clear day may tell any day until it was told; a plan may have come to be.
         may_be = each.one or (1, ordinal(each.said.happened_at) + 1)
         is_sure = each.said in told and (may_be == days or may_be[1] <= days[0])

@@ -201,3 +201,28 @@ def test_as_many_times_are_counted_as_there_are_days(offsets: list[int]) -> None
     counted = f"At least {len(set(days))} times (on {', '.join(sorted(set(days)))})."
     assert found == counted if len(set(days)) > 1 else "At least" not in found
     assert first(LAST, *runs(*((day, "I ran today.") for day in days))) == f"Last on {max(days)}."
+
+
+@pytest.mark.parametrize(
+    ("query", "told", "line"),
+    [
+        (
+            "How often did the backup fail?",
+            [
+                ("2026-05-03", "The backup failed on 3 May 2026."),
+                ("2026-05-09", "The backup failed again on 9 May 2026."),
+                ("2026-05-12", "Backup failed on 12 May 2026, disk full."),
+            ],
+            "At least 3 times (on 2026-05-03, 2026-05-09, 2026-05-12).",
+        ),
+        (
+            "How many times did I visit the dentist?",
+            [("2026-02-11", "I was at the dentist yesterday."), ("2026-04-04", "Dentist visit on 4 April 2026.")],
+            "At least 2 times (on 2026-02-10, 2026-04-04).",
+        ),
+    ],
+)
+def test_plain_notes_are_counted_by_the_days_of_their_events(
+    query: str, told: list[tuple[str, str]], line: str
+) -> None:
+    assert first(query, *runs(*told)) == line

@@ -1,0 +1,185 @@
+"""Tells by their words whether a sentence tells the event that a question asks for: the same deed, of the same thing.
+
+A reader finds what is about the same; it takes "sold the bike" for "bought the bike". So the words of the question have
+to be in the sentence. Where the two are in different languages words tell nothing.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from app.language.dates.time_spans import expressions, without_times
+from app.language.dates.time_words import FORMS_OF_UNITS
+from app.language.verb_forms import akin, stem
+
+Fit = Literal["same", "open", "other"]
+"""Whether a sentence tells the event, does not, or its words do not tell that."""
+
+
+def _of(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_BY_LANGUAGE: Final = {
+    "en": _of(
+        "a an the i my me we us our you your he she him his her it its they them their this that these those myself",
+        "is are am was were be been being did do does done have has had of to at in on for from with by as into and or",
+        "how long much many often when what which time times first last passed pass elapsed gone ago since until till",
+        "between after before day days there here again already finally just only ever so then but than not get got",
+        "happen happened take place took taken while user user's users",
+    ),
+    "de": _of(
+        "der die das dem den des ein eine einen einem einer ich mein meine meinen meinem meiner mir mich wir uns unser",
+        "unsere er sie ihm ihn ihr ihre es sein seine du dein ist sind bin war waren wurde wurden wird habe hat haben",
+        "hatte hatten zu zum zur im am in an auf für von vom mit bei und oder wie wann lange viel viele vielen oft wo",
+        "vor seit bis zwischen nach nachdem bevor vergangen her schon bereits dass als zuletzt letzte letzten mal",
+        "worden",
+    ),
+    "sv": _of(
+        "jag min mitt mina mig vi vår vårt våra oss du din han hon den det de dem hans hennes sin sitt en ett är var",
+        "vara blev har hade i på av till från för med om och eller hur när länge lång mycket många ofta sedan sen dess",
+        "mellan efter före innan tills tid gånger senast sist gått gick som att redan där här",
+    ),
+}
+_SMALL: Final = frozenset().union(*_BY_LANGUAGE.values()) | frozenset(FORMS_OF_UNITS)
+_TELL: Final = {name: words - _of("in an was war so i de den her am") for name, words in _BY_LANGUAGE.items()}
+"""The small words by which a language is known."""
+_LIGHT: Final = frozenset(map(stem, _of("visit go attend make have see besuchen gehen machen besöka gå göra")))
+"""They may be left out of a sentence that has nothing else: "I was at the dentist"."""
+_BEGIN: Final = frozenset(
+    map(
+        stem,
+        _of(
+            "begin start join move buy adopt marry meet become open found hire since came arrive enrol",
+            "beginnen anfangen umziehen ziehen kaufen heiraten seit eingezogen angefangen",
+            "börja flytta köpa gifte sedan träffa",
+        ),
+    )
+)
+_END: Final = frozenset(
+    map(
+        stem,
+        _of(
+            "sold left quit stopped ended finished resigned lost broke out away died returned verkauft gekündigt",
+            "beendet verlassen verloren ausgezogen aufgehört sålde slutade lämnade utflyttad",
+        ),
+    )
+)
+_I: Final = _of("i we ich wir jag vi")
+_PRONOUN: Final = _of("it them her him they es ihn sie den det dem honom henne")
+_ACTIVE = re.compile(r"(?<!\w)(?:did|has|have|had|does|do)(?!\w)")
+_WORD: Final = re.compile(r"[^\W_]+(?:[.:/][^\W_]+)*")
+_OWNS: Final = re.compile(r"['\u2019]s(?!\w)")
+_PARTS: Final = re.compile(r"[,;]|(?<!\w)(?:and|but|then|und|aber|dann|och|men)(?!\w)", re.IGNORECASE)
+_AT_FIRST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What the words of a question, or of a part of it, ask for."""
+
+    words: frozenset[str]
+    """The stems of those that carry its meaning; none where it has none."""
+    names: frozenset[str]
+    """Those of them that are written as names are."""
+    languages: frozenset[str]
+    """The languages that it may be in."""
+    mine: bool
+    """Whether who asks has done it."""
+    others: bool
+    """Whether somebody or something else has done it."""
+    refers: bool
+    """Whether it speaks of something by a word such as "it"."""
+
+
+def event(text: str) -> Event:
+    """Return the event of a question's text, or of a part of one."""
+    bare = without_times(text)
+    tokens = _tokens(bare)
+    small = [token.lower() for token in tokens]
+    names = frozenset(stem(token.lower()) for token in tokens[1:] if token[:1].isupper()) & _stems(bare)
+    mine = not _I.isdisjoint(small) or "user" in small
+    active = _ACTIVE.search(bare.lower()) is not None
+    return Event(_stems(bare), names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
+
+
+def fit(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Fit:
+    """Tell whether a text, a sentence, tells an event; ``around`` is who says it, and what it may lean on.
+
+    What ``lasts`` is told by how it began, whatever the word for it.
+    """
+    bare = without_times(text)
+    tokens = [token.lower() for token in _tokens(bare)]
+    told = _stems(bare)
+    within = told | _stems(without_times(around))
+    missing = frozenset(word for word in asked.words if not akin(word, within))
+    if not asked.words or not told or (missing and _is_foreign(asked, tokens, some=missing != asked.words)):
+        return "open"
+    more = frozenset(word for word in told if not akin(word, asked.words))
+    if not _same_subject(asked, tokens, more, around) or _in_another_part(asked, text):
+        return "other"
+    if lasts and not _END.isdisjoint(told - asked.words):
+        return "other"
+    if not missing:
+        return "same"
+    if missing & asked.names or missing == asked.words:
+        return "other"
+    begun = lasts and len(missing) == 1 and not _BEGIN.isdisjoint(map(stem, _words(text)))
+    return "same" if begun or (not more and missing <= _LIGHT) else "other"
+
+
+def common(asked: Event, text: str) -> int:
+    """Return how many words of an event are in a text."""
+    told = _stems(without_times(text))
+    return sum(akin(word, told) for word in asked.words)
+
+
+def extra(asked: Event, text: str) -> int:
+    """Return how many words a text has that an event does not ask for."""
+    return sum(not akin(word, asked.words) for word in _stems(without_times(text)))
+
+
+def _tokens(text: str) -> list[str]:
+    return _WORD.findall(_OWNS.sub(" ", text))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(token.lower() for token in _tokens(text))
+
+
+def _stems(text: str) -> frozenset[str]:
+    words = (token.lower() for token in _tokens(text))
+    return frozenset(stem(word) for word in words if word not in _SMALL and (len(word) > 1 or word.isdigit()))
+
+
+def _languages(words: Collection[str]) -> frozenset[str]:
+    counted = {name: sum(word in small for word in words) for name, small in _TELL.items()}
+    most = max(counted.values())
+    return frozenset(name for name, count in counted.items() if count == most) if most else frozenset()
+
+
+def _is_foreign(asked: Event, tokens: Collection[str], *, some: bool) -> bool:
+    """Tell whether a sentence is in another language than the question.
+
+    Where they have ``some`` words in common they are of one language, unless that is sure not to be.
+    """
+    told = _languages(tokens)
+    return asked.languages.isdisjoint(told) and not (some and not (asked.languages and told))
+
+
+def _same_subject(asked: Event, tokens: list[str], more: Collection[str], around: str) -> bool:
+    """Tell whether a sentence may speak of the deed of whom the question asks for."""
+    by_me = not _I.isdisjoint(tokens) or "user" in tokens[:_AT_FIRST]
+    if asked.mine:
+        return by_me or not more
+    return not (asked.others and not around and not _I.isdisjoint(tokens[:1]))
+
+
+def _in_another_part(asked: Event, text: str) -> bool:
+    """Tell whether the event is in a part of a sentence that tells no time, and the time beside another one."""
+    parts = [part for part in _PARTS.split(text) if part.strip()]
+    if len(parts) == 1:
+        return False
+    holding = [part for part in parts if common(asked, part) == len(asked.words)]
+    return bool(holding) and all(next(iter(expressions(part)), None) is None for part in holding)
