@@ -1,4 +1,4 @@
--- What was restored from the archive stays out of it for a while (docs/decisions/0073-restored-archives.md): the row of the object
+-- What was restored from the archive stays out of it for a while (docs/decisions/0072-restored-archives.md): the row of the object
 -- stays until then, and its blob goes at once. It is no object of the archive any more.
 ALTER TABLE archive ADD COLUMN restored_until INTEGER;
 
@@ -36,4 +36,4 @@ BEGIN
   SELECT RAISE(ABORT, 'erasing');
 END;
 
-INSERT INTO schema_compatibility (name, oldest) VALUES ('0053_restored_archives.sql', '0037_compatibility.sql');
+INSERT INTO schema_compatibility (name, oldest) VALUES ('0052_restored_archives.sql', '0037_compatibility.sql');
