@@ -19,6 +19,7 @@ pytestmark = pytest.mark.thorough
 
 _EAST = "east"
 _QUIET = {
+    "agent_runs_ancestors",
     "claim_placed",
     "claim_removed",
     "claim_superseded",
