@@ -149,9 +149,20 @@ async def test_a_tool_answers_without_an_analysis_where_workers_ai_fails_and_say
     assert (backends.model_spend.used("acme", backends.clock())[0] > 0) == costs
 
 
+NO_ANALYSIS = [
+    Step({"poem": "roses are red"}, times=None),
+    Step("Roses are red.", times=None),
+    Step("", refusal="I cannot.", times=None),
+    Step("x" * 4_000_000, times=None),
+]
+
+
+@pytest.mark.parametrize("step", NO_ANALYSIS, ids=["another form", "no JSON", "a refusal", "far too long"])
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_a_tool_answers_without_an_analysis_that_is_nonsense(tools: Service, double: Handle, tool: str) -> None:
-    double.double.models.script("analyse", Step({"poem": "roses are red"}, times=None))
+async def test_a_tool_answers_without_an_analysis_that_is_none(
+    tools: Service, double: Handle, tool: str, step: Step
+) -> None:
+    double.double.models.script("analyse", step)
     answer = await call(tools, tool)
     assert "analysis_unavailable" in answer
     assert "The walk along the river was long" in answer

@@ -76,7 +76,7 @@ def computed(asked: TimeAsked, question: str, told: Telling, happened: Collectio
     has its own, or the question and all sentences tell these two and no other time.
     """
     today = ordinal(now)
-    dated = [_Dated(said, _days(said, happened, asked)) for said in told.sentences]
+    dated: Sequence[_Dated] = [_Dated(said, _days(said, happened, asked)) for said in told.sentences]
     named = days_told(question, today)
     if None in named:
         return None
