@@ -82,8 +82,8 @@ async def test_by_default_both_tools_find_what_only_the_statement_is_near(tmp_pa
 
 async def test_by_default_both_tools_find_what_only_a_synonym_names(tmp_path: Path) -> None:
     async with running(tmp_path, ScriptedModel({"analyse": analysis(synonyms=["limousine"])})) as service:
-        assert await contents(service, "automobile") == ([LIMOUSINE], [])
-        text = await told(service, "automobile")
+        assert await contents(service, QUESTION) == ([LIMOUSINE], [])
+        text = await told(service, QUESTION)
         assert text == _unsure(text, LIMOUSINE)
 
 
