@@ -58,7 +58,7 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
 
 # What a text or a request costs at most: make attack runs these.
-COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answer tests/services/ingest)
+COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answering tests/services/ingest)
 # The stand-in account, and what compares with the software of others: make conformance runs these.
 OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py
 
@@ -82,7 +82,7 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	LONG=1 SOAK_OPERATIONS=$${SOAK_OPERATIONS:-1000} $(BIN)/python -m pytest -n 2 --dist worksteal -m "not hypothesis and not long" \
 	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/ingest/test_killed.py \
 	  tests/services/ingest/learning/test_killed_learning.py tests/services/tiers/test_procedural_bandit.py \
-	  tests/services/test_recall_isolation.py \
+	  tests/services/memories/test_recall_isolation.py \
 	  tests/interfaces/http/test_openapi_generated.py tests/interfaces/mcp/test_together.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from app.bootstrap import build_shards
-from app.interfaces.server import serve_http
+from app.interfaces.server.listener import serve_http
 from app.observability.logs import configure_logging
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel

@@ -16,7 +16,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.observability.metrics import Metrics
 from app.runtime.runtime import Runtime
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.settings import Settings
 from bench.report import Figure
 from bench.upstream import account, slow_down

@@ -8,7 +8,7 @@ from app.bootstrap import wall_clock
 from app.domain.memory import Scope
 from app.interfaces.http.schemas.recall import RecallRequest
 from app.interfaces.http.schemas.store import StoreRequest
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from bench.client import post
 
 SECRETS = {"bench": "a-secret-for-benchmarks-and-nothing-else"}

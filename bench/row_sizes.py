@@ -22,8 +22,8 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.runtime.recall_log import write_recalls
 from app.runtime.runtime import Pace, Runtime
-from app.services.gateway import LongTermMemoryGateway
-from app.services.write import Writer
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.write import Writer
 from app.settings import load_settings
 from bench.d1 import CountedD1, installed, serving
 from bench.data import SECRETS, notes, one_agent, questions

@@ -17,7 +17,7 @@ from app.bootstrap import DATABASE_FILE, build_runtime
 from app.domain.query import Filter, Query
 from app.ports.embedder import Embedder
 from app.runtime.runtime import Runtime
-from app.services.recall import Recaller
+from app.services.memories.recall import Recaller
 from app.settings import load_settings
 from app.storage.outbox import encode
 from bench.d1 import CountedD1, Read, installed, serving

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from app.interfaces.server import serve_http
+from app.interfaces.server.listener import serve_http
 from app.observability.logs import configure_logging
 from app.settings import load_settings
 

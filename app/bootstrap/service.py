@@ -42,17 +42,17 @@ from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.places import Places
 from app.runtime.runtime import Pace, Runtime
 from app.runtime.shards import Shards
-from app.services.backends import IMPORT_LINES
-from app.services.background import Background
-from app.services.context_cache import ContextCache
-from app.services.credentials import Credentials
-from app.services.model_spend import ModelSpend
-from app.services.query_vectors import QueryCache
-from app.services.recall_log import RecallLog
-from app.services.recall_rates import RecallRates
-from app.services.request_turns import RequestTurns
-from app.services.revocations import Revocations
-from app.services.shares import READS, TEXT_CHARACTERS, Shares
+from app.services.access.credentials import Credentials
+from app.services.access.revocations import Revocations
+from app.services.memories.query_vectors import QueryCache
+from app.services.models.spend import ModelSpend
+from app.services.tenant.backends import IMPORT_LINES
+from app.services.tenant.background import Background
+from app.services.tenant.recall_log import RecallLog
+from app.services.tiers.context_cache import ContextCache
+from app.services.turns.recall_rates import RecallRates
+from app.services.turns.request_turns import RequestTurns
+from app.services.turns.shares import READS, TEXT_CHARACTERS, Shares
 from app.settings import Settings
 
 _LOCAL_IMPORT_LINES = 50

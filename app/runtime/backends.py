@@ -29,21 +29,24 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
-from app.services.backends import IMPORT_LINES, Clock, TenantBackends, TenantIndex
-from app.services.background import Background
-from app.services.context_cache import ContextCache
-from app.services.language import ModelShares, ModelWaits, TenantLanguageModel
-from app.services.long_work import LongWork
-from app.services.model_spend import ModelSpend
-from app.services.query_vectors import QueryCache, QueryVectors
-from app.services.reading import READER_SECONDS, TenantReader
-from app.services.recall_log import RecallLog, TenantAudit
-from app.services.recall_rates import RecallRates
-from app.services.refusals import Refusals
-from app.services.request_turns import RequestTurns
-from app.services.reranking import TenantReranker
-from app.services.revocations import Revocations
-from app.services.shares import (
+from app.services.access.revocations import Revocations
+from app.services.answering.topics import TopicCache
+from app.services.memories.query_vectors import QueryCache, QueryVectors
+from app.services.memories.reranking import TenantReranker
+from app.services.memories.speakers import SpeakerCache
+from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
+from app.services.models.reader import READER_SECONDS, TenantReader
+from app.services.models.spend import ModelSpend
+from app.services.tenant.backends import IMPORT_LINES, Clock, TenantBackends, TenantIndex
+from app.services.tenant.background import Background
+from app.services.tenant.recall_log import RecallLog, TenantAudit
+from app.services.tiers.context_cache import ContextCache
+from app.services.tiers.objects import TenantObjects
+from app.services.turns.long_work import LongWork
+from app.services.turns.recall_rates import RecallRates
+from app.services.turns.refusals import Refusals
+from app.services.turns.request_turns import RequestTurns
+from app.services.turns.shares import (
     BLOB_BYTES,
     INDEX_QUERIES,
     INGEST_BYTES,
@@ -55,9 +58,6 @@ from app.services.shares import (
     Shares,
     TenantEmbedder,
 )
-from app.services.speakers import SpeakerCache
-from app.services.tiers.objects import TenantObjects
-from app.services.topics import TopicCache
 from app.storage import embedding_configs
 from app.storage.migrations.runner import Migration, known_migrations
 from app.storage.presence import Presence

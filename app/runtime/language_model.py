@@ -10,7 +10,7 @@ from app.domain.errors import Unavailable
 from app.ports.language_model import STAGES, LanguageModel
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
-from app.services.model_spend import DAY_MS
+from app.services.models.spend import DAY_MS
 from app.storage.system import model_spend
 
 WRITE_SECONDS = 30.0

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from app.domain.limits import MAX_KNOWN_PLACES
 from app.domain.shards import Place, Shard
 from app.ports.database import Database
-from app.services.revocations import MAX_AGE_SECONDS
+from app.services.access.revocations import MAX_AGE_SECONDS
 from app.storage.presence import Presence
 from app.storage.system import directory
 

@@ -29,8 +29,8 @@ from app.runtime.snapshots import keep_snapshots
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
 from app.runtime.words_index import keep_words_merged
-from app.services.credentials import Credentials, Principal
-from app.services.revocations import Revocation
+from app.services.access.credentials import Credentials, Principal
+from app.services.access.revocations import Revocation
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate, prepare_for_command
 from app.storage.rows import read_rows

@@ -14,7 +14,7 @@ from app.runtime.fullness import Fullness
 from app.runtime.openings import Openings, OpenShard
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
-from app.services.credentials import Principal
+from app.services.access.credentials import Principal
 from app.storage.system import directory
 
 _MAX_HOPS = 5

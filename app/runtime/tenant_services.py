@@ -4,16 +4,18 @@ from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.memory import Scope
-from app.services.agent_memory import AgentMemory
 from app.services.archive.reading import Archives
 from app.services.assembly.assembler import Assembler
-from app.services.backends import TenantBackends
-from app.services.browse import Browser
-from app.services.consolidation import Consolidations
-from app.services.gateway import LongTermMemoryGateway
 from app.services.ingest.ingester import Ingester
-from app.services.namespaces import Namespaces
-from app.services.profile import ProfileService
+from app.services.memories.browse import Browser
+from app.services.memories.consolidation import Consolidations
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.undo import Undo
+from app.services.memories.undo_taught import UndoTaught
+from app.services.profiles.agent_memory import AgentMemory
+from app.services.profiles.namespaces import Namespaces
+from app.services.profiles.profile import ProfileService
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.audit import Auditor
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.context import SharedContext
@@ -22,8 +24,6 @@ from app.services.tiers.facts import SemanticMemory
 from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
-from app.services.undo import Undo
-from app.services.undo_taught import UndoTaught
 from app.storage.agents import ToolSet
 from app.storage.tool_calls import ToolCallDatabase
 

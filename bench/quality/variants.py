@@ -10,7 +10,7 @@ from typing import TypeAlias
 import httpx
 
 from app.bootstrap import wall_clock
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from bench.ablation import PARTS
 from bench.client import HOST, post_json
 from bench.data import AUTH_SECRETS, SECRETS

@@ -5,9 +5,9 @@ from typing import Any
 
 from app.grounding import Checker, Source
 from app.ports.reader import Reader
-from app.services.grounding import Claim, checked, decided
-from app.services.reading import TenantReader
-from app.services.shares import Shares
+from app.services.models.grounding import Claim, checked, decided
+from app.services.models.reader import TenantReader
+from app.services.turns.shares import Shares
 from bench.reading.figure import Figure, share
 from bench.reading.pairs import read
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.process.server import SECRET, Server
 
 ROOT = Path(__file__).parents[2]

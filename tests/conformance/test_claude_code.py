@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.conformance.messages_api import SAID, MessagesApi, messages_api
 from tests.conformance.toolchain import CLAUDE_CODE
 from tests.process.conftest import Start, data_dir, spawn, start

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.services.test_damaged_indexes import (
+from tests.services.memories.test_damaged_indexes import (
     bench,
     test_an_emptied_index_of_words_keeps_no_memory_from_being_deleted_or_stored,
     test_what_is_stored_and_deleted_while_words_are_made_again_is_as_it_should_be,

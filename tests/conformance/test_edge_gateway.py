@@ -12,7 +12,7 @@ from app.settings import Settings
 from tests.conformance.edge import ENTRIES, Edge
 from tests.conformance.test_edge_database import edge_database
 from tests.contracts.conftest import Opened
-from tests.services.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
+from tests.services.memories.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
 
 
 @pytest.fixture(params=ENTRIES)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from app.runtime.doctor import diagnose
 from tests.conformance.edge import ENTRIES, Edge, EdgeBackend
 from tests.interfaces.test_leaks import *  # noqa: F403 - the same suite, not a copy of it
-from tests.services.test_laws import Memory
+from tests.services.memories.test_laws import Memory
 from tests.support.backends import Backend, running_on
 from tests.support.generation import LONG
 from tests.support.service import Service, serving
@@ -33,7 +33,7 @@ def test_the_laws_of_memory_hold(monkeypatch: pytest.MonkeyPatch, edge: Edge, en
     def on_the_edge(*_: Any, **__: Any) -> Iterator[Backend]:
         yield EdgeBackend(edge, entry)
 
-    monkeypatch.setattr("tests.services.test_laws.running_on", on_the_edge)
+    monkeypatch.setattr("tests.services.memories.test_laws.running_on", on_the_edge)
     steps = settings(
         max_examples=6 if LONG else 2,
         stateful_step_count=20 if LONG else 12,

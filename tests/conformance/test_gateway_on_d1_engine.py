@@ -2,6 +2,6 @@
 
 import pytest
 
-from tests.services.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
+from tests.services.memories.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
 
 pytestmark = pytest.mark.usefixtures("on_the_engine")

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.conformance.toolchain import GENERATORS, NODE, TSC, missing_generators
 from tests.deploy.commands import shell_lines
 from tests.process.conftest import Start, data_dir, spawn, start

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.interfaces.tools.manifests import manifest
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from memory_gateway_client import MemoryClient
 from tests.conformance.inspector import Era, Inspector, InspectorError
 from tests.process.forks import command

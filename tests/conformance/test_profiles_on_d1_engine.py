@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.services.test_forgetting import *  # noqa: F403 - the same suites, not copies of them
-from tests.services.test_sessions import *  # noqa: F403
+from tests.services.memories.test_sessions import *  # noqa: F403
+from tests.services.profiles.test_forgetting import *  # noqa: F403 - the same suites, not copies of them
 
 pytestmark = pytest.mark.usefixtures("on_the_engine")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.conformance.toolchain import EXAMPLE, NODE
 from tests.deploy.commands import invocations, refusal, shell_lines
 from tests.process.conftest import Start, data_dir, spawn, start

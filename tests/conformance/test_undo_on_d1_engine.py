@@ -2,6 +2,6 @@
 
 import pytest
 
-from tests.services.test_undo_taught import *  # noqa: F403 - the same suites, not copies of them
+from tests.services.memories.test_undo_taught import *  # noqa: F403 - the same suites, not copies of them
 
 pytestmark = pytest.mark.usefixtures("on_the_engine")

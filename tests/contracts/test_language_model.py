@@ -29,7 +29,7 @@ from app.domain.errors import (
 )
 from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, LanguageModel, ModelMessage, Schema, Spent, Stage
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 from memory_gateway_double.faults import Fault
 from memory_gateway_double.models.language import LanguageModels, Step
 from memory_gateway_double.recorder import RecordedRequest

@@ -20,7 +20,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from memory_gateway_client import MemoryClient
 from tests.process.server import SECRET, Server, environment
 from tests.support.generation import LONG

@@ -7,7 +7,7 @@ import pytest
 from app.domain import limits
 from app.domain.episodes import NewRun
 from app.domain.query import Query
-from app.services.shares import LEARNING_CALLS
+from app.services.turns.shares import LEARNING_CALLS
 from app.settings import Settings
 
 NUMBERS: dict[str, tuple[Callable[[], object], object]] = {

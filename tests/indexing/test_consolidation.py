@@ -18,11 +18,11 @@ from app.domain.reading import Relation
 from app.domain.undoing import Selected
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
-from app.services.consolidation import Consolidations
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.consolidation import Consolidations
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.undo import Undo
+from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.facts import SemanticMemory
-from app.services.undo import Undo
-from app.services.undo_taught import UndoTaught
 from app.storage.system.consolidating import LEASE
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader

@@ -14,7 +14,7 @@ from app.grounding.source import Source
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
-from app.services.consolidation import Consolidations
+from app.services.memories.consolidation import Consolidations
 from tests.indexing.test_consolidation_law import BelievesAll, job, stored
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, bench_on

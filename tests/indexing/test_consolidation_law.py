@@ -23,9 +23,9 @@ from app.indexing.jobs import consolidate
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
-from app.services import consolidation
-from app.services.consolidation import Consolidations
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories import consolidation
+from app.services.memories.consolidation import Consolidations
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
 from tests.support.backends import Backend, BackendName, running_on

@@ -16,7 +16,7 @@ from app.domain.query import Filter, Query
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
-from app.services.consolidation import Consolidations
+from app.services.memories.consolidation import Consolidations
 from app.storage.consolidating import Consolidating
 from tests.indexing.test_consolidation_apart import Beside
 from tests.support.backends import Backend

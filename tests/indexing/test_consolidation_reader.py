@@ -11,8 +11,8 @@ from app.adapters.local.transformer import packaged_model_dir
 from app.domain.memory import NewMemory
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
-from app.services.consolidation import Consolidations
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.consolidation import Consolidations
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.compared import compare
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 

@@ -22,7 +22,7 @@ from app.ports.database import Statement
 from app.ports.index_admin import IndexAdmin
 from app.ports.vector_index import IndexedVector
 from app.runtime.checks import Checks
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.storage.system import index_build
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running

@@ -23,7 +23,7 @@ from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Statement
 from app.runtime.maintenance import Maintenance
 from app.runtime.runtime import Runtime
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.storage.migrations.runner import migrate
 from app.storage.system.reembedding import ReembeddingState
 from memory_gateway_double.account import DoubleOptions

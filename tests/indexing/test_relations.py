@@ -17,9 +17,9 @@ from app.indexing.jobs.backfill import backfill_claims
 from app.indexing.jobs.relate import BATCH, Relating
 from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
-from app.services.gateway import LongTermMemoryGateway
-from app.services.profile import ProfileService
-from app.services.undo_taught import UndoTaught
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.undo_taught import UndoTaught
+from app.services.profiles.profile import ProfileService
 from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -12,7 +12,7 @@ from app.domain.quotas import Kept
 from app.indexing.jobs import prune
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
-from app.services.browse import Browser
+from app.services.memories.browse import Browser
 from app.storage.system.pruning import delete_expired
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on

@@ -11,9 +11,9 @@ from app.domain.claim import MemoryType
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.jobs.backfill import free_tasks
-from app.services.profile import ProfileService
-from app.services.reading import TenantReader
-from app.services.shares import Shares
+from app.services.models.reader import TenantReader
+from app.services.profiles.profile import ProfileService
+from app.services.turns.shares import Shares
 from tests.services.scripted_reader import TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.memory import NewMemory
 from app.indexing.jobs import erase
-from app.services.browse import Browser
+from app.services.memories.browse import Browser
 from app.storage import kept
 from app.storage.erasures import KINDS
 from app.storage.tiers.tables import TIER_TABLES, TierTable

@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from app.interfaces.connections import ConnectionLimits
-from app.interfaces.guarded_http import guarded
+from app.interfaces.server.connections import ConnectionLimits
+from app.interfaces.server.guarded_http import guarded
 
 LIMITS = ConnectionLimits(
     connections=6,

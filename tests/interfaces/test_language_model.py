@@ -16,7 +16,7 @@ from app.domain.errors import ConfigurationError, QuotaExceeded, UpstreamTimeout
 from app.ports.language_model import STAGES, ModelMessage
 from app.runtime.doctor import diagnose
 from app.runtime.language_model import write_spend
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.faults import Fault
 from memory_gateway_double.models.language import Step

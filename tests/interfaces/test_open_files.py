@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.interfaces.connections import ConnectionLimits
-from app.interfaces.open_files import AcceptFailures, connection_limits
+from app.interfaces.server.connections import ConnectionLimits
+from app.interfaces.server.open_files import AcceptFailures, connection_limits
 
 
 def test_where_the_limit_can_be_raised_the_connections_are_those_of_the_settings() -> None:

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from app.bootstrap import build_runtime
 from app.domain.errors import ConfigurationError
-from app.interfaces.connections import ConnectionLimits
-from app.interfaces.guarded_http import guarded
+from app.interfaces.server.connections import ConnectionLimits
+from app.interfaces.server.guarded_http import guarded
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.faults import Fault
 from memory_gateway_double.server import Handle, running

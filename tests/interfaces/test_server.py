@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from app.interfaces.http.middleware import IN_NETWORK
-from app.interfaces.server import allowed_hosts, own_command
+from app.interfaces.server.listener import allowed_hosts, own_command
 from app.settings import Settings
 
 _FREED = """
 import asyncio, sys, psutil
-from app.interfaces.process_memory import give_memory_back
+from app.interfaces.server.process_memory import give_memory_back
 kept = [bytearray(60_000) for _ in range(2_000)]
 holds = [bytearray(60_000)]
 kept.clear()

@@ -7,7 +7,7 @@ import sys
 
 import structlog
 
-from app.interfaces.workers import ParentConnection, Workers
+from app.interfaces.server.workers import ParentConnection, Workers
 
 _LISTENS = b"listening"
 _WAITS = "import signal, socket; s = socket.socket(fileno=0); s.send(b'listening')"

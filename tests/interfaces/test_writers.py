@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from app.services.credentials import REFUSED
+from app.services.access.credentials import REFUSED
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
 from app.storage.system import revocations

@@ -3,7 +3,7 @@
 import pytest
 
 from app.language.dates.days import ordinal, shown, with_days
-from tests.services.answer.made import noon
+from tests.services.answering.made import noon
 
 SURE = {
     "I moved to Oslo last week.": "I moved to Oslo last week [2026-03-23 to 2026-03-29].",

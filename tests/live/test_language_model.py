@@ -23,7 +23,7 @@ from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, ModelMessage, Spent, Stage
 from app.services.learning.extracting import extraction, proposals
 from app.services.learning.transcript import Line
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 
 pytestmark = pytest.mark.live
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import psutil
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.process.forks import Fork, command, fork_server
 
 SECRET = "a-secret-for-tests-of-forty-characters-x"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.process.conftest import Spawn, Start
 from tests.process.memories import forgotten, halves, made, store
 from tests.process.server import Server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from tests.process.conftest import Spawn, Start
 from tests.process.memories import Memory, forgotten, halves, held, made, queued, recall, rows, store
 from tests.process.server import Server, until

@@ -11,7 +11,7 @@ from app.domain.errors import TenantMoved
 from app.domain.memory import NewMemory
 from app.domain.shards import MAIN
 from app.runtime.moving import move_tenant
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.support.service import Service, serving
 from tests.support.sharded import placed, sharded
 

@@ -13,8 +13,8 @@ from app.interfaces.tools.calls import Toolbox
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
-from app.services.credentials import Principal
-from app.services.revocations import Revocations
+from app.services.access.credentials import Principal
+from app.services.access.revocations import Revocations
 from tests.support.service import serving
 from tests.support.sharded import add_shards, placed, rows, sharded
 

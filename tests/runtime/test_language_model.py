@@ -15,7 +15,7 @@ from app.ports.database import Statement
 from app.ports.language_model import Spent
 from app.runtime.backends import Backends
 from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
-from app.services.model_spend import DAY_MS, ModelSpend
+from app.services.models.spend import DAY_MS, ModelSpend
 from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase
 from tests.support.language_models import ScriptedLanguageModel

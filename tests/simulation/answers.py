@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from app.domain.query import Filter
-from app.services.recall import Recall
+from app.services.memories.recall import Recall
 from tests.simulation.history import History
 from tests.simulation.operations import ViolationError
 from tests.simulation.statements import TOLD

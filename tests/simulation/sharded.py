@@ -22,10 +22,10 @@ from app.runtime.backends import Backends
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
-from app.services.credentials import Credentials
-from app.services.gateway import LongTermMemoryGateway
-from app.services.profile import ProfileService
-from app.services.query_vectors import QueryCache
+from app.services.access.credentials import Credentials
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.query_vectors import QueryCache
+from app.services.profiles.profile import ProfileService
 from tests.simulation import clock
 from tests.simulation import world as worlds
 from tests.simulation.database import InlineFile

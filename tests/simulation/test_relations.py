@@ -8,8 +8,8 @@ from app.domain.author import Author
 from app.domain.errors import MemoryGatewayError
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.services.gateway import LongTermMemoryGateway
-from app.services.undo import Undo
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.undo import Undo
 from tests.simulation import clock
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
 from tests.simulation.relations import MOST, KnowingReader, misrelated, waiting

@@ -13,10 +13,10 @@ from app.indexing.jobs.findings import Findings
 from app.observability.metrics import Metrics
 from app.ports.database import Database, Row, Statement
 from app.runtime.runtime import Runtime
-from app.services.credentials import Credentials
-from app.services.gateway import LongTermMemoryGateway
+from app.services.access.credentials import Credentials
 from app.services.ingest.ingester import Ingester
-from app.services.profile import ProfileService
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.profiles.profile import ProfileService
 from app.storage.migrations.runner import Migration, known_migrations
 from tests.simulation.intercept import Between, Effect, PortCall
 from tests.simulation.killer import KilledError

@@ -7,7 +7,7 @@ from math import inf
 from app.domain.errors import Erasing, MemoryGatewayError, NotFound, Superseded, Unavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Filter, Query
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.simulation import clock
 from tests.simulation.answers import Asked, check
 from tests.simulation.chains import check_past

@@ -27,9 +27,9 @@ from app.ports.index_admin import IndexAdmin
 from app.ports.reader import Reader
 from app.runtime.backends import Backends
 from app.runtime.relating import read_left_over, relating
-from app.services.gateway import LongTermMemoryGateway
-from app.services.profile import ProfileService
-from app.services.query_vectors import QueryCache
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.query_vectors import QueryCache
+from app.services.profiles.profile import ProfileService
 from tests.simulation import clock
 from tests.simulation.circuits import Circuits
 from tests.simulation.database import InlineFile

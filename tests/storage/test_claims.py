@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.memory import NewMemory
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples

@@ -10,8 +10,8 @@ from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
-from app.services.profile import ProfileService
-from app.services.undo import Undo
+from app.services.memories.undo import Undo
+from app.services.profiles.profile import ProfileService
 from tests.services.compared import compare, of_one_thing
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend

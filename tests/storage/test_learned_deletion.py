@@ -10,8 +10,8 @@ from app.domain.memory import Scope
 from app.indexing.jobs import erase
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
-from app.services.profile import ProfileService
-from app.services.undo import Undo
+from app.services.memories.undo import Undo
+from app.services.profiles.profile import ProfileService
 from app.storage import deletions
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

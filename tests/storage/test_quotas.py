@@ -15,8 +15,8 @@ from app.domain.errors import EmbeddingConfigMismatch, Erasing, IdempotencyKeyRe
 from app.domain.memory import NewMemory
 from app.domain.quotas import UNLIMITED, Defaults, Limits, Use
 from app.ports.database import Row, RunRefused, Statement
-from app.services.browse import Browser
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.browse import Browser
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report

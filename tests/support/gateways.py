@@ -11,7 +11,7 @@ from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
 from app.ports.database import Row, Statement
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from tests.support import migrated

@@ -15,7 +15,7 @@ from app.domain.memory import Memory, Scope, Tenant
 from app.domain.messages import Message, Role, message_id
 from app.domain.moments import moment
 from app.runtime.relating import read_left_over, relating
-from app.services.write import Writer
+from app.services.memories.write import Writer
 from app.storage.ingestions import Ingestions
 from app.storage.memories import Batch, Line
 from tests.services.scripted_reader import ScriptedReader

@@ -16,8 +16,8 @@ from app.ports.database import Statement
 from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.pool import Pool
 from app.runtime.runtime import Runtime
-from app.services.gateway import LongTermMemoryGateway
-from app.services.recall import Recaller
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.recall import Recaller
 from app.settings import Settings
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate

@@ -21,8 +21,8 @@ from app.interfaces.cli.parameters import (
 )
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.runtime import Runtime
-from app.services.credentials import DEFAULT_SECONDS
-from app.services.undo import Written
+from app.services.access.credentials import DEFAULT_SECONDS
+from app.services.memories.undo import Written
 from app.storage.system import revocations
 
 _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)

@@ -26,7 +26,7 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.fields import RecallFilter, invalid
 from app.interfaces.text import visible
 from app.runtime.runtime import Runtime
-from app.services.recall import Recall
+from app.services.memories.recall import Recall
 
 
 class _Filter(click.ParamType[Filter]):

@@ -11,8 +11,8 @@ import click
 
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli.parameters import show_notices, show_place
-from app.interfaces.server import bound, serve_http
-from app.interfaces.workers import ParentConnection, serve_workers
+from app.interfaces.server.listener import bound, serve_http
+from app.interfaces.server.workers import ParentConnection, serve_workers
 from app.observability.logs import configure_logging
 from app.settings import MAX_WORKERS, Settings, load_settings
 

@@ -10,7 +10,7 @@ from app.domain.audit import AuditFilter
 from app.domain.episodes import EpisodesWanted, RunsWanted
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from app.storage.listing import Place
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from app.interfaces.request_state import VERIFIED, note_of
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
-from app.services.credentials import Principal
+from app.services.access.credentials import Principal
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
 from app.interfaces.request_state import note_of
 from app.observability.logs import log_failure
-from app.services.credentials import CHALLENGE
+from app.services.access.credentials import CHALLENGE
 
 MEDIA_TYPE = "application/problem+json"
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")

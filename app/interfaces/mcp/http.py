@@ -17,7 +17,7 @@ from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_serve
 from app.interfaces.request_state import VERIFIED, note_of
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.shards import Shards
-from app.services.credentials import CHALLENGE
+from app.services.access.credentials import CHALLENGE
 
 PATH = "/mcp"
 AGENT_HEADER = "X-Agent-Id"

@@ -19,7 +19,7 @@ from app.interfaces.mcp.http import AGENT_HEADER, PATH
 from app.interfaces.mcp.server import RUN_META, Context, error_text, make_server, quiet_sdk, run_of, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.shards import Shards
-from app.services.credentials import Principal
+from app.services.access.credentials import Principal
 
 _T = TypeVar("_T")
 _TIMEOUT = httpx2.Timeout(30.0, read=60.0)

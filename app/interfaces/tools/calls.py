@@ -15,8 +15,8 @@ from app.interfaces.tools.reading import Ask
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
+from app.services.access.credentials import Principal
 from app.services.assembly.assembler import AssembledContext, ContextWanted
-from app.services.credentials import Principal
 from app.storage.agents import AgentSettings
 from app.storage.tool_calls import ToolNotGiven
 

@@ -12,7 +12,7 @@ from app.interfaces.tools.definition import NOTICE
 from app.interfaces.tools.reading import Ask, Reader
 from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
 from app.runtime.tenant_services import TenantServices
-from app.services.recall import Recall
+from app.services.memories.recall import Recall
 
 
 def _recall_memory(arguments: Mapping[str, Any]) -> Ask:

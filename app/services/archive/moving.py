@@ -7,7 +7,7 @@ import structlog
 from app.domain.errors import Erasing
 from app.domain.memory import Scope
 from app.ports.database import Row
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.writing import write
 from app.services.transfer.export import record_of

@@ -13,8 +13,8 @@ from app.domain.moments import format_moment
 from app.domain.query import Query
 from app.services.assembly.budget import PARTS, Fitted, Offer, Part, Piece, fit
 from app.services.assembly.gathering import GatheringDatabase
-from app.services.backends import TenantBackends
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.facts import SemanticMemory

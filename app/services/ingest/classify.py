@@ -16,7 +16,7 @@ from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import Work
 from app.services.learning import classifying
 from app.services.learning.classifying import classification
-from app.services.reading import TenantReader
+from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known_topics
 
 SHOWN = 20

@@ -10,7 +10,6 @@ from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, QuotaExceeded, Unavailable
 from app.domain.memory import Scope
 from app.domain.messages import Item, Message, NewMessage
-from app.services.backends import TenantBackends
 from app.services.ingest.at_once import for_each
 from app.services.ingest.classify import SHOWN, classified, words_of
 from app.services.ingest.extract import extracted, groups_of
@@ -20,6 +19,7 @@ from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.verify import batches, merged, verified
 from app.services.learning import classifying
 from app.services.learning.passes import OVERLAP, plan
+from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion
 from app.storage.learning import KeptProposal, KnownTopic, Learning, known_topics
 from app.storage.learning_report import (

@@ -15,7 +15,7 @@ from app.services.ingest.work import Work
 from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
 from app.services.learning.transcript import Line, numbered
-from app.services.reading import TenantReader
+from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, PlannedPass, planned_passes
 
 

@@ -10,10 +10,10 @@ from app.domain.errors import ReaderUnavailable
 from app.domain.learned import Proposal
 from app.grounding import Checker, Source, Ungrounded
 from app.grounding.guards import NAMING
-from app.services.grounding import Claim, checked, decided
 from app.services.learning.merging import Contents
 from app.services.learning.transcript import Line
-from app.services.reading import TenantReader
+from app.services.models.grounding import Claim, checked, decided
+from app.services.models.reader import TenantReader
 
 _MOST_TOLD = 5
 _TRIES: Final = 4

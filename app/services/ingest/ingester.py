@@ -14,12 +14,12 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.messages import Item, ItemStatus, NewMessage
 from app.ports.database import Row
-from app.services.backends import TenantBackends
 from app.services.ingest.dry_run import Shown, dry_run
 from app.services.ingest.identify import Conversation, check, identify
 from app.services.ingest.messages import Taken, Taking, allowed, too_many
 from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import Work
+from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion, ingestion, read, state
 from app.storage.learning_report import LearningReport, learning_report, report, retry
 from app.storage.messages import written

@@ -12,11 +12,11 @@ from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory
-from app.services.backends import settled
 from app.services.ingest.lines import write_lines
 from app.services.ingest.work import Work
-from app.services.profile import TASK_DAYS
-from app.services.write import HeldOtherwise
+from app.services.memories.write import HeldOtherwise
+from app.services.profiles.profile import TASK_DAYS
+from app.services.tenant.backends import settled
 from app.storage.agents import Agents, agent_settings
 from app.storage.learning import OWN_CHARACTERS, KeptProposal, kept_proposals
 from app.storage.memories import Line

@@ -9,10 +9,10 @@ from app.domain.json_types import Json
 from app.domain.memory import Tenant
 from app.indexing.delivery import BATCH_SECONDS
 from app.ports.vector_index import IndexedVector
-from app.services.backends import TenantBackends
 from app.services.ingest.work import Work
-from app.services.write import Writer, audited
-from app.services.write_outcomes import Outcome
+from app.services.memories.write import Writer, audited
+from app.services.memories.write_outcomes import Outcome
+from app.services.tenant.backends import TenantBackends
 from app.storage.memories import Batch, Line
 from app.storage.scoped import ScopedStatement
 

@@ -13,13 +13,13 @@ from app.domain.messages import Message
 from app.domain.moments import moment
 from app.domain.quotas import UNLIMITED
 from app.ports.database import Row
-from app.services.backends import TenantBackends
-from app.services.credentials import refused
+from app.services.access.credentials import refused
 from app.services.ingest.identify import Conversation
-from app.services.pacing import paced
+from app.services.memories.write_outcomes import exceeded
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.services.tiers.writing import write
-from app.services.write_outcomes import exceeded
+from app.services.turns.pacing import paced
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
 from app.storage.messages import Messages, to_row, written

@@ -16,8 +16,8 @@ from app.domain.errors import (
     Unavailable,
     UpstreamTimeout,
 )
-from app.services.language import TenantLanguageModel
 from app.services.learning.request import Request
+from app.services.models.language_model import TenantLanguageModel
 
 T = TypeVar("T")
 

@@ -13,12 +13,12 @@ from app.domain.json_types import to_json
 from app.domain.moments import moment
 from app.domain.quotas import Usage
 from app.ports.database import Row
-from app.services.backends import settled
 from app.services.ingest.lines import RUN_BYTES, write_lines
 from app.services.ingest.work import Work
-from app.services.pacing import paced
-from app.services.write import HeldOtherwise
-from app.services.write_outcomes import exceeded
+from app.services.memories.write import HeldOtherwise
+from app.services.memories.write_outcomes import exceeded
+from app.services.tenant.backends import settled
+from app.services.turns.pacing import paced
 from app.storage.memories import Line
 from app.storage.messages import Held, Staged, holders, staged, unstage
 from app.storage.quotas import Quotas, usages

@@ -16,7 +16,7 @@ from app.services.learning import verifying
 from app.services.learning.merging import alike, merge
 from app.services.learning.transcript import excerpts, numbered
 from app.services.learning.verifying import Verdict, verdicts, verification
-from app.services.reading import TenantReader
+from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals
 
 _CHARACTERS_AT_ONCE = 40_000

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
-from app.services.answer.evidence import dated
+from app.services.answering.evidence import dated
 from app.services.learning.classifying import in_normal_form
 from app.services.learning.request import Request, asked, fenced, request
 

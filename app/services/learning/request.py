@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from app.domain.json_types import Json
 from app.ports.language_model import ModelMessage, Schema, Stage
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 
 T = TypeVar("T")
 

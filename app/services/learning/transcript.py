@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from app.domain.learned import Pass
 from app.domain.messages import Message, Role
 from app.language.dates.days import with_all_days
-from app.services.answer.evidence import dated
+from app.services.answering.evidence import dated
 from app.services.learning.request import fenced
 from app.services.learning.sifting import words_of
 

@@ -4,10 +4,10 @@ import structlog
 from ulid import ULID
 
 from app.domain.errors import NotFound, ObjectGone
-from app.services.backends import TenantBackends
 from app.services.snapshots.manifest import SnapshotManifest
 from app.services.snapshots.reading import Snapshots
 from app.services.snapshots.writing import SnapshotWriter
+from app.services.tenant.backends import TenantBackends
 from app.storage.rows import read_rows
 from app.storage.snapshots import ON_ITS_WAY_MS, SnapshotRow, SnapshotRows
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from app.domain import limits
 from app.domain.errors import NotFound, ObjectGone, UpstreamRejected
 from app.ports.object_store import ObjectMissing
-from app.services.backends import TenantBackends
 from app.services.snapshots.manifest import MANIFEST_BYTES, SnapshotManifest, read_manifest
+from app.services.tenant.backends import TenantBackends
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.report import Report

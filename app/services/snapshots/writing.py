@@ -10,8 +10,8 @@ from ulid import ULID
 from app.domain.errors import Erasing
 from app.domain.moments import moment
 from app.ports.database import Row
-from app.services.backends import TenantBackends
 from app.services.snapshots.manifest import MAX_AGENTS, Part, SnapshotManifest, write_manifest
+from app.services.tenant.backends import TenantBackends
 from app.services.transfer.export import Export
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.scoped import ScopedStatement

@@ -8,7 +8,7 @@ from app.domain.audit import AuditEvent, AuditFilter, RunState, Step, ToolCall
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
 from app.ports.database import RunRefused
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.listing import Place
 from app.storage.tiers import audit_listing

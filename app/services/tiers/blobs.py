@@ -28,7 +28,7 @@ from app.domain.errors import (
 from app.domain.memory import Scope, Tenant
 from app.domain.moments import moment
 from app.ports.object_store import ObjectMissing
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import WriteKind, write
 from app.storage.listing import Place
 from app.storage.rows import read_row, read_rows

@@ -12,7 +12,7 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Tenant
 from app.domain.preconditions import Precondition
 from app.ports.database import Row, RunRefused
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import WriteKind, write
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement

@@ -24,10 +24,10 @@ from app.domain.memory import Scope, Tenant
 from app.domain.moments import moment
 from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
-from app.services.backends import TenantBackends
+from app.services.memories.write_outcomes import WARN_FROM
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import Kept, LargeValues, is_large
 from app.services.tiers.writing import write
-from app.services.write_outcomes import WARN_FROM
 from app.storage.listing import Place
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement

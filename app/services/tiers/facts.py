@@ -11,9 +11,9 @@ from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
 from app.retrieval.query.persons import of_the_user
-from app.services.agent_database import AgentDatabase
-from app.services.backends import TenantBackends
-from app.services.gateway import LongTermMemoryGateway
+from app.services.access.agent_database import AgentDatabase
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.tenant.backends import TenantBackends
 from app.storage.listing import Place
 from app.storage.rows import read_rows
 from app.storage.tiers.facts import Agreement, Facts, place_of

@@ -17,7 +17,7 @@ from app.domain.blobs import Blob
 from app.domain.errors import BlobGone, ContentTooLarge, FieldError, MemoryGatewayError, UpstreamTimeout
 from app.domain.json_types import Json, same_json, to_json
 from app.ports.database import RunRefused
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.writing import WriteKind
 

@@ -17,7 +17,7 @@ from app.domain.workflows import (
     WorkflowVersion,
 )
 from app.ports.database import Row
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement

@@ -13,12 +13,12 @@ from app.domain.errors import QuotaExceeded, ReaderUnavailable, Unavailable
 from app.domain.json_types import Json
 from app.domain.reading import Kinds, is_readable
 from app.language.sentences import MAX_SENTENCE
-from app.services.answer.evidence import evidence
-from app.services.answer.reading import MAX_READ, Said, read
-from app.services.backends import TenantBackends
+from app.services.answering.evidence import evidence
+from app.services.answering.reading import MAX_READ, Said, read
 from app.services.ingest.model_calls import ModelCalls
 from app.services.learning.synthesising import MAX_CITED, WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
-from app.services.reading import TenantReader
+from app.services.models.reader import TenantReader
+from app.services.tenant.backends import TenantBackends
 from app.storage.tiers.window_summaries import MadeBy, Summary, SummarySentence
 
 MODEL_SECONDS: Final = 15.0

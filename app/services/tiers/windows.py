@@ -24,9 +24,9 @@ from app.domain.memory import Scope
 from app.domain.messages import NewMessage, message_id
 from app.ports.database import RunRefused
 from app.retrieval.selection import tokens
-from app.services.backends import TenantBackends
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.window_summaries import FallenTurn, WindowSummaries, continued
 from app.services.tiers.working_refusals import too_many_instances
 from app.services.tiers.writing import write

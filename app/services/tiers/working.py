@@ -10,7 +10,7 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.preconditions import Precondition
 from app.ports.database import RunRefused
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues
 from app.services.tiers.working_refusals import NO_RUN, not_as_asked, refused
 from app.services.tiers.writing import write

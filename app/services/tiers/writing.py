@@ -9,9 +9,9 @@ from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
-from app.services.backends import TenantBackends
-from app.services.credentials import refused
-from app.services.write_outcomes import exceeded
+from app.services.access.credentials import refused
+from app.services.memories.write_outcomes import exceeded
+from app.services.tenant.backends import TenantBackends
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.gate import gate, within_bytes

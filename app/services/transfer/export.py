@@ -7,8 +7,7 @@ from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Scalar
 from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
-from app.services.backends import TenantBackends
-from app.services.pacing import paced
+from app.services.tenant.backends import TenantBackends
 from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import (
     Manifest,
@@ -21,6 +20,7 @@ from app.services.transfer.lines import (
 )
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
+from app.services.turns.pacing import paced
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
 from app.storage.outbox import decode, lengths, waiting
 from app.storage.rows import read_memory

@@ -15,7 +15,8 @@ from app.domain.memory import Tenant
 from app.indexing.delivery import BATCH_SECONDS
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector, NewVector
-from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
+from app.services.memories.write import Writer
+from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends, settled
 from app.services.transfer.batch import BATCH_BYTES, ImportLine, batches, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError, RowLine
@@ -24,7 +25,6 @@ from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.rows import RowImport
 from app.services.transfer.storing import settle, to_store
-from app.services.write import Writer
 from app.storage.batches import Bulk
 from app.storage.erasures import Erasures
 from app.storage.memories import Batch, Line

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.domain.errors import BlobGone, MemoryGatewayError, UpstreamRejected
 from app.domain.json_types import Scalar, to_json
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import Kept, LargeValues, is_large
 from app.services.transfer.lines import BadLineError
 from app.storage.tiers.tables import Large, TierTable

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.domain import limits
 from app.domain.json_types import Scalar, to_json
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import id_candidates
 from app.services.transfer.lines import RowLine
 from app.services.transfer.retry_budget import RetryBudget

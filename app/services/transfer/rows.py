@@ -8,7 +8,7 @@ from app.domain.errors import ContentTooLarge, DatabaseRejected, QuotaExceeded
 from app.domain.json_types import Scalar, to_json
 from app.domain.memory import Tenant
 from app.ports.database import Row, RunRefused
-from app.services.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same

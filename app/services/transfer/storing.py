@@ -6,10 +6,10 @@ from dataclasses import replace
 from app.domain.embedding import EmbeddingConfig
 from app.domain.explicit import permitted
 from app.domain.memory import Memory, Scope
-from app.services.backends import TenantBackends
+from app.services.memories.write import audited
+from app.services.memories.write_outcomes import Outcome
+from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import ImportLine
-from app.services.write import audited
-from app.services.write_outcomes import Outcome
 from app.storage.memories import Line
 
 _READ_AT_ONCE = 256

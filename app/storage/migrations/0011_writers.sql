@@ -122,7 +122,7 @@ BEGIN
         SELECT config.index_name FROM embedding_config AS config
         WHERE config.index_name <> (SELECT in_use.index_name FROM embedding_in_use AS in_use)
       ) IS NOT new.shadow AS config_changed,
-      -- Metadata of a memory that is there is changed only by who has read it (app/services/write.py).
+      -- Metadata of a memory that is there is changed only by who has read it (app/services/memories/write.py).
       new.is_store AND EXISTS (
         SELECT 1 FROM long_term_memory AS held
         WHERE held.tenant_id = new.tenant_id AND held.agent_id = new.agent_id AND held.content_hash = new.content_hash

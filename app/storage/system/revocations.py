@@ -19,7 +19,7 @@ ON CONFLICT (tenant_id, credential_id) DO UPDATE SET
 
 
 def read(since: int) -> Statement:
-    """Read the next revocations after one, oldest first: the columns of ``app.services.revocations.Revocation``."""
+    """Read the next revocations after one, oldest first: in columns of ``revocations.Revocation``."""
     return Statement.read(_READ, since=since)
 
 

@@ -14,7 +14,7 @@ import httpx
 
 from app.bootstrap import wall_clock
 from app.domain.messages import Message, message_id
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from bench.client import HOST
 from bench.data import AUTH_SECRETS, SECRETS
 from bench.promises.checkout import Checkout

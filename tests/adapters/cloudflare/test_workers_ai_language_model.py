@@ -24,7 +24,7 @@ from app.domain.errors import (
 )
 from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, ModelMessage
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, Clock, answer, body_of, refusal
 from tests.observability.samples import calls
 

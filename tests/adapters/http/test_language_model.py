@@ -27,7 +27,7 @@ from app.domain.errors import (
 )
 from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, ModelMessage, Spent, Stage
-from app.services.model_schema import schema
+from app.services.models.schema import schema
 from tests.observability.samples import calls
 
 BASE = "https://models.example/v1"

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.domain.errors import Unauthenticated
-from app.services.credentials import REFUSED, Credentials
+from app.services.access.credentials import REFUSED, Credentials
 from tests.support.problem_shape import assert_problem
 from tests.support.service import SECRETS, Service, serving
 from tests.support.tokens import CLAIMS, TYPE, sign

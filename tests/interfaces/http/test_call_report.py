@@ -12,8 +12,8 @@ import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.domain.errors import UpstreamTimeout
-from app.interfaces.connections import ConnectionLimits
-from app.interfaces.guarded_http import guarded
+from app.interfaces.server.connections import ConnectionLimits
+from app.interfaces.server.guarded_http import guarded
 from app.ports.embedder import Embeddings, Purpose
 from app.runtime.backends import Backends
 from tests.interfaces.mcp.connections import listening

@@ -11,7 +11,7 @@ from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
 from app.interfaces.http.cursors import HOLDS_MS, Cursors, ListingScope
 from app.ports.database import Statement
-from app.services.credentials import Credentials
+from app.services.access.credentials import Credentials
 from app.storage.listing import Place
 from tests.support.generation import examples
 from tests.support.problem_shape import assert_problem, named_fields

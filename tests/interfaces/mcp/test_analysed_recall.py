@@ -14,7 +14,7 @@ from app.domain.errors import UpstreamUnavailable
 from app.domain.quotas import ModelLimits
 from app.interfaces.tools.profile_answers import NOTHING, QUOTED, UNSURE
 from app.runtime.backends import Backends
-from app.services.model_spend import ModelSpend
+from app.services.models.spend import ModelSpend
 from tests.interfaces.mcp.answers import answered
 from tests.interfaces.mcp.connections import over_http
 from tests.services.scripted_reader import ScriptedReader

@@ -11,7 +11,7 @@ from app.domain.claim import MemoryType
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import ProfileInstruction
 from app.interfaces.tools import profile_answers as answers
-from app.services.profile import ProfileCandidate, ProfileRecall
+from app.services.profiles.profile import ProfileCandidate, ProfileRecall
 from tests.support.quotation import in_quotes
 
 ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"

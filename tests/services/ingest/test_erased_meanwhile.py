@@ -14,9 +14,9 @@ from app.domain.messages import NewMessage
 from app.domain.undoing import Selected
 from app.ports.embedder import Embeddings, Purpose
 from app.services.ingest.ingester import Ingester
+from app.services.memories.undo import Undo
+from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.undo import Undo
-from app.services.undo_taught import UndoTaught
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.doubles import FailingEmbedder

@@ -4,8 +4,8 @@ import asyncio
 
 from app.domain.episodes import NewRun
 from app.domain.undoing import Selected, Undone
+from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.undo_taught import UndoTaught
 from app.storage.ingestions import Ingestion
 from tests.services.ingest import test_erased_meanwhile as meanwhile
 from tests.services.ingest.test_erased_meanwhile import OTHER, RUN, ingesting, left

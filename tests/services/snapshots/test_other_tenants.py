@@ -5,7 +5,7 @@ import pytest
 from app.domain.memory import NewMemory
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
-from app.services.consolidation import Consolidations
+from app.services.memories.consolidation import Consolidations
 from tests.services.snapshots.tenants import keeper, recalled, restored
 from tests.support.dying import killed_at
 from tests.support.gateways import ADMINISTRATOR, Bench

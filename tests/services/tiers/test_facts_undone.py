@@ -10,10 +10,10 @@ from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.facts import SemanticMemory
-from app.services.undo_taught import UndoTaught
-from tests.services.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
+from tests.services.memories.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.told import told

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.facts import Fact
 from app.domain.undoing import Selected
-from tests.services.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
+from tests.services.memories.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
 from tests.services.tiers.test_facts_undone import DAY, OTHER_AGENT_RUN, objects, tier
 from tests.support.gateways import bench_on
 from tests.support.generation import examples

@@ -20,10 +20,10 @@ from app.domain.query import Query
 from app.observability.audit_metrics import AuditMetrics
 from app.ports.database import Row
 from app.runtime.recall_log import keep_recalls, write_recalls
-from app.services import recall_log
-from app.services.gateway import LongTermMemoryGateway
-from app.services.profile import ProfileService
-from app.services.recall_log import RecallLog
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.profiles.profile import ProfileService
+from app.services.tenant import recall_log
+from app.services.tenant.recall_log import RecallLog
 from app.services.tiers.audit import Auditor
 from tests.services.tiers.test_audit import RUN, begin
 from tests.support.backends import Backend

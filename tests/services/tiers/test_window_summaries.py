@@ -16,9 +16,9 @@ from app.domain.memory import Scope
 from app.domain.messages import NewMessage, Role
 from app.ports.database import Row, Statement
 from app.runtime.windows import settle_once
-from app.services.browse import Browser
-from app.services.profile import ProfileService
-from app.services.sessions import Sessions
+from app.services.memories.browse import Browser
+from app.services.memories.sessions import Sessions
+from app.services.profiles.profile import ProfileService
 from app.services.tiers.windows import Window, WindowService
 from app.storage.agents import AgentChange
 from app.storage.tiers.window_summaries import Summary

@@ -14,9 +14,9 @@ from app.domain.memory import Scope
 from app.domain.messages import NewMessage
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
-from app.services.browse import Browser
 from app.services.ingest.ingester import Ingester
-from app.services.sessions import Sessions
+from app.services.memories.browse import Browser
+from app.services.memories.sessions import Sessions
 from app.services.tiers.windows import Appended, Window, WindowService
 from app.storage.agents import AgentChange
 from tests.support.backends import Backend

@@ -20,7 +20,7 @@ from app.domain.errors import (
 from app.domain.messages import NewMessage
 from app.domain.quotas import Defaults
 from app.ports.database import Row, Statement
-from app.services.browse import Browser
+from app.services.memories.browse import Browser
 from app.services.tiers.windows import WindowService
 from app.storage.agents import AgentChange
 from tests.services.believing_reader import BelievingReader

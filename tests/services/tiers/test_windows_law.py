@@ -20,7 +20,7 @@ from app.domain.messages import NewMessage
 from app.ports.database import Row, Statement
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
-from app.services.background import Background
+from app.services.tenant.background import Background
 from app.services.tiers.windows import WindowService
 from tests.simulation.killer import KilledError
 from tests.support.backends import BackendName, running_on

@@ -11,10 +11,10 @@ from app.domain.audit import AuditFilter
 from app.domain.author import Author
 from app.domain.errors import NotFound
 from app.domain.undoing import Selected
+from app.services.memories.undo import Undo
+from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.audit import Auditor
 from app.services.tiers.procedural import ProceduralMemory
-from app.services.undo import Undo
-from app.services.undo_taught import UndoTaught
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.workflows import run_id, runs_sql, workflow
@@ -182,7 +182,7 @@ async def test_an_undo_takes_the_outcomes_of_the_credential_back_and_their_runs_
 
 
 async def test_more_outcomes_than_one_chunk_takes_are_taken_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.undo.MAX_CHUNKS", 1)
+    monkeypatch.setattr("app.services.memories.undo.MAX_CHUNKS", 1)
     await both(bench)
     await bench.change(
         "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 700)"

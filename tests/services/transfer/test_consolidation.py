@@ -6,7 +6,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.consolidate import Consolidate
 from app.indexing.rate_limiter import RateLimiter
-from app.services.consolidation import Consolidations
+from app.services.memories.consolidation import Consolidations
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, bench_on

@@ -7,7 +7,7 @@ import pytest
 from app.domain.memory import Scope
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
-from app.services.profile import ProfileService
+from app.services.profiles.profile import ProfileService
 from app.services.transfer.lines import BadLineError, write_memory
 from app.services.transfer.reading import read_line
 from tests.services.compared import compare, of_one_thing

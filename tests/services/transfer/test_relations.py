@@ -7,7 +7,7 @@ from pathlib import Path
 from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.services.gateway import LongTermMemoryGateway
+from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.report import Report

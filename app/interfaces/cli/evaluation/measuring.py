@@ -14,7 +14,7 @@ from app.interfaces.cli.evaluation.judging import EVIDENCE_AMONG, Judged, eviden
 from app.interfaces.cli.evaluation.labelled import LabelledConversation, sessions
 from app.runtime.runtime import Runtime
 from app.runtime.tenant_services import TenantServices
-from app.services.profile import ProfileService
+from app.services.profiles.profile import ProfileService
 from app.settings import Settings
 
 _POLL_SECONDS = 0.2

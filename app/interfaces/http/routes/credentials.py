@@ -11,7 +11,7 @@ from app.interfaces.http.failures import ACCESS, BODY, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
 from app.interfaces.http.schemas.undoing import UndoTaughtAnswer, UndoWanted
-from app.services.undo import UndoReceipt
+from app.services.memories.undo import UndoReceipt
 
 credentials = APIRouter(tags=["data"], route_class=CredentialFirst)
 

@@ -18,7 +18,7 @@ from app.domain.errors import FieldError, InvalidRequest
 from app.domain.json_types import to_json
 from app.interfaces.http import llms
 from app.interfaces.http.pages import Page, Pages
-from app.services.credentials import SCOPES
+from app.services.access.credentials import SCOPES
 
 _METHODS = ["GET", "HEAD", "OPTIONS"]
 _HEADERS = {

@@ -22,7 +22,7 @@ from app.interfaces.http.schemas.namespaces import (
     AgentMemoryNamespacesQuery,
     NamespaceName,
 )
-from app.services.namespaces import Namespaces
+from app.services.profiles.namespaces import Namespaces
 from app.storage.listing import Place
 from app.storage.namespaces import Namespace
 

@@ -35,7 +35,7 @@ from app.interfaces.http.schemas.profiles import (
     SummaryRequest,
 )
 from app.interfaces.http.schemas.store import MemoryId
-from app.services.sessions import SessionDeletion
+from app.services.memories.sessions import SessionDeletion
 
 PROFILE = "/profiles/{profile}"
 _READS = (*ACCESS, InvalidRequest, LongTermDisabled, Unavailable, *UPSTREAM)

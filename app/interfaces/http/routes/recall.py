@@ -8,7 +8,7 @@ from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.explain import ExplainAnswer, ExplainRequest, explain_answer
 from app.interfaces.http.schemas.recall import RecallAnswer, RecallRequest
-from app.services.recall import Recall
+from app.services.memories.recall import Recall
 
 recalls = APIRouter(tags=["memory"], route_class=CredentialFirst)
 

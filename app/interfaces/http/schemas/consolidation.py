@@ -9,7 +9,7 @@ from app.domain.consolidation import MAX_NAMED
 from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic import AgentName
-from app.services.consolidation import MAX_MEMORIES
+from app.services.memories.consolidation import MAX_MEMORIES
 
 _CONSOLIDATION_ID = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
 _MERGE: dict[str, Any] = {

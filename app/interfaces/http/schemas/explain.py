@@ -12,7 +12,7 @@ from app.interfaces.fields import Answer, Timestamp
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.recall import FindingAnswer, Question
 from app.interfaces.http.schemas.store import MemoryId
-from app.services.explain import Explanation
+from app.services.memories.explain import Explanation
 
 _CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse", "as_of")
 

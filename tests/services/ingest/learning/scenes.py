@@ -10,8 +10,8 @@ from typing import Any
 from app.domain.author import Author
 from app.domain.messages import NewMessage
 from app.ports.reader import Reader
-from app.services.backends import TenantBackends
 from app.services.ingest.ingester import Ingester
+from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion
 from app.storage.learning_report import LearningReport
 from tests.services.believing_reader import BelievingReader

@@ -16,8 +16,8 @@ from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
 from app.domain.query import Query
 from app.ports.language_model import Stage
-from app.services.gateway import LongTermMemoryGateway
 from app.services.ingest.ingester import Ingester
+from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.support.generation import examples
 from tests.support.scripted_model import ScriptedModel, lines_of, memories_of

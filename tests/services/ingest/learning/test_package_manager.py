@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.messages import NewMessage
-from app.services.profile import ProfileService
+from app.services.profiles.profile import ProfileService
 from tests.services.believing_reader import BelievingReader
 from tests.services.ingest.learning.scenes import SAID_AT, scene
 from tests.support.models import analysis, answer

@@ -1,0 +1,1 @@
+"""Serves the application on a socket: limits of requests and connections, and several processes."""

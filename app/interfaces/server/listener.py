@@ -1,0 +1,243 @@
+"""Runs the application on a socket until it is stopped."""
+
+import asyncio
+import errno
+import gc
+import json
+import os
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from app.bootstrap import build_shards, wall_clock
+from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.interfaces.admission import Admission
+from app.interfaces.asgi import create_app
+from app.interfaces.http.anonymous import ALWAYS_ANSWERED
+from app.interfaces.http.middleware import IN_NETWORK
+from app.interfaces.mcp.http import PATH as MCP_PATH
+from app.interfaces.server.guarded_http import guarded
+from app.interfaces.server.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connection_limits
+from app.interfaces.server.process_memory import give_memory_back, keep_freed_memory
+from app.interfaces.server.workers import ParentConnection, url_of
+from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
+from app.settings import Settings
+
+_WHO = "default"
+_PROGRAM = "memory-gateway"
+_GIVE_BACK_SECONDS = 30.0
+_REFUSALS = {
+    errno.EADDRINUSE: "PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={other}",
+    errno.EACCES: "PORT {port} needs rights that this user has not.",
+}
+_BACKLOG = 2048
+"""Connections that wait in the system until they are accepted."""
+_SWITCH_SECONDS = 0.0005
+"""After how long a thread that computes in Python makes room for the event loop, which a request needs many times.
+
+With Python's own 5 ms a request waits as long each time while a long text is embedded or an import is written."""
+_LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+
+Announce = Callable[[str], object]
+"""Prints the text that tells a person what to try."""
+
+
+async def serve_http(
+    settings: Settings,
+    *,
+    announce: Announce | None = None,
+    build: Callable[[Settings], Shards] = build_shards,
+    sockets: list[socket.socket] | None = None,
+    parent: ParentConnection | None = None,
+) -> bool:
+    """Serve until told to stop. Return whether the socket was ever listening.
+
+    A worker has a connection to its ``parent``, the process that started it, and listens on the sockets that this one
+    has bound.
+
+    Raises:
+        ConfigurationError: a setting cannot work, or the port is taken.
+        SchemaTooNew: the data belongs to a newer version.
+    """
+    if sockets is None:
+        for each in bound(settings.host, settings.port):
+            each.close()
+    keep_freed_memory()
+    shards = build(settings)
+    try:
+        await shards.start()
+    except MemoryGatewayError:
+        await shards.close()
+        raise
+    application = create_app(shards, allowed_hosts(settings), reports=settings.report_calls)
+    # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
+    # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
+    gc.collect()
+    gc.freeze()
+    gc.collect()
+    gc.set_threshold(10_000, 10, 10)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    config = uvicorn.Config(
+        application,
+        host=settings.host,
+        port=settings.port,
+        http=guarded(
+            connection_limits(settings.max_connections),
+            finished={MCP_PATH},
+            always=ALWAYS_ANSWERED,
+            refusal=Admission(
+                shards.check_turn,
+                shards.main.metrics.request,
+                passing={*ALWAYS_ANSWERED, MCP_PATH},
+                reports=settings.report_calls,
+            ).refusal,
+        ),
+        backlog=ACCEPTED_AT_ONCE,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), parent)
+    giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
+    try:
+        await server.serve(sockets)
+    finally:
+        giving_back.cancel()
+    return server.started
+
+
+def allowed_hosts(settings: Settings) -> list[str]:
+    """Return the names that requests may be addressed to; none stands for all.
+
+    Those of this machine are always among them: health checks use them, and no page of another site can have them.
+    Where none are set, a service that listens beyond this machine also answers to what stands for it in its network:
+    addresses, names without a dot, such as those of containers, and the machine's own.
+    """
+    if "*" in settings.allowed_hosts:
+        return []
+    names = [*_LOOPBACK, *settings.allowed_hosts, *_written(settings.host)]
+    if not (settings.allowed_hosts or _is_loopback(settings.host)):
+        names += [IN_NETWORK, socket.gethostname().lower()]
+    return names
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() in {"localhost", "ip6-localhost", "ip6-loopback"}
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _written(host: str) -> list[str]:
+    """Return an address as a Host header has it, where it is no common one."""
+    name = f"[{host.lower()}]" if ":" in host else host.lower()
+    return [] if name in _LOOPBACK else [name]
+
+
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of the host that this machine has, bound and not listening yet.
+
+    Raises:
+        ConfigurationError: the port is taken, or needs rights that this user has not.
+    """
+    sockets: list[socket.socket] = []
+    for family, kind, protocol, _, address in _addresses(host, port):
+        own = socket.socket(family, kind, protocol)
+        try:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            own.bind(address)
+            sockets.append(own)
+        except OSError as error:
+            own.close()
+            if error.errno in _REFUSALS:
+                for each in sockets:
+                    each.close()
+                raise ConfigurationError(_REFUSALS[error.errno].format(host=host, port=port, other=port + 1)) from error
+    if not sockets:
+        raise ConfigurationError(f"HOST {host} is no address of this machine.")
+    return sockets
+
+
+def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise ConfigurationError(f"HOST {host} is no address of this machine: {error.strerror}.") from error
+    return [each for each in found if each[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
+
+
+class _Server(uvicorn.Server):
+    """Prints what to try once the socket listens; a worker tells, and follows, the process that started it."""
+
+    def __init__(self, config: uvicorn.Config, announce: Announce | None, parent: ParentConnection | None) -> None:
+        """Take what is told the URL, and a worker's connection to its parent."""
+        super().__init__(config)
+        self._announce = announce
+        self._parent = parent
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
+        await super().startup(sockets)
+        for server in self.servers:
+            for listening in server.sockets:
+                with listening.dup() as same:  # the loop accepts as many at once as it was told to let wait
+                    same.listen(_BACKLOG)
+        if self._parent is not None and self.started:
+            self._parent.listens()
+            self._parent.on_end(self._stop)
+        if self._announce is not None and self.started:
+            self._announce(url_of(self.servers[0].sockets[0]))
+
+    def _stop(self) -> None:
+        self.should_exit = True
+
+
+def own_command(called: str) -> str:
+    """Return the command by which a shell in any folder calls this program, which was called so."""
+    path = str(Path(called).absolute())
+    if os.sep not in called or shutil.which(_PROGRAM) == path:
+        return _PROGRAM
+    return shlex.quote(path)
+
+
+def _what_to_try(url: str, runtime: Runtime, settings: Settings) -> str:
+    command = own_command(sys.argv[0])
+    if runtime.not_ready is not None:
+        reason = runtime.not_ready.detail
+        return f"\nMemory Gateway listens on {url}, but is not ready: {reason}\n\n  command   {command}\n"
+    token = runtime.credentials.issue(_WHO, agent_id=_WHO, now=wall_clock())
+
+    def curl(path: str, body: dict[str, Any]) -> str:
+        headers = "-H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json'"
+        return f"curl -sS {url}{path} {headers} -d {shlex.quote(json.dumps(body))}"
+
+    return f"""
+Memory Gateway is ready on {url}
+
+  memories  {settings.kept_in}
+  tenant    {_WHO}
+  agent     {_WHO}
+  API       {url}/docs
+  MCP       {url}/mcp, with the same Authorization header
+  command   {command}
+
+Paste these lines into another terminal:
+
+export TOKEN={token}
+{curl("/store", {"agent_id": _WHO, "content": "The customer prefers invoices in Swedish"})}
+{curl("/recall", {"agent_id": _WHO, "query": "which language should bills be in?"})}
+"""

@@ -1,0 +1,96 @@
+"""How many connections a server may have, by how many files the system lets a process open."""
+
+import asyncio
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from app.interfaces.server.connections import ConnectionLimits
+
+if sys.platform != "win32":
+    import resource
+
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted in one round of the event loop: taking in a crowd holds nobody up."""
+_OWN_FILES = 32
+"""What the service opens while it serves, beside connections: files of the database, blobs, calls of providers."""
+_LEAST = 4
+_LOG_SECONDS = 5.0
+_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+Raise = Callable[[int], int]
+"""Raises the limit of open files to so many, or as far as the system allows; returns what it is then."""
+
+
+def connection_limits(connections: int, allow_files: Raise | None = None) -> ConnectionLimits:
+    """Return the limits of a server of so many connections, or of as many as fit into its limit of open files.
+
+    The limit is raised as far as it is needed and may be. Where less fits, the log says so; a quarter of it is spare.
+    """
+    usual = ConnectionLimits(connections, connections // 2)
+    others = _open_files() + _OWN_FILES + ACCEPTED_AT_ONCE
+    allowed = (allow_files or _allow_files)(others + connections + usual.spare)
+    room = max(_LEAST, allowed - others)
+    if room >= connections + usual.spare:
+        return usual
+    spare = min(usual.spare, room // 4)
+    fitting = min(connections, room - spare)
+    if fitting < connections:
+        structlog.get_logger().warning(
+            "few_open_files",
+            limit=allowed,
+            max_connections=fitting,
+            cure=f"Let the process open {others + connections + usual.spare} files (ulimit -n, LimitNOFILE).",
+        )
+    return ConnectionLimits(fitting, max(1, fitting // 2), spare=spare)
+
+
+def _open_files() -> int:
+    """Return how many files this process has open; where the system does not tell, about as many as it has then."""
+    try:
+        return sum(1 for _ in Path("/dev/fd").iterdir())
+    except OSError:
+        return _OWN_FILES
+
+
+def _allow_files(count: int) -> int:
+    if sys.platform == "win32":
+        return count
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= count:
+        return count
+    allowed = count if hard == resource.RLIM_INFINITY else min(hard, count)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    except (OSError, ValueError):  # macOS has a lower limit than the one that it tells
+        return soft
+    return allowed
+
+
+class AcceptFailures:
+    """Takes what the event loop tells of connections that it cannot accept for want of files, for which it pauses.
+
+    It tells of each that waits, each second; the log has one line every few seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take a clock that tells seconds."""
+        self._clock = clock
+        self._logged_at: float | None = None
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log the failure, unless one was logged just now; anything else is the loop's own matter."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _NO_ROOM and "socket" in context):
+            loop.default_exception_handler(context)
+            return
+        now = self._clock()
+        if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
+            self._logged_at = now
+            structlog.get_logger().error("connections_not_accepted", reason=os.strerror(error.errno or 0))

@@ -1,0 +1,122 @@
+"""Answers the queries of a tenant's profiles with sentences of the memories that a recall finds."""
+
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from app.domain.first_line import first_line
+from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
+from app.domain.query import Entry, Query
+from app.language.dates.asked import time_asked
+from app.services.answering.choosing import choice, off_the_loop
+from app.services.answering.composing import Answer, compose
+from app.services.answering.standing import StandingInstructions
+from app.services.answering.standing_in import told_once, with_messages
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.gathering import ANALYSIS_UNAVAILABLE, Analysing
+from app.services.memories.recall import Recall
+from app.services.tenant.backends import TenantBackends
+
+MIN_SCORE = 0.5
+"""Without a reader the first memory is told if it scores as much."""
+QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
+"""Memories from which sentences are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a profile is asked."""
+
+    query: str
+    now: int
+    """When it is asked, ms since the epoch."""
+    reference_time: int | None = None
+    as_of: int | None = None
+    length: ResponseLength = "medium"
+    thinking: ThinkingLevel = "low"
+    explain: bool = False
+    """Whether candidates tell what their score is made of."""
+
+    def to_query(self, top_k: int, *, for_answer: bool) -> Query:
+        """Return what the memory is asked, for so many entries."""
+        return Query(
+            self.query,
+            top_k,
+            reference_time=self.reference_time,
+            as_of=self.as_of,
+            collapse=True,
+            explain=self.explain,
+            for_model=True,
+            for_answer=for_answer,
+        )
+
+
+class Answering:
+    """Answers for one profile of a tenant with sentences of its memories."""
+
+    def __init__(self, backends: TenantBackends, agent_id: str) -> None:
+        """Bind the profile."""
+        self._gateway = LongTermMemoryGateway(backends)
+        self._reader = backends.reader
+        self._agent_id = agent_id
+        self._standing = StandingInstructions(backends, agent_id)
+
+    async def answer(self, asked: Asked) -> ProfileRecall:
+        """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
+        recall = await self.recall(asked, QUOTED_FROM[asked.length])
+        return await self.instructed(asked, recall, self._answered(asked, recall))
+
+    async def instructed(
+        self, asked: Asked, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
+    ) -> ProfileRecall:
+        """Return what is answered from a recall with the standing instructions beside it.
+
+        There are none where it is asked what held at another time. Raises as ``answering`` and the database do.
+        """
+        return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
+
+    async def recall(
+        self, asked: Asked, top_k: int, analysing: Analysing | None = None, *, for_answer: bool = False
+    ) -> Recall:
+        """Find the entries that answer a query best; ``for_answer``: those from which a language model answers."""
+        query = asked.to_query(top_k, for_answer=for_answer)
+        return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
+
+    async def quoted(self, asked: Asked, recall: Recall) -> tuple[Answer, Sequence[str]]:
+        """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
+        best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
+        chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
+        composed = partial(compose, chosen.told, chosen.computed, best.formers, asked.length)
+        return await off_the_loop(best.entries, composed), chosen.degraded
+
+    async def _answered(self, asked: Asked, recall: Recall) -> ProfileRecall:
+        if is_nothing(recall):
+            recall.answered_with(())
+            return ProfileRecall("", [], recall.degraded)
+        answer, degraded = await self.quoted(asked, recall)
+        return recalled(answer, recall, [*recall.degraded, *degraded])
+
+    async def facts(self, asked: Asked, recall: Recall) -> Sequence[str]:
+        """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
+        if time_asked(asked.query) is None:
+            return []
+        chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
+        return chosen.computed.facts if chosen.computed else []
+
+
+def is_nothing(recall: Recall) -> bool:
+    """Tell whether nothing was found at all, where all channels answered; how sure it is does not count."""
+    away = set(recall.degraded) - {ANALYSIS_UNAVAILABLE}
+    return not (away or any(entry.score > 0 for entry in recall.entries))
+
+
+def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+    """Return what a profile answers, with the memories that the answer may rest on."""
+    recall.answered_with(entry.id for entry in recall.entries)
+    return ProfileRecall(answer.text, [_candidate(each) for each in recall.entries], degraded, answer.cited)
+
+
+def _candidate(entry: Entry) -> ProfileCandidate:
+    summary = first_line(entry.content)
+    return ProfileCandidate(entry.id, summary, entry.session_id, entry.score, entry.happened_at, entry.findings)

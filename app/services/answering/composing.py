@@ -1,0 +1,114 @@
+"""Puts an answer together from sentences of the memories that a recall found."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.language.dates.days import with_days
+from app.services.answering.computing import Computed
+from app.services.answering.plain import day
+from app.services.answering.reading import Former, Said, moment, read, until
+
+Length = Literal["short", "medium", "long"]
+
+_MAX_FORMERS = 4
+"""Memories that one entry came in the place of, the latest, of which answers tell."""
+_MAX_LINE = 700
+"""Characters that a line takes at most: a sentence, its speaker and its days."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    sentences: int
+    formers: int
+    characters: int
+
+
+_BOUNDS: Mapping[Length, _Bounds] = {
+    "short": _Bounds(1, 0, 800),
+    "medium": _Bounds(3, 2, 2_000),
+    "long": _Bounds(8, 8, 6_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence of an answer as it stands in its memory."""
+
+    said: Said
+    memory_id: str
+    """Of a former statement: the memory that came in its place."""
+    until: int | None = None
+    """When it stopped holding, ms since the epoch; None: it holds, as far as is known."""
+
+    @property
+    def text(self) -> str:
+        """The sentence, in one line."""
+        return self.said.text
+
+    @property
+    def line(self) -> str:
+        """The sentence with its day, or the day until which it held, who said it, and the days it speaks of."""
+        said = self.said
+        head = day(said.happened_at) if self.until is None else f"Before {day(self.until)}"
+        head = f"{head}, {said.speaker}" if said.speaker else head
+        return f"{head}: {with_days(said.text, said.happened_at)}"[:_MAX_LINE]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, a line for each sentence; "" where nothing is known."""
+
+    text: str = ""
+    quotes: Sequence[Quote] = ()
+    """The sentences that it is made of, and those that tell the days of what was computed."""
+
+    @property
+    def cited(self) -> Sequence[str]:
+        """The ids of the memories that its sentences come from, each once."""
+        return tuple(dict.fromkeys(quote.memory_id for quote in self.quotes))
+
+
+def compose(
+    told: Sequence[Said], computed: Computed | None, formers: Mapping[str, Sequence[Former]], length: Length
+) -> Answer:
+    """Put an answer together of the sentences that are ``told``, the best first.
+
+    What was computed comes first, then the sentences that tell its days. Else there is behind the sentences what held
+    before them: ``formers`` has it by the id of a memory.
+    """
+    bounds = _BOUNDS[length]
+    if computed is not None:
+        texts = {said.text for said in computed.sentences}
+        rest = [said for said in told if said.text not in texts]
+        both = [*computed.sentences, *rest[: max(bounds.sentences - len(texts) - 1, 0)]]
+        return _written([computed.text], [Quote(said, said.memory_id) for said in both], bounds)
+    chosen = told[: bounds.sentences]
+    quotes = [Quote(said, said.memory_id) for said in chosen]
+    return _written([], [*quotes, *_before(chosen, formers)[: bounds.formers]], bounds)
+
+
+def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]]) -> list[Quote]:
+    """Return what held before the memories of sentences, the latest first, where it is one sentence."""
+    quotes: dict[tuple[str, int], Quote] = {}
+    for id_ in dict.fromkeys(said.memory_id for said in told):
+        latest = sorted(formers.get(id_, ()), key=lambda former: (-until(former), -moment(former), former.content))
+        for former in latest[:_MAX_FORMERS]:
+            found = read(former, most=2)
+            if len(found) == 1:
+                quotes.setdefault((found[0].text, until(former)), Quote(found[0], id_, until(former)))
+    return sorted(quotes.values(), key=lambda quote: (-(quote.until or 0), quote.text))
+
+
+def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> Answer:
+    """Write the lines that there is room for."""
+    kept: list[Quote] = []
+    room = bounds.characters - sum(map(len, lines))
+    for quote in quotes:
+        line = quote.line
+        room -= len(line) + 1
+        if room < 0 and kept:
+            break
+        lines.append(line)
+        kept.append(quote)
+    return Answer("\n".join(lines), tuple(kept))

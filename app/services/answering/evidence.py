@@ -1,0 +1,108 @@
+"""Writes memories as a language model reads them, with what code has computed of their days."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from app.domain.author import speaker_of
+from app.domain.moments import moment as moment_of
+from app.language.dates.days import ordinal, resolved, with_days
+from app.language.dates.lengths import length
+from app.services.answering.plain import day, name, plain
+from app.services.answering.reading import MAX_READ, Former, Told, moment, until
+
+MAX_CHARACTERS = 40_000
+"""Characters of all memories together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a memory says, as a model reads it."""
+
+    head: str
+    """Its day, how long ago that was, and what else is told of it; computed by code."""
+    said: str
+    """In one line, without the name of who said it before it."""
+    speaker: str
+    happened_at: int
+    """ms since the epoch."""
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it says itself when: then its own day is another one."""
+        return bool(resolved(self.said, moment_of(self.happened_at)))
+
+    @property
+    def text(self) -> str:
+        """Its line, with the days that it means by "yesterday" and the like."""
+        head = f"{self.head}, {self.speaker}" if self.speaker else self.head
+        return f"{head}: {with_days(self.said, self.happened_at)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A memory as a model reads it."""
+
+    number: int
+    """From 1, the best first; by it the model cites the memory."""
+    memory_id: str
+    statements: Sequence[Statement]
+    """What it says, and what held before that."""
+
+    @property
+    def text(self) -> str:
+        """Its lines."""
+        first, *before = (each.text for each in self.statements)
+        return "\n".join([f"({self.number}) {first}", *(f"    {line}" for line in before)])
+
+
+def evidence(
+    memories: Sequence[Told],
+    formers: Mapping[str, Sequence[Former]],
+    *,
+    reference_time: int,
+    most: int | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> list[Evidence]:
+    """Return memories as a model reads them, in their order, as many as ``MAX_CHARACTERS`` allow.
+
+    ``formers`` has by a memory's id what held before it; ``reference_time`` (ms since the epoch) is now. ``most`` are
+    the characters of a memory that are read, None: as many as let all be read; ``labels`` has what else is told of one,
+    by its id.
+    """
+    most = min(MAX_READ, MAX_CHARACTERS // max(len(memories), 1)) if most is None else most
+    found = []
+    left = MAX_CHARACTERS
+    for number, memory in enumerate(memories, 1):
+        left -= min(len(memory.content), most)
+        if left < 0:
+            break
+        label = (labels or {}).get(memory.id or "", "")
+        statements = [_statement(memory, most, reference_time, label)]
+        for former in formers.get(memory.id or "", ()):
+            said = _statement(former, most, reference_time)
+            statements.append(replace(said, head=f"before {day(until(former))}: {said.head}"))
+        found.append(Evidence(number, memory.id or "", statements))
+    return found
+
+
+def _statement(memory: Told, most: int, reference_time: int, label: str = "") -> Statement:
+    speaker, happened_at = name(speaker_of(memory.content, memory.metadata)), moment(memory)
+    head = ", ".join(filter(None, (dated(happened_at), ago(happened_at, reference_time), label)))
+    text = plain(memory.content[:most])
+    said = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
+    return Statement(head, said, speaker, happened_at)
+
+
+def dated(happened_at: int) -> str:
+    """Return the day of a moment with its name: ``2026-05-04 Monday``."""
+    written = day(happened_at)
+    return f"{written} {date.fromisoformat(written):%A}"
+
+
+def ago(happened_at: int, reference_time: int) -> str:
+    """Return how long ago a moment was: ``today``, ``1 day ago``, ``70 days, that is 2 months and 9 days ago``."""
+    first, today = ordinal(happened_at), ordinal(reference_time)
+    if first == today:
+        return "today"
+    return f"{length(first, today)} ago" if first < today else f"in {length(today, first)}"

@@ -1,0 +1,147 @@
+"""Answers the queries of a tenant's profiles, and sums profiles up, by a language model where it can be checked."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import structlog
+
+from app.domain.errors import ReaderUnavailable
+from app.domain.limits import MAX_CANDIDATES
+from app.domain.memory import Memory, Scope
+from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
+from app.services.access.agent_database import AgentDatabase
+from app.services.answering.answerer import Answering, Asked, is_nothing, recalled
+from app.services.answering.choosing import off_the_loop
+from app.services.answering.composing import Answer
+from app.services.answering.evidence import Evidence, evidence
+from app.services.answering.recall_model import RecallModel
+from app.services.answering.summary import summary, written
+from app.services.learning.synthesising import (
+    ANSWER_TOKENS,
+    SUMMARY_TOKENS,
+    Grounded,
+    Sentences,
+    Synthesised,
+    cited,
+    grounded,
+    summarising,
+    synthesis,
+)
+from app.services.memories.recall import Recall
+from app.services.models.language_model import TenantLanguageModel
+from app.services.tenant.backends import TenantBackends
+from app.storage.learned_of import outdated_sources
+
+CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high": MAX_CANDIDATES}
+"""Memories from which a model answers."""
+READER_UNAVAILABLE: Final = "reader_unavailable"
+_SUMMED = 1_000
+"""Characters of a memory that are summed up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a model is told."""
+
+    evidence: Sequence[Evidence]
+    facts: Sequence[str]
+
+
+class ModelAnswering:
+    """Answers for one profile of a tenant by a language model.
+
+    A recall never fails for the model. Without an answer that stands in the memories it gives their sentences, and
+    ``degraded`` says why.
+    """
+
+    def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
+        """Bind the profile and the tenant's model."""
+        self._backends = backends
+        self._scope = Scope(backends.tenant_id, agent_id)
+        self._answering = Answering(backends, agent_id)
+        self._model = model
+
+    async def answer(self, asked: Asked) -> ProfileRecall:
+        """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
+        model = self._recall_model()
+        async with model.analysing(asked.query, asked.now) as analysing:
+            recall = await self._answering.recall(asked, CANDIDATES[asked.thinking], analysing, for_answer=True)
+        return await self._answering.instructed(asked, recall, self._answered(asked, recall, model))
+
+    async def _answered(self, asked: Asked, recall: Recall, model: RecallModel) -> ProfileRecall:
+        degraded = recall.degraded
+        if is_nothing(recall):
+            recall.answered_with(())
+            return ProfileRecall("", [], degraded)
+        writing = partial(evidence, recall.entries, recall.formers, reference_time=asked.now)
+        told = _Told(await off_the_loop(recall.entries, writing), await self._answering.facts(asked, recall))
+        request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
+        answer = await model.answer(request)
+        if isinstance(answer, str):
+            return await self._quoted(asked, recall, [*degraded, answer])
+        if not answer.sentences:
+            return recalled(Answer(), recall, degraded)  # the memories do not answer it
+        checked = await self._checked(asked, recall, answer, told)
+        if isinstance(checked, str):
+            return await self._quoted(asked, recall, [*degraded, checked])
+        ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
+        return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=ids)
+
+    async def _quoted(self, asked: Asked, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+        answer, unread = await self._answering.quoted(asked, recall)
+        return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
+
+    async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
+        """Sum up memories, the newest first, of what they say and nothing else."""
+        model = self._recall_model()
+        summed = await self._without_messages(memories)
+        told = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
+        if not told:
+            return ProfileSummary("")
+        answer = await model.answer(summarising(told, model.mark, now=now))
+        if not isinstance(answer, str):
+            said = await asyncio.to_thread(cited, answer, told, (), now=now)
+            checked = await self._grounded(said, SUMMARY_TOKENS)
+            if not isinstance(checked, str):
+                return ProfileSummary(_in_sections(checked, summed))
+            answer = checked
+        text = await asyncio.to_thread(summary, summed)
+        return ProfileSummary(text, [answer])
+
+    async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
+        """Leave out the messages of which something among the memories was learned, or of which that is outdated."""
+        told = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
+        others = [one.message_id for one in memories if one.message_id is not None and one.message_id not in told]
+        if others:
+            database = AgentDatabase(self._backends, self._scope.agent_id)
+            (rows,) = await database.run([outdated_sources(self._scope, others)])
+            told.update(str(row["message_id"]) for row in rows)
+        return [memory for memory in memories if memory.message_id not in told]
+
+    def _recall_model(self) -> RecallModel:
+        return RecallModel(self._backends, self._scope.agent_id, self._model)
+
+    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded | str:
+        checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
+        return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[asked.length])
+
+    async def _grounded(self, said: Sentences, most: int) -> Grounded | str:
+        """Return what of an answer follows from its memories, or why nothing of it is told."""
+        try:
+            found = await grounded(said, self._backends.reader, max_tokens=most)
+        except ReaderUnavailable as error:
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            return READER_UNAVAILABLE
+        return found if found.sentences else UNGROUNDED
+
+
+def _types(memories: Sequence[Memory]) -> Mapping[str, str]:
+    return {memory.id: memory.type for memory in memories if memory.type is not None}
+
+
+def _in_sections(checked: Grounded, memories: Sequence[Memory]) -> str:
+    """Write sentences as a summary: each where the first memory that it cites belongs, with its day."""
+    return written((memories[each.memories[0] - 1], each.text) for each in checked.sentences)

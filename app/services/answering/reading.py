@@ -1,0 +1,122 @@
+"""Reads memories as sentences."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain.author import speaker_of
+from app.domain.json_types import Json
+from app.language.sentences import MAX_SENTENCES, sentences
+from app.services.answering.plain import name, plain
+
+MAX_READ = 4_000
+"""Characters of a memory that are read."""
+
+_MACHINES = frozenset(("assistant", "system", "program", "tool", "bot", "ai"))
+_LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
+_SHORT, _BEFORE = 25, 160
+"""Characters of a short sentence, and of the one before it that are read with it."""
+
+
+class Told(Protocol):
+    """What is read of a memory, of an entry of a recall or of a candidate."""
+
+    @property
+    def id(self) -> str | None:
+        """Its id."""
+
+    @property
+    def content(self) -> str:
+        """What it says."""
+
+    @property
+    def metadata(self) -> Mapping[str, Json]:
+        """Its metadata, which may name the speaker."""
+
+    @property
+    def created_at(self) -> int:
+        """When it was stored, ms since the epoch."""
+
+    @property
+    def occurred_at(self) -> int | None:
+        """When what it says happened, where the store said so."""
+
+    @property
+    def session_id(self) -> str | None:
+        """The session in which it was said."""
+
+
+class Former(Told, Protocol):
+    """What held before a memory came in its place."""
+
+    @property
+    def until(self) -> int | None:
+        """When it stopped holding, ms since the epoch; None: that is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """A sentence of a memory, which is equal to itself alone."""
+
+    memory: Told
+    speaker: str
+    """"" where the memory names none."""
+    text: str
+    """In one line."""
+    place: int
+    """Which sentence of the memory it is, from 0."""
+    context: str
+    """What a reader reads of it: the sentence, and where it is short the one before it, on which it may lean."""
+
+    @property
+    def memory_id(self) -> str:
+        """The id of its memory."""
+        return self.memory.id or ""
+
+    @property
+    def happened_at(self) -> int:
+        """Of when it speaks, ms since the epoch."""
+        return moment(self.memory)
+
+    @property
+    def by_machine(self) -> bool:
+        """Whether a machine says it."""
+        return self.speaker.casefold() in _MACHINES
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question."""
+        return self.text.rstrip(" \"'\u201d\u00bb)").endswith(("?", "\uff1f", "\u061f"))
+
+
+def moment(memory: Told) -> int:
+    """Return of when a memory speaks, or else when it was stored, ms since the epoch."""
+    return memory.created_at if memory.occurred_at is None else memory.occurred_at
+
+
+def until(former: Former) -> int:
+    """Return when what held before stopped holding, as far as is known, ms since the epoch."""
+    return moment(former) if former.until is None else former.until
+
+
+def read(memory: Told, most: int = MAX_SENTENCES) -> Sequence[Said]:
+    """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
+    content = memory.content[:MAX_READ]
+    named = speaker_of(content, memory.metadata)
+    speaker = name(named)
+    found: list[Said] = []
+    for place, raw in enumerate(sentences(content, start=_spoken_from(content, named))[:most]):
+        mark = _LIST_MARK.match(raw)  # of a heading or an item of a list
+        if text := plain(raw[mark.end() :] if mark else raw):
+            before = found[-1].text if found and len(text) <= _SHORT else ""
+            found.append(Said(memory, speaker, text, place, f"{before[-_BEFORE:]} {text}".strip()))
+    return found
+
+
+def _spoken_from(content: str, speaker: str) -> int:
+    """Return where the words begin, after a "Name: " as in a transcript."""
+    begin = len(content) - len(content.lstrip())
+    end = begin + len(speaker.strip())
+    said = speaker.strip() and content[begin:end].casefold() == speaker.strip().casefold()
+    return end + 1 if said and content[end : end + 1] == ":" else begin

@@ -1,0 +1,118 @@
+"""Writes what is known of somebody as Markdown: the memories by their kind, each with its day."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol
+
+from app.domain.claim import MemoryType
+from app.language.dates.days import with_days
+from app.services.answering.plain import day, in_markdown, plain
+from app.services.answering.reading import MAX_READ, Said, Told, moment, read
+
+MAX_LINES = 40
+MAX_CHARACTERS = 6_000
+MAX_MEMORIES = 200
+"""No more memories are read: the newest."""
+MAX_READ_TOGETHER = 30_000
+"""Characters of all memories together that are read."""
+
+Section = Literal["holds", "instructions", "tasks", "recently"]
+_TITLES: Mapping[Section, str] = {
+    "holds": "What holds",
+    "instructions": "Instructions",
+    "tasks": "Tasks",
+    "recently": "Recently",
+}
+_ROOM: Mapping[Section, int] = {"holds": 13, "instructions": 7, "tasks": 5, "recently": 8}
+"""Lines of each section; with titles and the empty lines between them, ``MAX_LINES``."""
+_SECTIONS: Mapping[str, Section] = {
+    "fact": "holds",
+    "instruction": "instructions",
+    "task": "tasks",
+    "event": "recently",
+}
+_NO_WORD = re.compile(r"\W+")
+_MIN_WORDS = 2
+_MAX_SENTENCES = 8
+"""Of one memory, one line each."""
+
+
+class Kept(Told, Protocol):
+    """A memory, of which it is known whether it holds."""
+
+    @property
+    def superseded_at(self) -> int | None:
+        """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
+
+    @property
+    def type(self) -> MemoryType | None:
+        """What it is, by what it states; None: that was not read yet."""
+
+
+def summary(memories: Sequence[Kept]) -> str:
+    """Return Markdown of at most ``MAX_LINES`` lines and ``MAX_CHARACTERS`` characters; "" where nothing is known.
+
+    Each memory stands in the section of its kind, the newest first. What does not hold is left out, and so are
+    questions and what a machine said.
+    """
+    sections: dict[Section, list[Said]] = {section: [] for section in _TITLES}
+    known = set[tuple[Section, str]]()
+    for section, said in _read(memories):
+        if (same := (section, _NO_WORD.sub(" ", said.text.casefold()))) not in known:
+            known.add(same)
+            sections[section].append(said)
+    return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
+
+
+def written(told: Iterable[tuple[Kept, str]]) -> str:
+    """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
+    sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
+    for memory, text in told:
+        line = f"- {day(moment(memory))}: {in_markdown(plain(text))}"
+        sections[_section(memory)].append(line)
+    return _written(sections)
+
+
+def _read(memories: Sequence[Kept]) -> Iterator[tuple[Section, Said]]:
+    """Give the sentences of the newest memories, those that may stand in a summary, each with its section."""
+    newest = sorted(memories, key=lambda memory: (-moment(memory), memory.id or "", memory.content))
+    left = MAX_READ_TOGETHER
+    for memory in newest[:MAX_MEMORIES]:
+        left -= min(len(memory.content), MAX_READ)
+        if left < 0:
+            return
+        if memory.superseded_at is not None:
+            continue
+        for said in read(memory, most=_MAX_SENTENCES):
+            if not said.asks and not said.by_machine and len(said.text.split()) >= _MIN_WORDS:
+                yield _section(memory), said
+
+
+def _section(memory: Kept) -> Section:
+    return _SECTIONS.get(memory.type or "event", "recently")
+
+
+def _written(sections: Mapping[Section, Sequence[str]]) -> str:
+    """Write the sections that hold anything; each may use the lines that others leave."""
+    spare = sum(max(_ROOM[section] - len(found), 0) for section, found in sections.items())
+    lines: list[str] = []
+    room = MAX_CHARACTERS
+    for section, found in sections.items():
+        more = min(spare, max(len(found) - _ROOM[section], 0))
+        spare -= more
+        kept: list[str] = []
+        for line in found[: _ROOM[section] + more]:
+            if len(line) + 1 <= room - len(_TITLES[section]) - 5:
+                kept.append(line)
+                room -= len(line) + 1
+        if kept:
+            title = f"## {_TITLES[section]}"
+            room -= len(title) + 2
+            lines.extend(([""] if lines else []) + [title, *kept])
+    return "\n".join(lines)
+
+
+def _line(said: Said) -> str:
+    speaker = in_markdown(said.speaker)
+    head = f"{day(said.happened_at)}, {speaker}" if speaker else day(said.happened_at)
+    return f"- {head}: {with_days(in_markdown(said.text), said.happened_at)}"

@@ -1,0 +1,1 @@
+"""Stores, recalls, explains, lists and takes back one tenant's memories."""

@@ -1,0 +1,133 @@
+"""What one tenant holds: its memories to look at, what it uses of its limits, and what its agents are set to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.errors import NotFound, QuotaExceeded
+from app.domain.memory import Memory
+from app.domain.query import Filter
+from app.domain.quotas import Kept, ModelUsage, Usage
+from app.services.tenant.backends import TenantBackends
+from app.storage import kept, model_spend
+from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
+from app.storage.listing import MemoryListing, Place
+from app.storage.quotas import Quotas, usages
+from app.storage.rows import read_memory
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Memories, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    memories: Sequence[Memory]
+    after: Place | None
+
+
+class Browser:
+    """Reads what one tenant holds, and sets its agents.
+
+    As with the gateway the tenant is bound here, and no method takes another; it is made anew for each request.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._database = backends.database
+        self._model = backends.model
+        self._listing = MemoryListing(backends.tenant_id)
+        self._agents = Agents(backends.tenant_id)
+        self._quotas = Quotas(backends.tenant_id, backends.quotas)
+
+    async def list(
+        self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None, written_by: str | None = None
+    ) -> Page:
+        """Return the next memories that pass the filter, of one agent or of all, newest first.
+
+        With ``written_by``, only those that this credential has written.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(
+            ("agent_id", limits.AGENT_ID, agent_id),
+            ("limit", limits.LIST_LIMIT, limit),
+            ("written_by", limits.CREDENTIAL_ID, written_by),
+            ("metadata", limits.FILTER_METADATA, where.metadata),
+        )
+        wanted = self._listing.page(agent_id, where, limit=limit + 1, after=after, written_by=written_by)
+        (rows,) = await self._database.run([wanted])
+        memories = [read_memory(self._listing.tenant_id, row) for row in rows[:limit]]
+        return Page(memories, Place(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None)
+
+    async def get(self, agent_id: str, memory_id: str) -> Memory:
+        """Return one memory.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
+        (rows,) = await self._database.run([self._listing.one(agent_id, memory_id)])
+        if not rows:
+            raise NotFound("The agent has no such memory.")
+        return read_memory(self._listing.tenant_id, rows[0])
+
+    async def usage(self) -> tuple[Usage, Sequence[Usage], Kept]:
+        """Return the tenant's usage, that of its agents, those that hold the most first, and what else is kept.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        tenant, agents, (beside,) = await self._database.run(
+            [self._quotas.parts(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
+        )
+        return usages(tenant)[0], usages(agents), kept.kept(beside)
+
+    async def model_usage(self) -> ModelUsage | None:
+        """Return what calls of language models have cost the tenant today; None where no model is set.
+
+        What other processes have not written yet is left out: that of half a minute.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        if self._model is None:
+            return None
+        ((row,),) = await self._database.run([model_spend.read(self._quotas.tenant_id, self._model.today)])
+        written = model_spend.spending(row)
+        return self._model.usage(written.calls, written.tokens)
+
+    async def usage_of(self, agent_id: str) -> Usage:
+        """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        (rows,) = await self._database.run([self._quotas.parts(agent_id)])
+        return usages(rows)[0]
+
+    async def agent(self, agent_id: str) -> AgentSettings:
+        """Return what an agent is set to; one of which nothing is known has the defaults. Raises as ``get`` does."""
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        (rows,) = await self._database.run([self._agents.settings(agent_id)])
+        return agent_settings(rows)
+
+    async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
+        """Change what an agent is set to, and return what it is set to now.
+
+        A retention holds for what is stored from now on, all else for every call that begins from now on.
+
+        Raises:
+            QuotaExceeded: as many agents of the tenant have settings as may have; nothing was changed.
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        days = change.get("retention_days")
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("retention_days", limits.RETENTION_DAYS, days))
+        written, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
+        if not written:
+            most = limits.MAX_AGENT_SETTINGS
+            raise QuotaExceeded(
+                f"{most} agents of this tenant have settings, and no more may. Erase those that are gone.",
+                reached=f"agent_settings;scope=tenant;used={most};limit={most}",
+            )
+        return agent_settings(rows)

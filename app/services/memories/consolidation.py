@@ -1,0 +1,107 @@
+"""Tells what a consolidation of a tenant's memories has merged, or would, and takes it back."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from app.domain import limits
+from app.domain.consolidation import MAX_NAMED, Consolidation, ConsolidationForecast, ConsolidationUndone, Merge
+from app.domain.errors import FieldError, NotFound
+from app.domain.memory import Scope, Tenant
+from app.indexing.consolidation import ScopeConsolidation
+from app.services.tenant.backends import TenantBackends
+from app.storage import consolidating
+from app.storage.rows import read_rows
+
+CHUNK = 500
+"""Merges that one run takes back."""
+MAX_CHUNKS = 10
+"""Runs of one undo; where there is more, the answer says so."""
+MAX_MEMORIES = 5_000
+"""An agent's memories, the newest, that a dry run looks at; the command has no such limit."""
+
+
+class Consolidations:
+    """The consolidations of one tenant, bound here; a job makes them (``app.indexing.jobs.consolidate``)."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+        self._tenant = Tenant(backends.tenant_id)
+
+    async def latest(self, limit: int) -> Sequence[Consolidation]:
+        """Return the newest consolidations, at most ``limit``, which is 1 to 100.
+
+        Raises:
+            InvalidRequest: the limit is outside its bounds.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        (rows,) = await self._backends.database.run([consolidating.reports(self._tenant, limit)])
+        return consolidating.read_reports(rows)
+
+    async def dry_run(self, agent_id: str) -> ConsolidationForecast:
+        """Say what the next consolidation would merge of an agent's memories word for word, and change nothing.
+
+        What a reader finds besides is told by the command's dry run alone: reading it takes longer than a request.
+
+        Raises:
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        scope = Scope(self._backends.tenant_id, agent_id)
+        finding = ScopeConsolidation(scope, self._backends.database.run, None, pause=self._backends.part)
+        merges = await finding.alike(MAX_MEMORIES)
+        facts = sum(merge.kind == "fact" for merge in merges)
+        return ConsolidationForecast(len(merges) - facts, facts, merges[:MAX_NAMED], finding.is_cut)
+
+    async def undo_dry_run(self, consolidation_id: str) -> ConsolidationUndone:
+        """Say what ``undo`` would do, and change nothing; raises as it does."""
+        self._check(consolidation_id)
+        statements = consolidating.forecast_undo(self._tenant, consolidation_id)
+        known, (counted,), named = await self._backends.database.run(statements)
+        if not known:
+            raise _unknown()
+        merges = read_rows(Merge, named)
+        return ConsolidationUndone(
+            consolidation_id, dry_run=True, memories=int(counted["n"] or 0), merges=merges, more=False
+        )
+
+    async def undo(self, consolidation_id: str) -> ConsolidationUndone:
+        """Have all that a consolidation has merged hold again as before, as far as it was not replaced meanwhile.
+
+        It is not merged again by a later one. Undoing again is safe, and needed where there is more.
+
+        Raises:
+            InvalidRequest: the id has not the form of one.
+            NotFound: the tenant has no such consolidation.
+            Unavailable: the database does not answer; some may be taken back.
+        """
+        self._check(consolidation_id)
+        merges: list[Merge] = []
+        more = True
+        for _ in range(MAX_CHUNKS):
+            author, now = self._backends.author, self._backends.clock()
+            statements = consolidating.undo(self._tenant, consolidation_id, CHUNK, by=author.credential_id, now=now)
+            known, _, undone, _, (progress,) = await self._backends.database.run(statements)
+            if not known:
+                raise _unknown()
+            merges += read_rows(Merge, undone)
+            more = bool(progress["more"])
+            if not more:
+                break
+        structlog.get_logger().info("consolidation_undone", consolidation=consolidation_id, memories=len(merges))
+        return ConsolidationUndone(
+            consolidation_id, dry_run=False, memories=len(merges), merges=merges[:MAX_NAMED], more=more
+        )
+
+    @staticmethod
+    def _check(consolidation_id: str) -> None:
+        limits.check(("consolidation_id", limits.CONSOLIDATION_ID, consolidation_id))
+
+
+def _unknown() -> NotFound:
+    return NotFound(
+        "There is no such consolidation.", errors=[FieldError("consolidation_id", "names no such consolidation")]
+    )

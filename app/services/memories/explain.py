@@ -1,0 +1,108 @@
+"""Explains one tenant's recalls: why a memory was not among the entries."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.domain.comparing import Comparison
+from app.domain.errors import NotFound
+from app.domain.limits import QUERY
+from app.domain.memory import Scope
+from app.domain.query import Finding, Query
+from app.retrieval.obstacles import Obstacle, obstacle, relaxed
+from app.retrieval.pool import Candidate
+from app.retrieval.query.terms import STOP_WORDS
+from app.retrieval.search import Search
+from app.services.memories.recall import Recaller
+from app.services.tenant.backends import TenantBackends
+from app.storage.relations import of_memory
+from app.storage.rows import read_rows
+
+_WORD = re.compile(r"\w{3,}")
+_WORDS_ADDED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a recall saw one memory."""
+
+    rank: int
+    """Among all candidates, from 1."""
+    score: float
+    findings: Sequence[Finding]
+    obstacles: Sequence[Obstacle]
+    """What keeps it out, one behind the other; none where it is an entry."""
+    change: Query | None
+    """The query that would return it, changed as little as possible; None where it is an entry, or no query would."""
+    degraded: Sequence[str]
+    comparisons: Sequence[Comparison] = ()
+    """How the memory and others bear on each other, as a reader has found: recorded ones, then those of this recall."""
+
+
+class Explainer:
+    """Explains recalls of one tenant, bound here."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take the tenant's backends."""
+        self._backends = backends
+        self._recaller = Recaller(backends)
+
+    async def explain(self, scope: Scope, query: Query, memory_id: str) -> Explanation:
+        """Explain how a query sees a memory.
+
+        Raises:
+            EmbeddingConfigChanged: another config is in use than was last seen.
+            NotFound: the scope has no such memory.
+            Unavailable: there is no answer.
+        """
+        search = await self._recaller.search(scope, query, also=memory_id)
+        self._backends.audit.degraded(search.degraded)
+        memory = search.fusion.pool.candidates.get(memory_id)
+        if memory is None:
+            raise NotFound("There is no such memory.")
+        entry = search.entry(memory, explain=True)
+        obstacles, change = await self._way_in(scope, query, search, memory)
+        rank = 1 + search.ranking.index(memory)
+        (rows,) = await self._backends.database.run([of_memory(scope, memory_id)])
+        own = [one for one in search.comparisons if memory_id in (one.older_id, one.newer_id)]
+        comparisons = [*read_rows(Comparison, rows), *own]
+        return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded, comparisons)
+
+    async def _way_in(
+        self, scope: Scope, query: Query, search: Search, memory: Candidate
+    ) -> tuple[list[Obstacle], Query | None]:
+        """Take one obstacle after the other out of the way. Return them, and the query that then returns the memory."""
+        obstacles: list[Obstacle] = []
+        trial = query
+        while (what := obstacle(search, trial, memory)) is not None:
+            if what not in obstacles:
+                obstacles.append(what)
+            changed = relaxed(search, trial, memory, what)
+            if changed is None and trial.text == query.text:
+                changed = _nearer(trial, memory, what)
+            if changed is None or changed == trial:
+                return obstacles, None
+            if (changed.text, changed.where, changed.as_of) != (trial.text, trial.where, trial.as_of):
+                again = await self._recaller.search(scope, changed, also=memory.id)
+                if memory.id not in again.fusion.pool.candidates:  # deleted meanwhile
+                    return obstacles, None
+                search, memory = again, again.fusion.pool.candidates[memory.id]
+            trial = changed
+        return obstacles, await self._proved(scope, trial, memory) if obstacles else None
+
+    async def _proved(self, scope: Scope, query: Query, memory: Candidate) -> Query | None:
+        """Return the query if a recall with it does return the memory."""
+        recall = await self._recaller.recall(scope, query)
+        returned = any(entry.id == memory.id for entry in recall.entries)
+        return query if returned else None
+
+
+def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:
+    """Return the query with words of the memory's that it lacks, where the memory ranks too low for any ``top_k``."""
+    if what != "rank":
+        return None
+    present = {word.lower() for word in _WORD.findall(query.text)} | STOP_WORDS
+    lacking = [word for word in dict.fromkeys(_WORD.findall(memory.content)) if word.lower() not in present]
+    longest = sorted(lacking, key=len, reverse=True)[:_WORDS_ADDED]
+    text = " ".join([query.text, *longest])
+    return replace(query, text=text) if longest and QUERY.violation(text) is None else None

@@ -1,0 +1,196 @@
+"""The gateway: one tenant's way to its memories, made anew for each request."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from time import perf_counter
+
+from ulid import ULID
+
+from app.domain import limits
+from app.domain.audit import RecallNote
+from app.domain.delivery import OutboxKey
+from app.domain.errors import NotFound
+from app.domain.memory import NewMemory, Scope, Tenant
+from app.domain.moments import moment
+from app.domain.query import Query
+from app.services.answering.recall_model import RecallModel
+from app.services.memories.explain import Explainer, Explanation
+from app.services.memories.gathering import Analysing
+from app.services.memories.recall import Recall, Recaller
+from app.services.memories.write import Keep, Warn, Writer
+from app.services.tenant.backends import TenantBackends, settled
+from app.storage import request_state
+from app.storage.deletions import delete
+from app.storage.erasures import Erasure, Erasures, erasure
+
+
+class LongTermMemoryGateway:
+    """Stores, recalls and deletes the memories of one tenant's agents.
+
+    The tenant is bound here and no method takes another. A gateway owns no sockets and keeps nothing
+    between calls, so it needs no closing.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._tenant_id = backends.tenant_id
+        self._backends = backends
+
+    async def store(
+        self,
+        agent_id: str,
+        memory: NewMemory,
+        *,
+        idempotency_key: str | None = None,
+        warn: Warn | None = None,
+        keep: Keep | None = None,
+    ) -> str:
+        """Store a memory and return its id; the same content again is the same memory.
+
+        Its life is then extended and metadata keys are added; only an author who may replace shortens and changes.
+
+        Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
+        the same key, in 24 hours, is answered as stored and changes nothing, even if the memory has been deleted.
+
+        Raises:
+            InvalidRequest: a field is over its limits; nothing was written.
+            Forbidden: it names the system as its speaker, which the author may not; nothing was written.
+            NotFound: the agent has no such run as the request is made under; nothing was written.
+            IdempotencyKeyReused: the key came with another request; nothing was written.
+            Unauthenticated: the credential was revoked meanwhile; nothing was written.
+            Erasing: the agent or the tenant is being erased; nothing was written.
+            LongTermDisabled: the agent's long-term memory is switched off; nothing was written.
+            QuotaExceeded: the agent or the tenant may have no more; nothing was written.
+            EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
+            UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
+            Unavailable: the embedder or the database does not answer; nothing was written.
+        """
+        limits.check(
+            ("agent_id", limits.AGENT_ID, agent_id),
+            ("Idempotency-Key", limits.IDEMPOTENCY_KEY, idempotency_key),
+            ("expires_at", limits.future(self._backends.clock()), memory.expires_at),
+        )
+        self._backends.author.check_speaker(memory.metadata)
+        scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
+        writer = Writer(self._backends)
+        with self._backends.request():
+            return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
+
+    async def recall(
+        self, agent_id: str, query: Query, analysing: Analysing | None = None, *, run_id: str | None = None
+    ) -> Recall:
+        """Return the memories that answer the query best, of those that pass its filter.
+
+        Where a channel does not answer the others do, and ``degraded`` names it, unless the recall is strict.
+        ``analysing`` gives what a language model makes of the query. ``run_id`` is the run whose trail tells of the
+        recall, else it is the one that the request is made under; whether there is such a run is not looked up.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
+            Unavailable: there is no answer, or a strict recall was to have a part that did not answer.
+        """
+        run_id = run_id or self._backends.run_id
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
+        scope = Scope(self._tenant_id, agent_id)
+        self._backends.recalls.admit(scope, self._backends.clock())
+        recaller, author = Recaller(self._backends), self._backends.author
+        note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
+        started = perf_counter()
+        # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
+        with self._backends.request() if analysing is None else nullcontext():
+            recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
+        note.ms = (perf_counter() - started) * 1000
+        self._backends.audit.recalled(note)
+        return recall
+
+    async def recall_analysed(self, agent_id: str, query: Query) -> Recall:
+        """Return what ``recall`` does, found by what the tenant's language model makes of the query too.
+
+        Where no model is set, or no query is analysed, that is the same. Raises as ``recall`` does.
+        """
+        model = self._backends.model
+        if model is None:
+            return await self.recall(agent_id, query)
+        now = self._backends.clock() if query.reference_time is None else query.reference_time
+        async with RecallModel(self._backends, agent_id, model).analysing(query.text, now) as analysing:
+            return await self.recall(agent_id, query, analysing)
+
+    async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
+        """Explain why a memory is, or is not, among the entries of a recall, and what would return it.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: a field is over its limits, or the id has not the form of one.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
+            Unavailable: there is no answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
+        scope = Scope(self._tenant_id, agent_id)
+        self._backends.recalls.admit(scope, self._backends.clock())
+        explainer = Explainer(self._backends)
+        return await settled(lambda: explainer.explain(scope, query, memory_id))
+
+    async def delete(self, agent_id: str, memory_id: str) -> None:
+        """Delete a memory, with what was learned of it; one that is not there, or not in this scope, is no error.
+
+        Once this returns no recall finds it, wherever its vector may still linger.
+
+        Raises:
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer; deleting it again is safe.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
+        scope = Scope(self._tenant_id, agent_id)
+        _, queued, _, deleted, (state,) = await self._backends.database.run(
+            [
+                *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
+                request_state.read(Tenant(self._tenant_id)),
+            ]
+        )
+        self._backends.observe(state)
+        if not deleted:
+            return
+        of_itself = [row for row in queued if row["id"] == memory_id]  # the rest is the indexer's
+        revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in of_itself}
+        for config in self._backends.configs.configs:
+            if config.index_name in revisions:
+                key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
+                index = self._backends.index_of(config)
+                await self._backends.deliveries.remove(index, key, self._backends.acknowledgements)
+
+    async def erase(self, agent_id: str | None) -> Erasure:
+        """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
+
+        From now until its receipt is written nothing is stored in its scope. Where nothing is held of the scope, the
+        receipt is written in the same run.
+
+        Raises:
+            InvalidRequest: the agent's id has not the form of one.
+            Unavailable: the database does not answer; asking again is safe.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        new_id = str(ULID.from_datetime(moment(self._backends.clock())))
+        database = self._backends.database
+        accept = Erasures(self._tenant_id).accept(new_id, agent_id, history_days=database.history_days)
+        *_, (row,) = await database.run(accept)
+        accepted = erasure(row)
+        if accepted.status == "running":
+            self._backends.acknowledgements.wake()
+        return accepted
+
+    async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
+        """Return how far an erasure is; with ``only_agent``, only one of that agent.
+
+        Raises:
+            NotFound: the tenant has no such erasure.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("operation_id", limits.OPERATION_ID, erasure_id))
+        (rows,) = await self._backends.database.run([Erasures(self._tenant_id).read(erasure_id, only_agent)])
+        if not rows:
+            raise NotFound("There is no such operation.")
+        return erasure(rows[0])

@@ -1,0 +1,148 @@
+"""One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.domain.audit import RecallNote
+from app.domain.errors import Unavailable
+from app.domain.memory import Scope
+from app.domain.query import Entry, Group, Query
+from app.ports.vector_index import Hits
+from app.retrieval import grouping
+from app.retrieval.fusion import Fusion
+from app.retrieval.pool import Candidate
+from app.retrieval.search import Search
+from app.services.memories.deciding import decided
+from app.services.memories.gathering import DAY_MS, Analysing, CandidateGatherer, fold, is_crowded
+from app.services.memories.reranking import rated
+from app.services.memories.vector_search import Away
+from app.services.tenant.backends import TenantBackends
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a recall found, best first or group after group, and in ``degraded`` why it may not be all there is."""
+
+    entries: Sequence[Entry]
+    degraded: Sequence[str] = ()
+    confidence: float = 0.0
+    """How likely it is that something of it answers the query, 0 to 1."""
+    formers: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
+    """By the id of an entry, the memories that were found and stated otherwise what it states now."""
+    topical: Collection[str] = ()
+    """The ids of those that were learned, and have a topic which a language model has picked for the query."""
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
+    relevance: Mapping[str, float] = field(default_factory=dict)
+    """How likely each memory that a reader has read answers, by its id, or what has taken its place; none without."""
+    note: RecallNote | None = field(default=None, compare=False)
+    """What is noted of it, where it is."""
+    groups: Sequence[Group] | None = None
+    """What of the entries belongs together, best first; None where that was not asked."""
+
+    def answered_with(self, entries: Iterable[str]) -> None:
+        """Note the ids of what its caller is given, where these are not all of its entries."""
+        if self.note is not None:
+            self.note.entries = tuple(entries)
+
+
+class Recaller:
+    """Recalls for one tenant, bound here."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+        self._channels = backends.channels
+
+    async def recall(
+        self, scope: Scope, query: Query, analysing: Analysing | None = None, note: RecallNote | None = None
+    ) -> Recall:
+        """Answer a query with the config that was last seen in use.
+
+        ``analysing`` gives what a language model makes of the query, while that is embedded.
+        ``note`` is told what is found, and what that takes.
+
+        Raises:
+            EmbeddingConfigChanged: another config is in use.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: there is no answer, since an outage is never an empty one; or, where the recall is strict, the
+                embedder, the index or the index of words did not answer.
+        """
+        search = await self.search(scope, query, analysing=analysing, note=note)
+        ranked, groups = grouping.chosen(search, query)
+        entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
+        topical = [candidate.id for candidate in ranked if candidate.keyed]
+        found = search.fusion
+        if note is not None:
+            note.entries = ids = [candidate.id for candidate in ranked]
+            note.degraded = search.degraded
+            note.channels = [name for name, each in found.by_channel.items() if each and any(map(each.get, ids))]
+        return Recall(
+            entries,
+            search.degraded,
+            search.confidence,
+            search.formers,
+            topical,
+            search.sources,
+            search.relevance if search.is_read else {},
+            note,
+            groups,
+        )
+
+    async def search(
+        self,
+        scope: Scope,
+        query: Query,
+        *,
+        also: str | None = None,
+        analysing: Analysing | None = None,
+        note: RecallNote | None = None,
+    ) -> Search:
+        """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
+
+        Raises as ``recall`` does.
+        """
+        gathered = await CandidateGatherer(
+            self._backends, scope, query, also=also, analysing=analysing, note=note
+        ).gather()
+        if analysing is not None:
+            self._backends.topics.put(scope, gathered.topics, self._backends.clock())
+        # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
+        strict = self._backends.recall_strict if query.strict is None else query.strict
+        if strict and gathered.outages:
+            raise gathered.outages[0].error
+        vectors = gathered.vectors
+        fusion = Fusion(gathered.parsed, gathered.pool, self._channels)
+        if vectors.away is not None:
+            _check(fusion, vectors.away.error)
+        comparisons, undecided = await decided(fusion, self._backends.reader, self._horizon(query))
+        if query.collapse:
+            await fold(fusion.ranked)
+        missing = [
+            *_degraded(vectors.away, vectors.hits, fusion, query),
+            *vectors.degraded,
+            *gathered.degraded,
+            *undecided,
+        ]
+        found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
+        return await rated(found, query, self._backends.reranker, None if undecided else self._backends.reader)
+
+    def _horizon(self, query: Query) -> int:
+        """Return the moment as of which memories hold, as ``candidates.sql`` has it."""
+        return self._backends.clock() + DAY_MS if query.as_of is None else query.as_of
+
+
+def _degraded(away: Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
+    if away is not None:
+        return [away.what]
+    candidates = fusion.pool.candidates
+    compared = [candidate for id_, candidate in candidates.items() if id_ in fusion.pool.cosines]
+    crowded = is_crowded(hits, candidates.values(), query) and len(compared) < len(candidates)
+    few = sum(1 for _ in grouping.counted(compared, query)) < query.top_k
+    return ["filter_beyond_index"] if few and (crowded or not hits.filtered) else []
+
+
+def _check(fusion: Fusion, away: Unavailable) -> None:
+    """Raise why the vector channel is away, where no other has found anything though there is something to find."""
+    if fusion.pool.candidates and not any(fusion.found.values()):
+        raise away

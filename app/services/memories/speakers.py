@@ -1,0 +1,30 @@
+"""Who speaks in the memories of agents, remembered for a while: their names are left out of what is embedded."""
+
+from collections.abc import Collection
+from itertools import islice
+
+from app.domain.memory import Scope
+from app.services.tenant.tenant_cache import TenantCache
+
+_MOST = 64
+"""Names that are kept of an agent, those that were found last among them."""
+_OVERHEAD, _NAME_BYTES = 400, 100
+
+
+class SpeakerCache(TenantCache[Scope, frozenset[str]]):
+    """The first names, in lower case, of the speakers whom recalls have found."""
+
+    def get(self, scope: Scope) -> frozenset[str]:
+        """Return the names that are known of an agent."""
+        names = self._find(scope)
+        if names is None:
+            return frozenset()
+        self._used(scope)
+        return names
+
+    def add(self, scope: Scope, names: Collection[str]) -> None:
+        """Keep names that a recall has found, beside those that are kept."""
+        known = self._find(scope) or frozenset()
+        if not known.issuperset(names):
+            kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))
+            self._keep(scope, scope.tenant_id, kept, _OVERHEAD + _NAME_BYTES * len(kept))

@@ -1,0 +1,241 @@
+"""One recall's questions to the vector index: by the query, and by a hypothetical answer to it."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from app.domain.audit import RecallNote
+from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig, Vector
+from app.domain.errors import Unavailable, UpstreamTimeout
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.database import Row
+from app.ports.embedder import Embeddings
+from app.ports.vector_index import AwaitedHits, Hit, Hits
+from app.retrieval.channels import vector
+from app.services.tenant.backends import TenantBackends
+from app.storage.outbox import score
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A part of the vector channel that did not answer."""
+
+    what: str
+    error: Unavailable
+
+
+class VectorSearch:
+    """What the index has found for one recall, as deep as it was asked so far."""
+
+    def __init__(
+        self,
+        backends: TenantBackends,
+        config: EmbeddingConfig,
+        scope: Scope,
+        where: Filter,
+        note: RecallNote | None = None,
+    ) -> None:
+        """Find vectors of a scope that pass a filter; ``note`` is told what that takes."""
+        self._backends = backends
+        self.config = config
+        self._scope = scope
+        self._where = where
+        self._note = note
+        self._query = _Search()
+        self._needs: Sequence[_Search] = ()
+        """What is asked apart of a message that asks several things."""
+        self._merged: Hits | None = None
+        """The hits of all of these, where anything is asked apart."""
+        self.supposed = _Search()
+        """What was asked by the hypothetical answer."""
+        self._unreadable = 0
+        """Of the queued vectors."""
+
+    @property
+    def hits(self) -> Hits:
+        """What was found for the query, and for what is asked apart: each memory as near as it is to the nearest."""
+        return self._query.hits if self._merged is None else self._merged
+
+    @property
+    def hypothetical_hits(self) -> Hits:
+        """What was found for the hypothetical answer."""
+        return self.supposed.hits
+
+    @property
+    def away(self) -> Away | None:
+        """What did not answer for the query, or for all that is asked apart of it."""
+        return next((each.away for each in (self._query, *self._needs) if each.away is not None), None)
+
+    @property
+    def outages(self) -> Sequence[Away]:
+        """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
+        searches = (self._query, *self._needs, self.supposed)
+        return [search.away for search in searches if search.away is not None]
+
+    @property
+    def degraded(self) -> Sequence[str]:
+        """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
+        away = [] if self.supposed.away is None else [self.supposed.away.what]
+        unreadable = self.hits.unreadable + self._unreadable
+        if unreadable:
+            structlog.get_logger().warning("vectors_unreadable", vectors=unreadable)
+        return [*away, "vectors_unreadable"] if unreadable else away
+
+    @property
+    def scale(self) -> CosineScale:
+        """Where the cosines lie."""
+        return USUAL_SCALE if self._query.vector is None else self._backends.scale_of(self.config)
+
+    async def embed(self, query: str, needs: Sequence[str] = ()) -> None:
+        """Embed the query, and what is asked apart of it, in one call; where that fails, say so and why.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot embed with the config.
+        """
+        self._backends.embedder_of(self.config)  # a config that this process cannot embed with is no outage to bear
+        try:
+            embedded = await self._backends.embed_queries(self.config, [query, *needs])
+        except Unavailable as error:
+            self._query.away = _embedder_away(error)
+            return
+        if self._note is not None:
+            self._note.cached = embedded.cached
+            self._note.embedded(embedded.characters, embedded.tokens)
+        whole, *apart = embedded.vectors
+        self._query.begin(whole)
+        self._needs = [_Search() for _ in apart]
+        for need, vector_ in zip(self._needs, apart, strict=True):
+            need.begin(vector_)
+
+    async def suppose(self, statement: str, depth: int) -> None:
+        """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
+        try:
+            embedded = await self._embed_statement(statement)
+        except Unavailable as error:
+            self.supposed.away = _embedder_away(error)
+            return
+        if self._note is not None:
+            self._note.embedded(len(statement), embedded.tokens)
+        self.supposed.begin(embedded.vectors[0])
+        await self._ask(self.supposed, depth)
+
+    async def _embed_statement(self, statement: str) -> Embeddings:
+        """Embed as a document, within the time that a part of a recall has; such calls may have more."""
+        try:
+            async with asyncio.timeout(self._backends.recall_part_seconds):
+                return await self._backends.embedder_of(self.config).embed([statement], "document")
+        except TimeoutError as error:
+            raise UpstreamTimeout("The embedder did not answer in time.") from error
+
+    @property
+    def awaited(self) -> AwaitedHits | None:
+        """The query's hits, where the run that reads with them is to ask for them."""
+        return self._query.awaited
+
+    async def ask(self, depth: int, *, within: bool = False) -> None:
+        """Ask for so many hits for the query, where there may be more than were given.
+
+        ``within``: let the run that reads with them ask, where it can; ``settle`` then tells what it has found.
+        """
+        asked = self._query
+        if within and asked.vector is not None and not self._needs:
+            index = self._backends.index_of(self.config)
+            asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
+        if asked.awaited is None:
+            searches = (asked, *self._needs)
+            await asyncio.gather(*(self._ask(each, depth) for each in searches))
+            self._merged = merged([each.hits for each in searches]) if self._needs else None
+            return
+        if self._note is not None:
+            self._note.index_queries += 1
+        asked.hits = asked.awaited.until_then
+
+    async def settle(self, depth: int) -> bool:
+        """Take the hits that a run was to ask for; return whether it has read with them. Where it has not, ask now."""
+        asked, awaited = self._query, self._query.awaited
+        if awaited is None:
+            return True
+        asked.awaited = None
+        if awaited.hits is not None:
+            asked.hits = awaited.hits
+        elif awaited.error is not None:
+            asked.lose(awaited.error)
+        else:
+            asked.hits = replace(asked.hits, more=True)
+            await self._ask(asked, depth)
+        return awaited.hits is not None
+
+    def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+        """Return the cosines of what was found and of what is queued for the index; with ``present`` only of these."""
+        cosines = dict(self._cosines(self._query, pending, present))
+        for need in self._needs:
+            for id_, cosine in self._cosines(need, pending, present).items():
+                cosines[id_] = max(cosine, cosines.get(id_, cosine))
+        return cosines
+
+    def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+        """Return the same for the hypothetical answer; none without one."""
+        return self._cosines(self.supposed, pending, present)
+
+    def _cosines(
+        self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None
+    ) -> Mapping[str, float]:
+        queued = {} if search.vector is None else score(pending, search.vector)
+        if search is self._query and search.vector is not None:
+            self._unreadable = len(pending) - len(queued)
+        exact = self._backends.index_of(self.config).visible_at_once
+        cosines = vector.cosines_of(search.hits.hits, queued, exact=exact)
+        return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
+
+    async def _ask(self, search: "_Search", depth: int) -> None:
+        if search.vector is None or not search.hits.more:
+            return
+        index = self._backends.index_of(self.config)
+        if self._note is not None:
+            self._note.index_queries += 1
+        try:
+            search.hits = await index.query(self._scope, search.vector, top_k=depth, where=self._where)
+            search.away = None
+        except Unavailable as error:
+            search.lose(error)
+
+
+def merged(found: Sequence[Hits]) -> Hits:
+    """Return the hits of several questions as those of one: each once, with its best score, and best first."""
+    best: dict[str, float] = {}
+    for hits in found:
+        for hit in hits.hits:
+            best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
+    return Hits(
+        [Hit(id_, score) for id_, score in sorted(best.items(), key=lambda each: each[1], reverse=True)],
+        filtered=all(hits.filtered for hits in found if hits.hits),
+        more=any(hits.more for hits in found),
+        unreadable=sum(hits.unreadable for hits in found),
+    )
+
+
+@dataclass(slots=True)
+class _Search:
+    """A vector that the index is asked with, and what it found or why it found nothing."""
+
+    vector: Vector | None = None
+    hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
+    away: Away | None = None
+    awaited: AwaitedHits | None = None
+
+    def lose(self, error: Unavailable) -> None:
+        """Go without hits, and say why."""
+        structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+        self.hits, self.away = Hits([], filtered=False), Away("index_unavailable", error)
+
+    def begin(self, embedded: Vector) -> None:
+        """Begin with a vector, of which nothing was asked yet."""
+        self.vector, self.hits = embedded, replace(self.hits, more=True)
+
+
+def _embedder_away(error: Unavailable) -> Away:
+    structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
+    return Away("embedder_unavailable", error)

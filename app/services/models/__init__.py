@@ -1,0 +1,1 @@
+"""Models as one tenant's services see them: within its shares, its limits and a deadline."""

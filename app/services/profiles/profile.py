@@ -1,0 +1,256 @@
+"""A profile: one agent's memory as the constrained API shows it (docs/constrained-api.md)."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import structlog
+
+from app.domain import limits
+from app.domain.claim import MemoryType
+from app.domain.errors import Unavailable
+from app.domain.first_line import first_line
+from app.domain.memory import Memory, NewMemory, Scope
+from app.domain.profile_answers import (
+    MemoryDetail,
+    ProfileCandidate,
+    ProfileRecall,
+    ProfileSummary,
+    ResponseLength,
+    SourceMessage,
+    ThinkingLevel,
+    Version,
+)
+from app.domain.reading import are_tasks
+from app.language.dates.days import dated_once, last_day
+from app.ports.database import Row
+from app.services.access.agent_database import AgentDatabase
+from app.services.answering.answerer import Answering, Asked
+from app.services.answering.model_answering import ModelAnswering
+from app.services.answering.summary import summary
+from app.services.memories.browse import Page
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.sessions import SessionDeletion, Sessions
+from app.services.profiles.forgetting import Forgetting
+from app.services.tenant.backends import TenantBackends
+from app.storage.agents import Agents, agent_settings
+from app.storage.chains import versions
+from app.storage.learned_of import sources
+from app.storage.listing import MemoryListing, Place
+from app.storage.rows import read_memory, read_rows
+
+__all__ = [
+    "MemoryDetail",
+    "ProfileCandidate",
+    "ProfileRecall",
+    "ProfileService",
+    "ProfileSummary",
+    "ResponseLength",
+    "SessionDeletion",
+    "ThinkingLevel",
+]
+
+TASK_DAYS = 7
+"""How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""
+
+_SECOND_MS, _DAY_MS = 1_000, 86_400_000
+_EPOCH = 719_163
+"""The ordinal of the first day of the epoch."""
+_SUMMARISED = 200
+
+
+class ProfileService:
+    """Remembers, recalls, lists and forgets for the profiles of one tenant, bound here. A profile is an agent."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._listing = MemoryListing(backends.tenant_id)
+
+    async def remember(
+        self,
+        agent_id: str,
+        content: str,
+        *,
+        session_id: str | None = None,
+        occurred_at: int | None = None,
+        expires_at: int | None = None,
+    ) -> Memory:
+        """Store a memory and return it; the same content again is the same memory, and is remembered if forgotten.
+
+        What a reader calls a task, and is due once on a day that it names, expires behind that day, and after
+        ``TASK_DAYS`` at the earliest. All else is kept unless told, and so is what could not be read in time.
+        Raises as ``LongTermMemoryGateway.store`` does.
+        """
+        new = NewMemory(content, {}, session_id, occurred_at, expires_at)
+        if expires_at is None and await self._passes(content):
+            new = NewMemory(content, {}, session_id, occurred_at, await self._expiry_of_task(agent_id, new))
+        id_ = await LongTermMemoryGateway(self._backends).store(agent_id, new)
+        database = AgentDatabase(self._backends, agent_id)
+        (found,) = await database.run([database.one(id_)])
+        return database.memory(found)
+
+    async def recall(
+        self,
+        agent_id: str,
+        query: str,
+        *,
+        reference_time: int | None = None,
+        as_of: int | None = None,
+        length: ResponseLength = "medium",
+        thinking: ThinkingLevel = "low",
+        explain: bool = False,
+    ) -> ProfileRecall:
+        """Answer a query from the memories that answer it best, as many as the length asks for.
+
+        With a language model the answer is the model's as far as it stands in the memories, and the thinking tells how
+        many memories there are; without one that has no effect. Raises as ``LongTermMemoryGateway.recall`` does.
+        """
+        limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
+        told = (reference_time, as_of, self._backends.clock())
+        now = next(moment for moment in told if moment is not None)
+        asked = Asked(query, now, reference_time, as_of, length, thinking, explain)
+        model = self._backends.model
+        answering = (
+            Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)
+        )
+        answer = await answering.answer(asked)
+        self._backends.audit.degraded(answer.degraded)
+        return answer
+
+    async def list(
+        self,
+        agent_id: str,
+        *,
+        limit: int,
+        after: Place | None,
+        session_id: str | None = None,
+        type: MemoryType | None = None,  # noqa: A002 - what it is called everywhere
+    ) -> Page:
+        """Return the next memories that hold, newest first: of one session and of one type, or of all.
+
+        What is superseded, was forgotten or has expired is left out. There may be fewer than ``limit`` though more
+        follow: then ``after`` of the page says so.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.PROFILE_PAGE, limit), ("session_id", limits.SESSION_ID, session_id))
+        database = AgentDatabase(self._backends, agent_id)
+        wanted = self._listing.profile(database.scope, limit=limit, after=after, session_id=session_id, type_=type)
+        (rows,) = await database.run([wanted])
+        memories = [read_memory(database.scope.tenant_id, row) for row in rows]
+        more = bool(rows) and bool(rows[-1]["following"])
+        return Page(memories, Place(memories[-1].created_at, memories[-1].id) if more else None)
+
+    async def get(self, agent_id: str, memory_id: str) -> MemoryDetail:
+        """Return one memory, even if it is superseded or was forgotten, with its versions and its sources.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: an id has not the form of one.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("memory_id", limits.MEMORY_ID, memory_id))
+        database = AgentDatabase(self._backends, agent_id)
+        scope = database.scope
+        reads = [database.one(memory_id), versions(scope, memory_id), sources(scope, memory_id)]
+        found, chain, said = await database.run(reads)
+        memory = database.memory(found)
+        return MemoryDetail(memory, [_version(row) for row in chain], read_rows(SourceMessage, said))
+
+    async def forget(self, agent_id: str, memory_id: str) -> Memory:
+        """Mark a memory as forgotten, so that no recall finds it, and return it; one that is forgotten stays so.
+
+        What it had replaced does not come back. ``unforget`` undoes it.
+
+        Raises:
+            Superseded: another memory says what holds now in place of this one; nothing was changed.
+            NotFound: the agent has no such memory.
+            Forbidden: the credential is bound to speakers, and another one speaks in the memory.
+            InvalidRequest: an id has not the form of one.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: the database does not answer; forgetting it again is safe.
+        """
+        return await self._forgetting(agent_id, memory_id).forget(memory_id)
+
+    async def unforget(self, agent_id: str, memory_id: str) -> Memory:
+        """Take back that a memory was forgotten, and return it; one that was not stays as it is.
+
+        Raises as ``forget`` does, but for ``Superseded``.
+        """
+        return await self._forgetting(agent_id, memory_id).unforget(memory_id)
+
+    async def summary(self, agent_id: str, session_id: str | None = None) -> ProfileSummary:
+        """Return Markdown of what the newest memories that hold say, of one session or of all; "" where there are none.
+
+        It counts as a recall. With a language model it is the model's as far as it stands in the memories.
+
+        Raises:
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
+            InvalidRequest, LongTermDisabled, Unavailable: as ``list`` does.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
+        page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
+        now, model = self._backends.clock(), self._backends.model
+        if model is not None:
+            summed = await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
+            self._backends.audit.degraded(summed.degraded)
+            return summed
+        # It may take longer than a step of the loop.
+        return ProfileSummary(await asyncio.to_thread(summary, page.memories))
+
+    async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
+        """Delete the memories of a session and its messages; one that is not there is no error. For administrators.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer; some may be deleted, and deleting it again is safe.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("session_id", limits.SESSION_ID, session_id))
+        return await Sessions(self._backends).delete(Scope(self._backends.tenant_id, agent_id), session_id)
+
+    def _forgetting(self, agent_id: str, memory_id: str) -> Forgetting:
+        limits.check(("memory_id", limits.MEMORY_ID, memory_id))
+        database = AgentDatabase(self._backends, agent_id)
+        return Forgetting(database, self._backends.author, self._backends.clock())
+
+    async def _passes(self, content: str) -> bool:
+        """Tell whether a content is a task that passes; what cannot be read does not."""
+        reader, parts = self._backends.reader, dated_once(content)
+        if reader is None or not parts:
+            return False
+        try:
+            return are_tasks(await reader.kinds(parts), reader.thresholds)
+        except Unavailable as error:
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            return False
+
+    async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
+        """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        (rows,) = await self._backends.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
+        days = agent_settings(rows).retention_days
+        now = self._backends.clock()
+        named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))
+        due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * _DAY_MS
+        expires_at = max((now // _SECOND_MS + 1) * _SECOND_MS + TASK_DAYS * _DAY_MS, due)
+        return expires_at if days is None else min(expires_at, now + days * _DAY_MS)
+
+
+def _utc(moment: int) -> datetime:
+    return datetime.fromtimestamp(moment / 1000, UTC)
+
+
+def _version(row: Row) -> Version:
+    superseded_at = row["superseded_at"]
+    return Version(
+        str(row["key"]),
+        str(row["memory_id"]),
+        first_line(str(row["content"])),
+        int(row["happened_at"] or 0),
+        None if superseded_at is None else int(superseded_at),
+    )

@@ -1,0 +1,79 @@
+"""Shared documents, remembered for a few seconds: every agent of a tenant reads the same ones, again and again."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.domain.context import ContextDocument, ContextRead
+from app.services.tenant.tenant_cache import TenantCache
+
+_OVERHEAD = 600
+_Key = tuple[str, str | None]
+"""The tenant, and a document's name; None stands for the list of the tenant's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    what: ContextDocument | Sequence[str]
+    read_at: int
+
+
+class ContextCache(TenantCache[_Key, _Read]):
+    """The documents that were read lately.
+
+    What was read longer ago than ``seconds`` is never returned. That a document is not there is not remembered.
+    """
+
+    def __init__(self, budget: int, seconds: int) -> None:
+        """Hold at most ``budget`` bytes, each for ``seconds``; 0 of either remembers nothing."""
+        super().__init__(budget if seconds else 0)
+        self.seconds = seconds
+        self._changes = 0
+
+    @property
+    def changes(self) -> int:
+        """How often this process has changed a document: what is kept says what it was before the read began."""
+        return self._changes
+
+    def get(self, tenant_id: str, name: str, now: int) -> ContextRead | None:
+        """Return a tenant's document, where it was read lately; ``now`` is in milliseconds since the epoch."""
+        read = self._fresh((tenant_id, name), now)
+        if read is None or not isinstance(read.what, ContextDocument):
+            return None
+        return ContextRead(read.what, now - read.read_at)
+
+    def names(self, tenant_id: str, now: int) -> Sequence[str] | None:
+        """Return the names of all of a tenant's documents, where they were read lately."""
+        read = self._fresh((tenant_id, None), now)
+        return None if read is None or isinstance(read.what, ContextDocument) else read.what
+
+    def put(self, tenant_id: str, documents: Iterable[ContextDocument], read_at: int, changes: int) -> None:
+        """Keep what was read, as of the moment before the read, unless this process has changed a document since."""
+        if changes != self._changes:
+            return
+        for each in documents:
+            size = _OVERHEAD + len(each.content.encode())
+            self._keep((tenant_id, each.name), tenant_id, _Read(each, read_at), size)
+
+    def put_names(self, tenant_id: str, names: Sequence[str], read_at: int, changes: int) -> None:
+        """Keep the names of all of a tenant's documents, as ``put`` does."""
+        if changes == self._changes:
+            size = _OVERHEAD + sum(len(each) + 60 for each in names)
+            self._keep((tenant_id, None), tenant_id, _Read(names, read_at), size)
+
+    def changed(self, tenant_id: str, name: str) -> None:
+        """Forget a document that was, or may have been, changed; what is being read now is not kept."""
+        self._changes += 1
+        self._drop((tenant_id, name))
+        self._drop((tenant_id, None))
+
+    def forget(self, tenant_id: str) -> None:
+        """Forget all of a tenant, what is being read now too."""
+        self._changes += 1
+        super().forget(tenant_id)
+
+    def _fresh(self, key: _Key, now: int) -> _Read | None:
+        read = self._find(key)
+        if read is None or not 0 <= now - read.read_at < self.seconds * 1000:
+            return None
+        self._used(key)
+        return read
