@@ -18,7 +18,7 @@ from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
 from app.runtime.backends import Backends
 from app.settings import load_settings
-from app.storage.memories import Line, insert
+from app.storage.memories import MemoryWrite, insert
 from bench.data import SECRETS, notes
 
 _BATCH = 1000
@@ -63,7 +63,7 @@ async def _prefill(
 async def _put(backends: Backends, scope: Scope, memories: Sequence[NewMemory], vectors: Sequence[Vector]) -> None:
     config, now = backends.embedder.config, wall_clock()
     ids = [str(ULID()) for _ in memories]
-    lines = [Line(memory.of(scope, id_, now), {}, {}) for id_, memory in zip(ids, memories, strict=True)]
+    lines = [MemoryWrite(memory.of(scope, id_, now), {}, {}) for id_, memory in zip(ids, memories, strict=True)]
     await backends.database.run([insert(Tenant(scope.tenant_id), lines, config, Author(), now)])
     await backends.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]

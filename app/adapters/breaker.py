@@ -20,7 +20,7 @@ PAUSE_SECONDS = 5.0
 Clock = Callable[[], float]
 
 
-class Report(Protocol):
+class CircuitReport(Protocol):
     """Is told each new state of a circuit; ``opened``: it was closed until now."""
 
     def __call__(self, name: str, state: CircuitState, *, opened: bool = False) -> None:
@@ -39,7 +39,7 @@ class Breaker:
     calls that began before change nothing: the next probe decides.
     """
 
-    def __init__(self, name: str, *, clock: Clock = time.monotonic, report: Report = _unheard) -> None:
+    def __init__(self, name: str, *, clock: Clock = time.monotonic, report: CircuitReport = _unheard) -> None:
         """Begin closed."""
         self.name = name
         self._clock = clock

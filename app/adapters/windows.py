@@ -19,7 +19,7 @@ _HIGH_BITS, _CONTINUATION = 0xC0, 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TextWindow:
     """A part of a text that fits the model; ``text`` is the position of its text."""
 
     text: int
@@ -31,12 +31,12 @@ class Window:
         return len(self.content.encode())
 
 
-def split(texts: Sequence[str], max_bytes: int) -> list[Window]:
+def split(texts: Sequence[str], max_bytes: int) -> list[TextWindow]:
     """Split each text into windows of at most ``max_bytes`` bytes, between words where possible."""
-    return [Window(number, part) for number, text in enumerate(texts) for part in _parts(text, max_bytes)]
+    return [TextWindow(number, part) for number, text in enumerate(texts) for part in _parts(text, max_bytes)]
 
 
-def batches(windows: Sequence[Window], *, limit: int, max_bytes: int) -> Iterator[Sequence[Window]]:
+def batches(windows: Sequence[TextWindow], *, limit: int, max_bytes: int) -> Iterator[Sequence[TextWindow]]:
     """Group windows, in order, into calls of at most ``limit`` windows and ``max_bytes`` bytes."""
     start = size = 0
     for position, window in enumerate(windows):
@@ -48,7 +48,7 @@ def batches(windows: Sequence[Window], *, limit: int, max_bytes: int) -> Iterato
         yield windows[start:]
 
 
-def average(windows: Sequence[Window], vectors: Sequence[Vector], dimensions: int) -> list[Vector]:
+def average(windows: Sequence[TextWindow], vectors: Sequence[Vector], dimensions: int) -> list[Vector]:
     """Return one unit vector per text: the average of its windows' vectors, weighted by their length.
 
     Raises:

@@ -75,7 +75,7 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Provenance:
     """Who wrote a memory, by which way and when (ms since the epoch)."""
 
     credential_id: str | None
@@ -83,7 +83,7 @@ class Source:
     written_at: int
 
     @classmethod
-    def of(cls, credential_id: str | None, channel: str | None, written_at: int | None) -> "Source | None":
+    def of(cls, credential_id: str | None, channel: str | None, written_at: int | None) -> "Provenance | None":
         """Make it of the columns that keep it; None where they were not kept yet."""
         return None if channel is None or written_at is None else cls(credential_id, channel, written_at)
 

@@ -40,7 +40,7 @@ _FRAME = 3
 
 
 @dataclass(frozen=True)
-class Statement:
+class ComparedStatement:
     """A memory as it is compared.
 
     Attributes:
@@ -99,7 +99,7 @@ class Statement:
         fact = fact_in(self.metadata)
         return fact is not None and not fact.confident
 
-    def is_before(self, other: "Statement") -> bool:
+    def is_before(self, other: "ComparedStatement") -> bool:
         """Tell whether it was said before another one; of one moment, as the claims of a key have it."""
         return (self.happened_at, self.id) < (other.happened_at, other.id)
 
@@ -125,12 +125,12 @@ class Comparison:
     compared_at: int | None = None
 
 
-def ordered(one: Statement, other: Statement) -> tuple[Statement, Statement]:
+def ordered(one: ComparedStatement, other: ComparedStatement) -> tuple[ComparedStatement, ComparedStatement]:
     """Return the older and the newer of two memories."""
     return (one, other) if one.is_before(other) else (other, one)
 
 
-def may_bear(older: Statement, newer: Statement) -> bool:
+def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
     """Tell whether two memories are compared at all.
 
     No reader reads another script than Latin. Of what is written alike neither is an update of the other, whatever a
@@ -154,7 +154,7 @@ def may_bear(older: Statement, newer: Statement) -> bool:
     return newer.message_id is None or newer.message_id not in older.message_ids
 
 
-def to_read(older: Statement, newer: Statement) -> Sequence[tuple[str, str]]:
+def to_read(older: ComparedStatement, newer: ComparedStatement) -> Sequence[tuple[str, str]]:
     """Return the pairs of passages that are read for two memories: those that share the most words, few."""
     pairs = [(one, other) for one in older.passages for other in newer.passages]
     if len(pairs) <= MAX_READ_PAIRS:
@@ -168,7 +168,7 @@ def strongest(relations: Sequence[Relation]) -> Relation:
 
 
 def effect_of(
-    relations: Sequence[Relation], thresholds: Thresholds, older: Statement, newer: Statement
+    relations: Sequence[Relation], thresholds: Thresholds, older: ComparedStatement, newer: ComparedStatement
 ) -> Effect | None:
     """Return what follows of the relations of two memories' passages.
 

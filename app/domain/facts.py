@@ -90,7 +90,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FactSource:
     """A source of a fact, and how sure of it that is.
 
     ``source`` is the run that it was learned from, else the session, else the author.
@@ -100,7 +100,7 @@ class Told:
     confidence: float
 
 
-def agreed(told: float, sources: Iterable[Told]) -> float:
+def agreed(told: float, sources: Iterable[FactSource]) -> float:
     """Return the confidence of a fact that was ``told`` with so much of it, from the agreement of its sources.
 
     It is as if none knew of the others, 1 - (1-a)(1-b)... (noisy-or), with a cap. A source that told it several times
@@ -136,7 +136,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FactStatement:
     """What a memory states of a key: a fact that was told, or what a statement of a text says."""
 
     memory_id: str
@@ -166,7 +166,7 @@ class Held:
 
 def agreed_fact(fact: Fact, sources: Iterable[Sequence[Any]]) -> Fact:
     """Return a fact with the confidence that sources agree on: of each its name, and how sure it is."""
-    sure = agreed(fact.confidence, [Told(str(source), float(confidence)) for source, confidence in sources])
+    sure = agreed(fact.confidence, [FactSource(str(source), float(confidence)) for source, confidence in sources])
     return fact if sure == fact.confidence else replace(fact, confidence=sure)
 
 

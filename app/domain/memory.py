@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from app.domain.author import Source
+from app.domain.author import Provenance
 from app.domain.claim import MemoryType
 from app.domain.json_types import Json, to_json
 from app.domain.learned import Learned, embedded_text
@@ -102,7 +102,7 @@ class Storable:
         return len(self.metadata_json.encode())
 
 
-class Kept(Storable):
+class Supersedable(Storable):
     """What may be superseded: then it makes room for another memory of the same content (``0014_what_holds.sql``)."""
 
     id: str | None
@@ -172,7 +172,7 @@ class NewMemory(Storable):
 
 
 @dataclass(frozen=True)
-class Memory(Kept):
+class Memory(Supersedable):
     """One memory of one agent."""
 
     id: str
@@ -209,6 +209,6 @@ class Memory(Kept):
         return self.scope.agent_id
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> Provenance | None:
         """Who wrote it; None where that was not kept yet."""
-        return Source.of(self.written_by, self.written_through, self.written_at)
+        return Provenance.of(self.written_by, self.written_through, self.written_at)

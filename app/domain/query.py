@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from app.domain.author import Source
+from app.domain.author import Provenance
 from app.domain.claim import MemoryType
 from app.domain.facts import About
 from app.domain.json_types import Json, Scalar
@@ -138,7 +138,7 @@ class Entry:
     occurred_at: int | None = None
     """When what it says happened; None where the store did not say."""
     session_id: str | None = None
-    source: Source | None = None
+    source: Provenance | None = None
     """Who wrote it; None where that was not kept yet."""
     similarity: float | None = None
     """The cosine similarity, -1 to 1, where the vector channel found it."""

@@ -81,7 +81,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RowCounts:
     """How many rows are kept of a tenant beside its memories."""
 
     idempotency_keys: int

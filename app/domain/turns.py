@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
+class TenantTurns(Generic[T]):
     """Gives one item of each tenant after the other; the items of one tenant come in their order.
 
     It is not safe for threads, except for ``lag``.

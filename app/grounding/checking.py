@@ -10,7 +10,7 @@ from app.domain.words import plain
 from app.grounding.evidence import pairs
 from app.grounding.guards import GUARDS
 from app.grounding.guards.dates import in_words_of_the_sources
-from app.grounding.known import Claim, Comparison, Known, SourceReading
+from app.grounding.known import ComparedText, GuardedStatement, SourceContents, SourceReading
 from app.grounding.source import Source, Ungrounded
 
 MAX_STATEMENT: Final = 8_000
@@ -65,7 +65,7 @@ class Checker:
         read = list(self._read(sources))
         if not statement.strip() or any(_is_sentence(statement, source.lines) for source in read):
             return Checked(stands=True)
-        comparison = Comparison(Claim(statement), Known(read, computed))
+        comparison = GuardedStatement(ComparedText(statement), SourceContents(read, computed))
         found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
         ungrounded = list(dict.fromkeys(found))
         if ungrounded:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from app.grounding.known import Known
+from app.grounding.known import SourceContents
 from app.language.clauses import sentences
 
 MAX_PAIRS: Final = 8
@@ -14,7 +14,7 @@ _LETTERS: Final = 4
 """Of a token, in long words; a word has at least one."""
 
 
-def pairs(text: str, known: Known) -> list[tuple[str, str]]:
+def pairs(text: str, known: SourceContents) -> list[tuple[str, str]]:
     """Return the pairs of sources and a statement of which one has to follow, the likeliest first.
 
     Where all sources fit into a pair it is the only one. Else the first has the nearest sentences of all of them, each
@@ -37,7 +37,7 @@ def size(text: str) -> int:
     return sum(max(1, (len(word) + 2) // _LETTERS) for word in text.split())
 
 
-def _joined(near: Sequence[tuple[int, int]], known: Known, room: int) -> str:
+def _joined(near: Sequence[tuple[int, int]], known: SourceContents, room: int) -> str:
     """Return as many sentences as there is room for, in the order of the sources, each with the one before it."""
     texts: dict[tuple[int, int], str] = {}
     for number, place in (*near, *((number, place - 1) for number, place in near if place)):

@@ -14,7 +14,7 @@ from app.grounding.source import Source
 from app.language.clauses import Clause, sentences
 from app.language.dates.days import ordinal
 from app.language.dates.time_readings import Days
-from app.language.dates.told import Told, told
+from app.language.dates.told import TimeExpression, told
 from app.language.numbers import quantities
 
 _LETTERS = re.compile(r"[^\W_]+")
@@ -23,7 +23,7 @@ _COMMON = 40
 _MAX_NEAR = 12
 
 
-class Claim:
+class ComparedText:
     """A text as it is compared, whose expressions of time are read on the day ``today``; None: on no certain day."""
 
     def __init__(self, text: str, today: int | None = None) -> None:
@@ -41,7 +41,7 @@ class Claim:
         return any(each.starts <= place < each.ends for each in self.times)
 
 
-class SourceReading(Claim):
+class SourceReading(ComparedText):
     """What a source says, as far as it is read."""
 
     def __init__(self, source: Source) -> None:
@@ -78,7 +78,7 @@ class SourceReading(Claim):
 
 
 @dataclass(frozen=True)
-class Known:
+class SourceContents:
     """All that the sources of a statement say. ``computed``: days that code has computed of them."""
 
     sources: Sequence[SourceReading]
@@ -99,7 +99,7 @@ class Known:
         return frozenset(found)
 
     @cached_property
-    def times(self) -> Sequence[Told]:
+    def times(self) -> Sequence[TimeExpression]:
         """Their expressions of time."""
         return [each for source in self.sources for each in source.times]
 
@@ -128,11 +128,11 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GuardedStatement:
     """A statement beside its sources, as each guard looks at it."""
 
-    claim: Claim
-    known: Known
+    claim: ComparedText
+    known: SourceContents
 
     @cached_property
     def near(self) -> Sequence[tuple[Clause, Sequence[tuple[SourceReading, Clause]]]]:

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from app.grounding.checking import Checker
 from app.grounding.guards import NAMING
 from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
-from app.grounding.known import Claim
+from app.grounding.known import ComparedText
 from app.grounding.source import Source
 from app.language.clauses import Word
 from app.language.dates.told import told
@@ -30,7 +30,7 @@ def is_of_its_day(text: str) -> bool:
 
 def tells(text: str) -> int:
     """Return how many numbers, times and names a text has; a capital that begins a sentence makes no name here."""
-    claim = Claim(text)
+    claim = ComparedText(text)
     numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
     names = {
         word.folded
@@ -50,7 +50,7 @@ def says_all(kept: Source, other: Source) -> bool:
     """
     if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_be)):
         return False
-    one, claim = Claim(kept.text), Claim(other.text)
+    one, claim = ComparedText(kept.text), ComparedText(other.text)
     written = {word.text for word in claim.words}
     if any(word.coded and word.folded in claim.forms and word.text not in written for word in one.words):
         return False  # "US" is another word than "us"
@@ -84,7 +84,7 @@ def _marked(text: str) -> list[str]:
     return [word for word in words if word and not _APOSTROPHES.sub("", word).isalpha()]
 
 
-def _names(claim: Claim) -> Iterator[Word]:
+def _names(claim: ComparedText) -> Iterator[Word]:
     """Give the words that are written as names and codes are."""
     unnamed = SPEAKER | USER | ASSISTANT
     return (word for word in claim.words if word.coded or (word.capital and word.folded not in unnamed))

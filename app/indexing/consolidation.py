@@ -11,7 +11,7 @@ from app.domain.reading import Relation, is_readable
 from app.grounding.restating import is_of_its_day, says_all, tells
 from app.grounding.source import Source
 from app.ports.database import Row
-from app.storage.consolidating import Consolidating, Pair, Place, read_page
+from app.storage.consolidating import Consolidating, MemoryPosition, Pair, read_page
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 
@@ -106,7 +106,7 @@ class ScopeConsolidation:
         return merges_of(self._scope.agent_id, found)
 
     async def _pages(self) -> AsyncIterator[list[Mergeable]]:
-        after: Place | None = None
+        after: MemoryPosition | None = None
         while True:
             (rows,) = await self._run([self._statements.page(after)])
             memories, after = read_page(rows)

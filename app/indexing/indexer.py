@@ -19,12 +19,12 @@ from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase import Eraser
 from app.indexing.lease_keeper import LeaseKeeper, log_void
 from app.ports.database import Database
-from app.ports.index_admin import Held, IndexAdmin
+from app.ports.index_admin import IndexAdmin, IndexRecord
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.vector_index import IndexedVector
 from app.storage.lease_rule import LEASE_MS
 from app.storage.system import indexer_queue
-from app.storage.system.indexer_queue import QueuedChange, Work
+from app.storage.system.indexer_queue import IndexerWork, QueuedChange
 from app.storage.system.leases import INDEXER
 from app.storage.system.outbox_status import OutboxStatus
 
@@ -128,12 +128,12 @@ class Indexer:
             return min(next_seconds, work.lease.left_ms / 1000)
         return next_seconds
 
-    async def _do(self, work: Work) -> None:
+    async def _do(self, work: IndexerWork) -> None:
         await self._send(work)
         await self._confirm(work)
         await self._eraser.advance(work.erasures, work.configs.values())
 
-    def _removes_at_once(self, work: Work) -> bool:
+    def _removes_at_once(self, work: IndexerWork) -> bool:
         """Whether vectors were removed, or are to be, by indexes that need no time for it."""
         removes = bool(work.erasures) or any(change.operation == "delete" for change in work.unsent)
         return removes and all(self._index_of(config).visible_at_once for config in work.configs.values())
@@ -147,7 +147,7 @@ class Indexer:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
         await self._database.run([indexer_queue.CHECK_WRITABLE])
 
-    async def _take(self) -> Work:
+    async def _take(self) -> IndexerWork:
         """Write this process's acknowledgements and read the work that is due.
 
         Acknowledgements that could not be written are kept.
@@ -162,7 +162,7 @@ class Indexer:
         finally:
             self._purges |= any(each.outcome == "settled" for each in acknowledgements)
 
-    async def _send(self, work: Work) -> None:
+    async def _send(self, work: IndexerWork) -> None:
         """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes.
 
         What fails keeps nothing else from being sent: the first error is raised when all has been tried.
@@ -214,7 +214,7 @@ class Indexer:
         else:
             self._acknowledge_sent(index, changes, at)
 
-    async def _confirm(self, work: Work) -> None:
+    async def _confirm(self, work: IndexerWork) -> None:
         """Check which of the changes sent a while ago each index shows."""
         last_sent = dict(work.by_config(work.last_sent))
         for config, changes in work.by_config(work.sent):
@@ -269,6 +269,6 @@ async def _send_again(index: IndexAdmin, vectors: Sequence[IndexedVector], waiti
         await index.delete(waiting.scope, [waiting.id])
 
 
-def _shows(held: Mapping[str, Held], change: QueuedChange) -> bool:
+def _shows(held: Mapping[str, IndexRecord], change: QueuedChange) -> bool:
     shown = held.get(change.id)
     return shown is not None and shown.revision >= change.revision

@@ -12,7 +12,7 @@ from app.ports.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class IndexRecord:
     """What the index has under an id, beside its values: whose it is and what was last written.
 
     ``embedding`` is the ``label`` of the embedding config the vector was made with.
@@ -67,7 +67,7 @@ class IndexAdmin(VectorIndex, Protocol):
         """A short name for operators, such as ``sqlite-exact``."""
         ...
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         """Return what the index shows under these ids, of any scope; an id it does not show is left out.
 
         Raises:

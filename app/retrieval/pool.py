@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.domain.author import Source, speaker_of
-from app.domain.comparing import Statement
+from app.domain.author import Provenance, speaker_of
+from app.domain.comparing import ComparedStatement
 from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
@@ -73,9 +73,9 @@ class Candidate:
         return read
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> Provenance | None:
         """Who wrote it; None where that was not kept yet."""
-        return Source.of(self.written_by, self.written_through, self.written_at)
+        return Provenance.of(self.written_by, self.written_through, self.written_at)
 
     @cached_property
     def folded(self) -> str:
@@ -95,9 +95,9 @@ class Candidate:
         return WORD.findall(speaker_of(self.content, metadata).lower())
 
     @cached_property
-    def statement(self) -> Statement:
+    def statement(self) -> ComparedStatement:
         """What of it is compared with others."""
-        return Statement(
+        return ComparedStatement(
             self.id,
             self.content,
             self.metadata,

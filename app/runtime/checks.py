@@ -19,7 +19,7 @@ _WORDS_MISSING = "The index of words is damaged, and is made again: until then r
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartState:
     """The state of one part of the service: its backend, its error if it has one, and a notice for operators."""
 
     name: str
@@ -53,13 +53,13 @@ class Checks:
         self._clock = clock
         self._words_missing = words_missing
         self._checking = asyncio.Lock()
-        self._parts: tuple[float, MemoryGatewayError | None, list[Part]] | None = None
+        self._parts: tuple[float, MemoryGatewayError | None, list[PartState]] | None = None
         """The result of the last check, when it was made, and why the service was not ready then."""
         self._room: tuple[float, MemoryGatewayError | None] | None = None
         self._failed = 0
         """How many checks in a row have found the service not ready."""
 
-    async def parts(self) -> list[Part]:
+    async def parts(self) -> list[PartState]:
         """Check each part that requests need, or return the result of a recent check."""
         async with self._checking:  # one check at a time: the callers that waited for it get its result
             why = self._not_ready()
@@ -83,19 +83,19 @@ class Checks:
             seconds = min(seconds, waits)
         return self._clock() - checked_at < seconds
 
-    async def language_model(self) -> list[Part]:
+    async def language_model(self) -> list[PartState]:
         """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
         model = self._backends.model
         if model is None:
             return []
         return [replace(await _ping("language model", model_names(model), model.ping), needed_by="none")]
 
-    async def blobs(self) -> Part:
+    async def blobs(self) -> PartState:
         """Ask the object store; the service is ready without it."""
         objects = self._backends.objects
         return replace(await _ping("blobs", objects.backend, objects.ping), needed_by="none")
 
-    async def _ask(self) -> list[Part]:
+    async def _ask(self) -> list[PartState]:
         index = self._backends.index_of(self._config())
         embedder = self._backends.embedder
         if self._not_ready() is None:
@@ -109,7 +109,7 @@ class Checks:
             await self._data(),
         ]
 
-    async def _index(self, index: IndexAdmin) -> Part:
+    async def _index(self, index: IndexAdmin) -> PartState:
         """Ask the index; add a notice while it is being made, when nothing is sent to it."""
         part = await _ping("index", index.backend, index.ping)
         if self._config().index_name not in self._backends.configs.building:
@@ -117,7 +117,7 @@ class Checks:
         notice = "It is being made, and vectors wait in the outbox. If the command was stopped, run it again."
         return replace(part, notice=notice)
 
-    async def _database(self) -> Part:
+    async def _database(self) -> PartState:
         """Ask the database whether it answers, and whether it can grow: this once a second, since it writes."""
         database, check_room = self._backends.database, self._backends.check_room
         part = await _ping("database", database.backend, database.ping)
@@ -128,31 +128,31 @@ class Checks:
             self._room = now, (await _ping("database", database.backend, check_room)).error
         return replace(part, error=self._room[1])
 
-    async def _reader(self) -> list[Part]:
+    async def _reader(self) -> list[PartState]:
         reader = self._backends.reader
         if reader is None:
             return []
         return [replace(await _ping("reader", reader.version, reader.ping), needed_by="none")]
 
-    async def _reranker(self) -> list[Part]:
+    async def _reranker(self) -> list[PartState]:
         reranker = self._backends.reranker
         if reranker is None:
             return []
         return [replace(await _ping("reranker", reranker.name, reranker.ping), needed_by="none")]
 
-    async def _data(self) -> Part:
+    async def _data(self) -> PartState:
         """Check whether the data can be served; add a notice where the settings name another config."""
         name, settings = self._config().index_name, self._backends.embedder.config
         if (error := self._not_ready()) is not None:
-            return Part("data", name, error)
+            return PartState("data", name, error)
         try:
             data = await embedding_configs.current(self._backends.database)
             if data is None or data.active == settings:
-                return Part("data", name, notice=_WORDS_MISSING if self._words_missing() else None)
+                return PartState("data", name, notice=_WORDS_MISSING if self._words_missing() else None)
             self._backends.embedder_of(data.active)
         except MemoryGatewayError as error:
-            return Part("data", name, error)
-        return Part("data", data.active.index_name, notice=another_config(data, settings))
+            return PartState("data", name, error)
+        return PartState("data", data.active.index_name, notice=another_config(data, settings))
 
 
 def another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
@@ -163,9 +163,9 @@ def another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
     return f"{state} To move the data: memory-gateway reembed start. To stay: set the embedder to the data's."
 
 
-async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:
+async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> PartState:
     try:
         await ping()
     except MemoryGatewayError as error:
-        return Part(name, backend, error)
-    return Part(name, backend)
+        return PartState(name, backend, error)
+    return PartState(name, backend)

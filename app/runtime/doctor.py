@@ -9,7 +9,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.rebuild_words import count_missing_words
 from app.ports.index_admin import CountsUnreadable
-from app.runtime.checks import Part
+from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
 from app.storage.migrations.runner import applied_migrations
 from app.storage.system import outbox_status
@@ -62,7 +62,7 @@ class Check:
     """Whether it works, and yet is not what most want."""
 
 
-async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> list[Check]:
+async def diagnose(runtime: Runtime, parts: Sequence[PartState] | None = None) -> list[Check]:
     """Check each part; if all that this runtime needs are well, store, recall and delete a memory of its own tenant.
 
     ``parts`` are those of all shards; without, those of this one are asked.
@@ -86,7 +86,7 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
     return [*(_look_at(part, runtime.config) for part in parts), *looks]
 
 
-def _look_at(part: Part, config: EmbeddingConfig) -> Check:
+def _look_at(part: PartState, config: EmbeddingConfig) -> Check:
     if part.error is not None:
         bearable = part.needed_by == "none"
         return Check(part.name, ok=bearable, finding=_advice(part.error), warning=bearable)

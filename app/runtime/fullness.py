@@ -11,7 +11,7 @@ from app.domain import limits
 from app.domain.errors import Unavailable
 from app.domain.shards import MAIN, TenantMove
 from app.runtime.attempts import attempt
-from app.runtime.checks import Part
+from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
 from app.storage.system import directory
 
@@ -107,18 +107,18 @@ class Fullness:
         figures = [each for each in await self.measure() if each.settled]
         return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
 
-    def notices(self) -> list[Part]:
+    def notices(self) -> list[PartState]:
         """Return a part for each shard that was nearly full when it was last measured, and one for moves left undone.
 
         Nothing is asked for it. No tenant is named: readiness is told to everyone.
         """
         parts = [
-            Part(f"size of shard {each.name}", "shard", notice=each.warning, needed_by="none")
+            PartState(f"size of shard {each.name}", "shard", notice=each.warning, needed_by="none")
             for each in self._latest.values()
             if each.warning is not None
         ]
         if (notice := _left_undone(self.moves)) is not None:
-            parts.append(Part("moves between shards", "shard", notice=notice, needed_by="none"))
+            parts.append(PartState("moves between shards", "shard", notice=notice, needed_by="none"))
         return parts
 
     async def keep_measuring(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
 from app.indexing.jobs.findings import Progress
-from app.indexing.jobs.parity import Side
+from app.indexing.jobs.parity import ParitySide
 from app.indexing.jobs.rebuild_words import limited, rebuild_words
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.jobs.reconcile_blobs import ReconcileBlobs
@@ -63,7 +63,7 @@ class Maintenance:
         databases = self.databases or [self.runtime.backends.database]
         return ReconcileBlobs(databases, objects, rate_limiter=self.rate_limiter, repair=repair)
 
-    def side(self, config: EmbeddingConfig) -> Side:
+    def side(self, config: EmbeddingConfig) -> ParitySide:
         """Return the index and the embedder of a config; raises as ``comparison`` does."""
         backends = self.runtime.backends
-        return Side(backends.index_of(config), backends.embedder_of(config))
+        return ParitySide(backends.index_of(config), backends.embedder_of(config))

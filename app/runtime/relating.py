@@ -9,7 +9,7 @@ from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.relate import BATCH, Relating
 from app.ports.reader import Reader
 from app.runtime.backends import Backends
-from app.storage.system.relating import Named
+from app.storage.system.relating import MemoryAddress
 
 _READY_SECONDS = 1.0
 _LONGEST_SECONDS = 60.0
@@ -42,7 +42,7 @@ async def keep_related(
                 begun = True
             noted = backends.reading_queue.take(BATCH)
             if noted:
-                await job.read([Named(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
+                await job.read([MemoryAddress(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
             elif left_over:
                 left_over = await read_left_over(job)
                 mine = left_over is not None

@@ -24,7 +24,7 @@ from app.runtime.language_model import keep_spend, name_missing_models, write_sp
 from app.runtime.processes import look_for_dead, release_all
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.relating import keep_related
-from app.runtime.schema import Schema
+from app.runtime.schema import SchemaWatch
 from app.runtime.snapshots import keep_snapshots
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
@@ -80,7 +80,7 @@ class Runtime:
         pace: Pace | None = None,
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and those that close."""
-        self._schema = Schema(backends.database, self._lose, backends.migrations)
+        self._schema = SchemaWatch(backends.database, self._lose, backends.migrations)
         self.backends = backends = replace(backends, watch=self._schema.watch)
         self.credentials = credentials
         self.metrics = metrics

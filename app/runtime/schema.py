@@ -12,7 +12,7 @@ _LOOK_AGAIN_SECONDS = 1.0
 """For so long a version that was read explains the statements that are refused."""
 
 
-class Schema:
+class SchemaWatch:
     """What this process knows of the schema's version.
 
     ``lose`` is told when this version can no longer run on it.
@@ -69,7 +69,7 @@ class _Watched:
     """A database whose refusals are explained."""
 
     inner: Database
-    schema: Schema
+    schema: SchemaWatch
 
     @property
     def backend(self) -> str:

@@ -9,7 +9,7 @@ import structlog
 
 from app.domain.errors import InvalidRequest, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard, is_shard_name
-from app.runtime.checks import Part
+from app.runtime.checks import PartState
 from app.runtime.fullness import Fullness
 from app.runtime.openings import Openings, OpenShard
 from app.runtime.places import Places
@@ -172,18 +172,18 @@ class Shards:
             raise InvalidRequest(f"There is a shard {name}, or one with its database, already.")
         await self._open_every()
 
-    async def parts(self) -> list[Part]:
+    async def parts(self) -> list[PartState]:
         """Check the parts of every shard; the service is ready without those beside the first, for other tenants."""
         parts = await self.main.checks.parts()
         for shard in self.places.shards:
             parts = [*parts, *await self._parts_of(shard)]
         return parts + self.fullness.notices()
 
-    async def _parts_of(self, shard: Shard) -> list[Part]:
+    async def _parts_of(self, shard: Shard) -> list[PartState]:
         try:
             runtime = self.named(shard.name)
         except ShardUnavailable as error:
-            return [Part(f"shard {shard.name}", shard.database_id or "file", error, needed_by="some")]
+            return [PartState(f"shard {shard.name}", shard.database_id or "file", error, needed_by="some")]
         return [
             replace(part, name=f"{part.name} of shard {shard.name}", needed_by="some")
             for part in await runtime.checks.parts()

@@ -197,7 +197,7 @@ _IS_MORE = f"SELECT EXISTS (SELECT 1 FROM consolidated AS merged WHERE {_MERGED}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryPosition:
     """A place among an agent's memories, newest first: right behind this one."""
 
     at: int
@@ -231,7 +231,7 @@ class Consolidating:
 
     scope: Scope
 
-    def page(self, after: Place | None) -> ScopedStatement:
+    def page(self, after: MemoryPosition | None) -> ScopedStatement:
         """Read the next memories, newest first, for ``read_page``."""
         place = {"at": None, "id": None} if after is None else {"at": after.at, "id": after.id}
         return ScopedStatement.read(self.scope, _PAGE, **place)
@@ -261,11 +261,11 @@ class Consolidating:
         return ScopedStatement.write(self.scope, _OUTDATED)
 
 
-def read_page(rows: Sequence[Row]) -> tuple[list[Mergeable], Place | None]:
+def read_page(rows: Sequence[Row]) -> tuple[list[Mergeable], MemoryPosition | None]:
     """Read the rows of a page: those that may be merged, and where it ends; None: there are no more."""
     if not rows:
         return [], None
-    return read_rows(Mergeable, [row for row in rows if row["holds"]]), Place(
+    return read_rows(Mergeable, [row for row in rows if row["holds"]]), MemoryPosition(
         int(rows[-1]["place"] or 0), str(rows[-1]["place_id"])
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.domain.memory import Tenant
-from app.domain.quotas import Kept
+from app.domain.quotas import RowCounts
 from app.ports.database import Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
@@ -49,7 +49,7 @@ def read(tenant_id: str) -> ScopedStatement:
     return ScopedStatement.read(Tenant(tenant_id), _READ)
 
 
-def kept(row: Row) -> Kept:
+def kept(row: Row) -> RowCounts:
     """Read the row."""
     core = {name: count for name, count in row.items() if name not in _KINDS}
-    return replace(read_row(Kept, core), rows={kind: int(row[kind] or 0) for kind in _KINDS})
+    return replace(read_row(RowCounts, core), rows={kind: int(row[kind] or 0) for kind in _KINDS})

@@ -47,7 +47,7 @@ ORDER BY wanted.place, memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'limi
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPosition:
     """A place in a listing: right behind the memory of this time and id, whether it is still there or not."""
 
     created_at: int
@@ -61,7 +61,13 @@ class MemoryListing:
     tenant_id: str
 
     def page(
-        self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None, written_by: str | None = None
+        self,
+        agent_id: str | None,
+        where: Filter,
+        *,
+        limit: int,
+        after: ListPosition | None,
+        written_by: str | None = None,
     ) -> ScopedStatement:
         """Read the next ``limit`` memories, newest first, of one agent and one writer, or with None of all.
 
@@ -92,7 +98,7 @@ class MemoryListing:
         )
 
     def profile(
-        self, scope: Scope, *, limit: int, after: Place | None, session_id: str | None, type_: MemoryType | None
+        self, scope: Scope, *, limit: int, after: ListPosition | None, session_id: str | None, type_: MemoryType | None
     ) -> ScopedStatement:
         """Read the next memories of an agent that hold, newest first: of one session and of one type, or with None all.
 

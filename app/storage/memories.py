@@ -185,7 +185,7 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MemoryWrite:
     """One memory to be written, with its vectors by index name and what the audit says of them."""
 
     memory: Memory
@@ -208,7 +208,7 @@ class Batch:
     """Memories of one tenant that are written in one run, with the configs that their vectors were made for."""
 
     tenant: Tenant
-    lines: Sequence[Line]
+    lines: Sequence[MemoryWrite]
     configs: EmbeddingConfigs
     now: int
     defaults: Defaults
@@ -295,7 +295,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
 
 def insert(
     tenant: Tenant,
-    lines: Sequence[Line],
+    lines: Sequence[MemoryWrite],
     config: EmbeddingConfig,
     author: Author,
     now: int,
@@ -334,7 +334,7 @@ def present(scope: Scope, content_hash: str) -> ScopedStatement:
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
 
 
-def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
+def _claim(tenant: Tenant, lines: Sequence[MemoryWrite]) -> list[ScopedStatement]:
     """Add what the memories state; of those that were merged with others, take back what they no longer do."""
     merged = [line for line in lines if line.merged_from is not None]
     stating = [line for line in lines if line.stated.claims]
@@ -345,7 +345,7 @@ def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
     ]
 
 
-def _take_from(ingestion: Ingestions | None, lines: Sequence[Line]) -> list[ScopedStatement]:
+def _take_from(ingestion: Ingestions | None, lines: Sequence[MemoryWrite]) -> list[ScopedStatement]:
     """Drop the messages that have become memories. Should the run stop before it, they are found to be written."""
     if ingestion is None:
         return []
@@ -361,12 +361,12 @@ def _noted(batch: Batch) -> list[ScopedStatement]:
     return [note_stored(memory.scope, batch.run_id, memory.id, memory.content_hash)]
 
 
-def _stated(line: Line) -> dict[str, Json]:
+def _stated(line: MemoryWrite) -> dict[str, Json]:
     claims: list[Json] = [{"key": claim.key, "value": claim.value} for claim in line.stated.claims]
     return _named(line) | {"whole": int(all(claim.whole for claim in line.stated.claims)), "claims": claims}
 
 
-def _named(line: Line) -> dict[str, Json]:
+def _named(line: MemoryWrite) -> dict[str, Json]:
     memory = line.memory
     named: dict[str, Json] = {
         "agent_id": memory.scope.agent_id,
@@ -376,7 +376,7 @@ def _named(line: Line) -> dict[str, Json]:
     return named if memory.learned is None else named | {"sources": list(memory.learned.message_ids)}
 
 
-def _admitted(lines: Sequence[Line], leaving: int) -> list[Json]:
+def _admitted(lines: Sequence[MemoryWrite], leaving: int) -> list[Json]:
     """Return the lines as the gate takes them; bytes that are leaving are not held against them."""
     admitted: list[Json] = []
     for line, total in zip(lines, totals([line.memory for line in lines]), strict=True):
@@ -418,12 +418,12 @@ def _signed(author: Author, now: int) -> dict[str, Json]:
     }
 
 
-def _queued(line: Line) -> dict[str, Json]:
+def _queued(line: MemoryWrite) -> dict[str, Json]:
     vectors: dict[str, Json] = {index_name: encode(vector) for index_name, vector in line.vectors.items()}
     return {"metadata": line.memory.metadata_json, "vectors": vectors, "undoes": line.undoes}
 
 
-def _written(line: Line, author: Author) -> dict[str, Json]:
+def _written(line: MemoryWrite, author: Author) -> dict[str, Json]:
     memory = line.memory
     may_speak = author.may_speak_in(memory.content, memory.metadata)
     if memory.learned is not None:

@@ -82,7 +82,7 @@ DELETE FROM message WHERE (tenant_id, agent_id, id) IN (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MessageMemory:
     """The memory that has the content of a message, its session and its moment; the fields are columns."""
 
     held_by: str | None
@@ -96,7 +96,7 @@ class Staged:
     """A message that is to be written, and the memory that stands in its place."""
 
     message: Message
-    held: Held | None
+    held: MessageMemory | None
 
 
 def written(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
@@ -105,7 +105,7 @@ def written(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
 
 
 def holders(scope: Scope, hashes: Sequence[str]) -> ScopedStatement:
-    """Read who holds contents: ``content_hash`` and the columns of ``Held``."""
+    """Read who holds contents: ``content_hash`` and the columns of ``MessageMemory``."""
     return ScopedStatement.read(scope, _HOLDERS, hashes=list(hashes))
 
 
@@ -168,7 +168,7 @@ def staged(rows: Sequence[Row]) -> list[Staged]:
     return [
         Staged(
             Message(said.id, said.session_id, cast(Role, said.role), said.content, said.said_at),
-            read_row(Held, row) if row["held"] else None,
+            read_row(MessageMemory, row) if row["held"] else None,
         )
         for row, said in zip(rows, read_rows(_MessageRow, rows), strict=True)
     ]

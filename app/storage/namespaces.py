@@ -95,7 +95,7 @@ class KnownNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NamespaceStatements:
     """Statements over the namespaces and profiles of one tenant, bound here."""
 
     tenant_id: str

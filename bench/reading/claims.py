@@ -5,7 +5,7 @@ from typing import Any
 
 from app.grounding import Checker, Source
 from app.ports.reader import Reader
-from app.services.models.grounding import Claim, checked, decided
+from app.services.models.grounding import CitedStatement, checked, decided
 from app.services.models.reader import TenantReader
 from app.services.turns.shares import Shares
 from bench.reading.figure import Figure, share
@@ -18,7 +18,7 @@ _SECONDS = 60.0
 async def measure(reader: Reader | None) -> list[Figure]:
     """Ground all claims as an ingestion does, and return the figures, of the false ones by how they differ."""
     lines = read("claims")
-    claims = [Claim(line["claim"], [Source(line["source"], None, _SPEAKER)]) for line in lines]
+    claims = [CitedStatement(line["claim"], [Source(line["source"], None, _SPEAKER)]) for line in lines]
     found = checked(claims, Checker())
     asked = None if reader is None else TenantReader("", reader, Shares(1), _SECONDS)
     objections = await decided(claims, found, asked)

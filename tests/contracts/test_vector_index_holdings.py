@@ -9,7 +9,7 @@ from app.domain.embedding import Vector
 from app.domain.errors import CursorExpired, IndexNotProvisioned
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Expected, Held, IndexAdmin
+from app.ports.index_admin import Expected, IndexAdmin, IndexRecord
 from app.ports.vector_index import IndexedVector
 from tests.contracts.conftest import FILTERABLE, IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
@@ -29,7 +29,7 @@ async def test_what_is_held_tells_whose_it_is_its_revision_and_its_embedding(
     scopes = [OWN, *OTHERS]
     await index.upsert([vector(n, unit(1), scope=scope, revision=n + 3) for n, scope in enumerate(scopes)])
     held = await index.held([memory_id(n) for n in range(len(scopes))])
-    assert held == {memory_id(n): Held(scope, n + 3, subject.config.label) for n, scope in enumerate(scopes)}
+    assert held == {memory_id(n): IndexRecord(scope, n + 3, subject.config.label) for n, scope in enumerate(scopes)}
 
 
 async def test_an_id_that_is_not_held_is_left_out(index: IndexAdmin) -> None:

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.comparing import Effect, Statement, effect_of, may_bear, passages
+from app.domain.comparing import ComparedStatement, Effect, effect_of, may_bear, passages
 from app.domain.reading import Relation, Thresholds
 
-SAID = Statement("b", "I live in Rome", {}, 2, message_id="m2")
-STORED = Statement("c", "I live in Oslo", {}, 3)
-LEARNED_BEFORE = Statement("a", "The user lives in Bern", {}, 1, message_ids=("m1",))
-_NEWER = Statement("e", "My flat is in Oslo now.", {}, 5)
-LEARNED = Statement("d", "The user lives in Paris", {}, 4, message_ids=("m4",))
+SAID = ComparedStatement("b", "I live in Rome", {}, 2, message_id="m2")
+STORED = ComparedStatement("c", "I live in Oslo", {}, 3)
+LEARNED_BEFORE = ComparedStatement("a", "The user lives in Bern", {}, 1, message_ids=("m1",))
+_NEWER = ComparedStatement("e", "My flat is in Oslo now.", {}, 5)
+LEARNED = ComparedStatement("d", "The user lives in Paris", {}, 4, message_ids=("m4",))
 
 
 def test_what_a_model_has_learned_takes_the_place_of_what_it_has_learned_before_alone() -> None:
@@ -23,12 +23,12 @@ def test_what_a_model_has_learned_takes_the_place_of_what_it_has_learned_before_
 def test_what_is_said_takes_the_place_of_what_was_said_and_of_what_was_learned_of_other_messages() -> None:
     assert may_bear(SAID, STORED)
     assert may_bear(LEARNED_BEFORE, SAID)
-    assert not may_bear(Statement("a", "The user lives in Rome", {}, 2, message_ids=("m2",)), SAID)
+    assert not may_bear(ComparedStatement("a", "The user lives in Rome", {}, 2, message_ids=("m2",)), SAID)
 
 
 @pytest.mark.parametrize("name", ["system", "[SYSTEM]", "Assistant"])
 def test_what_a_machine_says_is_not_compared_however_its_name_is_written(name: str) -> None:
-    told = Statement("a", "The export runs at six", {"speaker": name}, 1)
+    told = ComparedStatement("a", "The export runs at six", {"speaker": name}, 1)
     assert not may_bear(told, STORED)
     assert not may_bear(STORED, replace(told, happened_at=9))
 
@@ -67,7 +67,7 @@ def test_a_memory_of_several_sentences_is_never_hidden_and_comes_behind_what_sur
 ) -> None:
     thresholds = Thresholds(hide=0.98, newer_first=0.5, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
     relation = Relation(1 - update, update, 0.0, 0.0)
-    assert effect_of([relation], thresholds, Statement("a", older, {}, 1), _NEWER) == effect
+    assert effect_of([relation], thresholds, ComparedStatement("a", older, {}, 1), _NEWER) == effect
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,15 @@ def test_of_two_statements_that_differ_in_one_place_alone_the_newer_goes_first_s
 ) -> None:
     thresholds = Thresholds(hide=0.98, newer_first=0.8, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
     found = Relation(0.4, 0.6, 0.0, 0.0)
-    assert effect_of([found], thresholds, Statement("a", older, {}, 1), Statement("b", newer, {}, 2)) == effect
+    assert (
+        effect_of([found], thresholds, ComparedStatement("a", older, {}, 1), ComparedStatement("b", newer, {}, 2))
+        == effect
+    )
 
 
 def test_one_passage_of_several_has_to_be_an_update_more_surely_than_a_single_one() -> None:
     thresholds = Thresholds(hide=0.98, newer_first=0.5, same_frame=0.5, tells=0.5, follows=0.5, task=0.5)
-    old, holds = Statement("a", "I live in Rome.", {}, 1), Relation(1.0, 0.0, 0.0, 0.0)
+    old, holds = ComparedStatement("a", "I live in Rome.", {}, 1), Relation(1.0, 0.0, 0.0, 0.0)
     for update, alone, of_four in (
         (0.7, "newer_first", None),
         (0.85, "newer_first", "newer_first"),

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 
-def drained(turns: Turns[int]) -> list[tuple[str, int]]:
+def drained(turns: TenantTurns[int]) -> list[tuple[str, int]]:
     taken = []
     while (next_ := turns.take()) is not None:
         taken.append(next_)
@@ -14,7 +14,7 @@ def drained(turns: Turns[int]) -> list[tuple[str, int]]:
 
 
 def test_each_tenant_has_one_turn_before_any_has_another() -> None:
-    turns = Turns[int]()
+    turns = TenantTurns[int]()
     for number in range(3):
         turns.put("loud", number)
     turns.put("quiet", 9)
@@ -22,7 +22,7 @@ def test_each_tenant_has_one_turn_before_any_has_another() -> None:
 
 
 def test_who_does_not_fit_keeps_the_turn() -> None:
-    turns = Turns[int]()
+    turns = TenantTurns[int]()
     for tenant, number in (("a", 5), ("b", 1)):
         turns.put(tenant, number)
     assert turns.take(lambda number: number < 3) == ("b", 1)
@@ -32,7 +32,7 @@ def test_who_does_not_fit_keeps_the_turn() -> None:
 
 @given(st.lists(st.sampled_from("abc"), max_size=30))
 def test_all_come_to_their_turn_in_the_order_of_their_tenant(tenants: list[str]) -> None:
-    turns = Turns[int]()
+    turns = TenantTurns[int]()
     for number, tenant in enumerate(tenants):
         turns.put(tenant, number)
     taken = drained(turns)
@@ -55,7 +55,7 @@ class Clock:
 
 def test_a_queue_is_behind_by_what_the_item_taken_last_had_waited_as_long_as_others_wait() -> None:
     clock = Clock()
-    turns = Turns[int](clock)
+    turns = TenantTurns[int](clock)
     assert turns.lag == 0
     for number in range(3):
         turns.put("a", number)
@@ -70,7 +70,7 @@ def test_a_queue_is_behind_by_what_the_item_taken_last_had_waited_as_long_as_oth
 
 def test_what_is_put_back_has_waited_since_it_came() -> None:
     clock = Clock()
-    turns = Turns[int](clock)
+    turns = TenantTurns[int](clock)
     turns.put("a", 1)
     clock.now = 2.0
     assert turns.take() == ("a", 1)
@@ -82,7 +82,7 @@ def test_what_is_put_back_has_waited_since_it_came() -> None:
 
 def test_what_has_waited_for_long_is_found_whoever_has_the_turn() -> None:
     clock = Clock()
-    turns = Turns[int](clock)
+    turns = TenantTurns[int](clock)
     turns.put("a", 1)
     turns.put("a", 2)
     clock.now = 1.0

@@ -11,7 +11,7 @@ import pytest
 from app.domain.author import Author
 from app.domain.consolidation import Consolidation
 from app.domain.errors import Conflict, DatabaseUnavailable, NotFound, ReaderUnavailable
-from app.domain.facts import Fact, Held
+from app.domain.facts import Fact, FactStatement
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from app.domain.reading import Relation
@@ -337,7 +337,7 @@ def learner(scene: Scene, credential: str) -> SemanticMemory:
     return SemanticMemory(scene.backends.of_tenant("acme", author))
 
 
-async def facts(scene: Scene) -> list[Held]:
+async def facts(scene: Scene) -> list[FactStatement]:
     return list((await learner(scene, "boss").facts("bot")).facts)
 
 

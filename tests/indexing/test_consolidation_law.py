@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.facts import MOST_AGREED, MOST_DOUBTFUL, Told, agreed
+from app.domain.facts import MOST_AGREED, MOST_DOUBTFUL, FactSource, agreed
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.reading import Relation
@@ -271,7 +271,7 @@ async def by_places(bench: Bench, ids: Sequence[str]) -> list[tuple[str, str]]:
 def test_agreement_never_makes_less_sure_nor_surer_than_its_cap_and_no_source_counts_twice(
     told: list[tuple[str, float]], own: float
 ) -> None:
-    sources = [Told(source, confidence) for source, confidence in told]
+    sources = [FactSource(source, confidence) for source, confidence in told]
     sure = agreed(own, sources)
     assert sure >= own
     assert sure <= max(own, MOST_AGREED if own >= 0.5 else MOST_DOUBTFUL)

@@ -8,7 +8,7 @@ import pytest
 from app.domain.errors import InvalidRequest, NotFound, Unavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
-from app.domain.quotas import Kept
+from app.domain.quotas import RowCounts
 from app.indexing.jobs import prune
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
@@ -214,7 +214,7 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_o
     assert await bench.memories() == 12
     for tenant in ("acme", "globex"):
         _, _, kept = await browser(bench, tenant).usage()
-        assert kept == Kept(3, 3, 0, 1, rows=dict.fromkeys(kept.rows, 0))
+        assert kept == RowCounts(3, 3, 0, 1, rows=dict.fromkeys(kept.rows, 0))
 
 
 async def test_an_erasure_under_way_is_not_pruned_however_old(bench: Bench) -> None:

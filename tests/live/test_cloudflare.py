@@ -14,7 +14,7 @@ from app.domain.errors import CursorExpired, DatabaseRejected, MemoryGatewayErro
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import IdPage, IndexRecord
 from app.ports.vector_index import IndexedVector
 from app.storage.migrations.runner import migrate
 from tests.live.conftest import Live
@@ -107,7 +107,7 @@ async def test_a_written_vector_is_found_within_four_minutes_through_its_scope_a
     assert hit.id == vector.id
     assert hit.score == pytest.approx(1, abs=0.01)
     assert (await live.index.info())["processedUpToDatetime"]
-    assert await live.index.held([vector.id, str(ULID())]) == {vector.id: Held(SCOPE, 1, live.config.label)}
+    assert await live.index.held([vector.id, str(ULID())]) == {vector.id: IndexRecord(SCOPE, 1, live.config.label)}
     assert (await live.index.list_ids()).ids == [vector.id]
     found = [bool(await live.index.sample(SCOPE.tenant_id, agent_id)) for agent_id in (SCOPE.agent_id, None, "another")]
     assert found == [True, True, False]

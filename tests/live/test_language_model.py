@@ -22,7 +22,7 @@ from app.domain.errors import Unavailable
 from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, ModelMessage, Spent, Stage
 from app.services.learning.extracting import extraction, proposals
-from app.services.learning.transcript import Line
+from app.services.learning.transcript import TranscriptLine
 from app.services.models.schema import schema
 
 pytestmark = pytest.mark.live
@@ -104,9 +104,9 @@ async def test_a_model_that_workers_ai_does_not_have_is_named(client: Cloudflare
 
 async def test_what_a_user_states_is_extracted_with_its_line(model: Model) -> None:
     lines = [
-        Line(1, "one", "user", "I moved from Rome to Oslo last month.", MAY_4),
-        Line(2, "two", "assistant", "How do you like it?", MAY_4),
-        Line(3, "three", "user", "Very much. My cat is called Miso.", MAY_4),
+        TranscriptLine(1, "one", "user", "I moved from Rome to Oslo last month.", MAY_4),
+        TranscriptLine(2, "two", "assistant", "How do you like it?", MAY_4),
+        TranscriptLine(3, "three", "user", "Very much. My cat is called Miso.", MAY_4),
     ]
     request = extraction("extract", lines, "k3u8fw")
     answer = await model.complete(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import CredentialsRefused, DatabaseUnavailable, IndexNotProvisioned, MemoryGatewayError
-from app.runtime.checks import Part
+from app.runtime.checks import PartState
 from app.runtime.doctor import diagnose
 from tests.support.service import serving
 
@@ -22,5 +22,5 @@ async def test_an_error_s_own_cure_is_told_alone_and_else_that_of_its_code(
     tmp_path: Path, error: MemoryGatewayError, finding: str
 ) -> None:
     async with serving(tmp_path) as service:
-        checks = await diagnose(service.runtime, [Part("thing", "any", error)])
+        checks = await diagnose(service.runtime, [PartState("thing", "any", error)])
     assert [check.finding for check in checks if check.name == "thing"] == [finding]

@@ -15,7 +15,7 @@ from app.domain.errors import CursorExpired
 from app.domain.json_types import Scalar
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Expected, Held, IdPage
+from app.ports.index_admin import Expected, IdPage, IndexRecord
 from app.ports.vector_index import Hit, Hits, IndexedVector
 
 _TOP_K = 100
@@ -112,9 +112,11 @@ class LateIndex:
         shown = self.shown
         return self._acknowledge({id_: None for id_ in ids if id_ not in shown or shown[id_].scope == scope})
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         shown = self.shown
-        return {id_: Held(shown[id_].scope, shown[id_].revision, self._config.label) for id_ in ids if id_ in shown}
+        return {
+            id_: IndexRecord(shown[id_].scope, shown[id_].revision, self._config.label) for id_ in ids if id_ in shown
+        }
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         shown = self.shown

@@ -9,7 +9,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, IdPage, IndexAdmin, IndexRecord
 from app.ports.vector_index import Hits, IndexedVector
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ class InterceptedIndex:
         call = PortCall("index.delete", tuple(ids))
         return await self.between.pass_on(call, lambda: self.inner.delete(scope, ids))
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         return await self.between.pass_on(PortCall("index.held", tuple(ids)), lambda: self.inner.held(ids))
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:

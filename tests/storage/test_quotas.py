@@ -19,7 +19,7 @@ from app.services.memories.browse import Browser
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.storage.quotas import Quotas
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -276,7 +276,7 @@ async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_opera
 
 async def imported(bench: Bench, contents: list[str], agents: list[str], quotas: Defaults) -> list[dict[str, Any]]:
     """Import memories in one batch and return the lines of the report."""
-    report = Report()
+    report = ImportReport()
     try:
         taking = Import(replace(bench.backends, quotas=quotas).of_tenant("acme"), report)
         await taking.begin()

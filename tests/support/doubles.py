@@ -10,7 +10,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, IdPage, IndexAdmin, IndexRecord
 from app.ports.vector_index import Hits, IndexedVector
 
 
@@ -155,7 +155,7 @@ class FailingIndex:
         _raise(self.error)
         return await self.inner.delete(scope, ids)
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         self.journal.append("index.held")
         _raise(self.error)
         return await self.inner.held(ids)

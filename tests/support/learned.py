@@ -17,7 +17,7 @@ from app.domain.moments import moment
 from app.runtime.relating import read_left_over, relating
 from app.services.memories.write import Writer
 from app.storage.ingestions import Ingestions
-from app.storage.memories import Batch, Line
+from app.storage.memories import Batch, MemoryWrite
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench
 
@@ -74,7 +74,7 @@ async def write(backends: Any, memory: Memory, *, author: Author = ADMINISTRATOR
     own = backends.of_tenant(_SCOPE.tenant_id, author)
     used = own.configs
     (vector,) = (await own.embedder_of(used.active).embed([memory.embedded_text], "document")).vectors
-    line = Line(memory, {used.active.index_name: vector}, {}, stated=permitted(memory, author))
+    line = MemoryWrite(memory, {used.active.index_name: vector}, {}, stated=permitted(memory, author))
     batch = Batch(
         Tenant(_SCOPE.tenant_id),
         [line],

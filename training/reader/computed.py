@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.adapters.local.bert_weights import BertShape, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors
 from app.adapters.local.reader.encoder import ReaderEncoder
 from app.adapters.local.reader.tokens import MAX_TOKENS, ReaderTokens, TokenSequence
 from app.adapters.local.reader.weights import ReaderCard, ReaderWeights, reader_shape
@@ -22,7 +22,7 @@ class ComputedReader:
         shape = BertShape.read(trunk / "config.json")
         self._tokens = ReaderTokens(WordPiece.from_directory(trunk))
         card = self.card = ReaderCard.read(directory)
-        with Weights(trunk / "model.safetensors") as words:
+        with MappedTensors(trunk / "model.safetensors") as words:
             weights = ReaderWeights(directory, words, shape)
             self._encoder = ReaderEncoder(reader_shape(shape, MAX_TOKENS), weights, card, passes=1)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors, Matrix
 from app.adapters.local.reader.local_reader import trunk_digest
 from app.adapters.local.reader.tokens import MAX_TOKENS, Task
 from app.adapters.local.reader.weights import ReaderCard, write_tensors
@@ -61,7 +61,7 @@ def write_files(
     """Write the files of a version; before it is calibrated, without temperatures and thresholds."""
     out.mkdir(parents=True, exist_ok=True)
     shape = BertShape.read(trunk / "config.json")
-    with Weights(trunk / "model.safetensors") as words:
+    with MappedTensors(trunk / "model.safetensors") as words:
         digest = trunk_digest(words, shape)
     card = ReaderCard(version, digest, temperatures or {task.name.lower(): 1.0 for task in Task}, thresholds)
     write_tensors(out, {_exported(name): values for name, values in _shortened(tensors).items()})

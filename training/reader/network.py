@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from app.adapters.local.bert_weights import BertShape, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors
 from app.adapters.local.reader.encoder import ANSWERS
 from app.adapters.local.reader.tokens import TYPES, Task, TokenSequence
 
@@ -25,7 +25,7 @@ class ReaderNetwork(nn.Module):
         """Begin with the embedding model of a directory; only the heads and the types of tokens are new."""
         super().__init__()
         shape = BertShape.read(directory / "config.json")
-        with Weights(directory / "model.safetensors") as weights:
+        with MappedTensors(directory / "model.safetensors") as weights:
 
             def tensor(name: str, *expected: int) -> Tensor:
                 return torch.from_numpy(weights.tensor(name, *expected).copy())

@@ -56,7 +56,7 @@ class ProvisioningPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MissingSteps:
     """The steps that are still missing."""
 
     database_id: str | None
@@ -100,7 +100,7 @@ class Provisioning:
         self._open_database = open_database
         self._poll_seconds = poll_seconds
 
-    async def plan(self) -> Plan:
+    async def plan(self) -> MissingSteps:
         """Find the missing steps, without changing the account.
 
         Raises:
@@ -118,7 +118,7 @@ class Provisioning:
         info = await self._index.info() if exists else {}
         stopped = database_id is not None and await self._was_stopped(database_id)
         vectors = 0 if stopped else await self._vectors(info)
-        return Plan(
+        return MissingSteps(
             database_id=database_id,
             placement=placement,
             migrations=tuple(name for name in known if name not in applied),
@@ -127,7 +127,7 @@ class Provisioning:
             proof=not vectors,
         )
 
-    async def apply(self, plan: Plan, report: Report) -> str:
+    async def apply(self, plan: MissingSteps, report: Report) -> str:
         """Carry out the missing steps and return the id of the database.
 
         Raises:

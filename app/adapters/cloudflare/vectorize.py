@@ -31,7 +31,7 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import RECALL_PART_SECONDS, Filter
-from app.ports.index_admin import Expected, Held, IdPage
+from app.ports.index_admin import Expected, IdPage, IndexRecord
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
@@ -142,9 +142,9 @@ class VectorizeIndex(AsksWithin):
                 at = _acknowledged(await self._post("delete_by_ids", {"ids": own}, self._writes))
         return at
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         """Read the vectors' metadata; a vector of another writer has a scope with empty names."""
-        found: dict[str, Held] = {}
+        found: dict[str, IndexRecord] = {}
         async for answer in self._looked_at(ids):
             found |= answers.read_held(answer.result)
         return found

@@ -9,13 +9,13 @@ from app.domain.embedding import Vector, same_text
 from app.domain.errors import UpstreamRejected
 from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.ports.index_admin import Expected, Held, IdPage
+from app.ports.index_admin import Expected, IdPage, IndexRecord
 from app.ports.vector_index import Hit
 
 NO_SUCH_INDEX = frozenset({3000, 3005})
 """Codes of the refusal of a call for an index that does not exist, or no longer."""
 _REVISION = "revision"
-NOT_OURS = Held(Scope("", ""), 0, "")
+NOT_OURS = IndexRecord(Scope("", ""), 0, "")
 """A vector of another writer: its metadata names no scope, and no scope of this service has empty names."""
 
 
@@ -27,7 +27,7 @@ def read_hits(result: Any) -> list[Hit]:  # noqa: ANN401 - as JSON has it
     return [_hit(match) for match in matches]
 
 
-def read_held(result: Any) -> dict[str, Held]:  # noqa: ANN401 - the same
+def read_held(result: Any) -> dict[str, IndexRecord]:  # noqa: ANN401 - the same
     """Read the response of ``get_by_ids``, which is null where the index shows none of the ids."""
     if result is None:
         return {}
@@ -103,12 +103,12 @@ def _hit(match: Any) -> Hit:  # noqa: ANN401 - the same
         raise UpstreamRejected("Vectorize answered a match without id or score.") from error
 
 
-def _held(metadata: Mapping[str, Any]) -> Held:
+def _held(metadata: Mapping[str, Any]) -> IndexRecord:
     tenant_id, agent_id = metadata.get("tenant_id"), metadata.get("agent_id")
     if not isinstance(tenant_id, str) or not isinstance(agent_id, str):
         return NOT_OURS
     revision, embedding = metadata.get("revision"), metadata.get("embedding")
-    return Held(Scope(tenant_id, agent_id), _whole(revision), embedding if isinstance(embedding, str) else "")
+    return IndexRecord(Scope(tenant_id, agent_id), _whole(revision), embedding if isinstance(embedding, str) else "")
 
 
 def _whole(number: Any) -> int:  # noqa: ANN401 - the same

@@ -15,7 +15,7 @@ MOST = Size(items=100, bytes=300_000)
 """What every embedder behind an API takes in one call."""
 
 
-class _Request(NamedTuple):
+class _EmbedRequest(NamedTuple):
     """The texts of a tenant's request."""
 
     tenant_id: str
@@ -39,7 +39,7 @@ class CoalescingEmbedder:
         self._query_seconds = query_seconds
         self._below = below
         self._metering = metering
-        self._of: dict[Purpose, Gatherer[_Request, Embeddings]] = {
+        self._of: dict[Purpose, Gatherer[_EmbedRequest, Embeddings]] = {
             "document": self._gatherer("document"),
             "query": self._gatherer("query"),
         }
@@ -56,7 +56,7 @@ class CoalescingEmbedder:
         """
         if not texts:
             return Embeddings([], 0)
-        request = _Request(tenant_id, texts)
+        request = _EmbedRequest(tenant_id, texts)
         if purpose == "document":
             return await self._of[purpose].ask(request, tenant_id)
         try:
@@ -73,8 +73,8 @@ class CoalescingEmbedder:
         """Close the embedder below."""
         await self._below.close()
 
-    def _gatherer(self, purpose: Purpose) -> Gatherer[_Request, Embeddings]:
-        async def call(requests: Sequence[_Request]) -> Sequence[Embeddings]:
+    def _gatherer(self, purpose: Purpose) -> Gatherer[_EmbedRequest, Embeddings]:
+        async def call(requests: Sequence[_EmbedRequest]) -> Sequence[Embeddings]:
             self._metering.charge({request.tenant_id for request in requests} - {""})
             told = await self._below.embed([text for request in requests for text in request.texts], purpose)
             return _split(told, requests)
@@ -82,11 +82,11 @@ class CoalescingEmbedder:
         return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,), linger=self._metering.linger)
 
 
-def _size(request: _Request) -> Size:
+def _size(request: _EmbedRequest) -> Size:
     return Size(len(request.texts), sum(len(text.encode()) for text in request.texts))
 
 
-def _split(told: Embeddings, requests: Sequence[_Request]) -> list[Embeddings]:
+def _split(told: Embeddings, requests: Sequence[_EmbedRequest]) -> list[Embeddings]:
     """Give each request its vectors, and its part of the tokens, which add up to all."""
     lengths = [sum(map(len, texts)) for _, texts in requests]
     parts: list[Embeddings] = []

@@ -6,7 +6,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 _R = TypeVar("_R")
 _A = TypeVar("_A")
@@ -77,7 +77,7 @@ class Gatherer(Generic[_R, _A]):
         self._most = most
         self._refused = refused
         self._linger = linger
-        self._waiting: Turns[_WaitingRequest[_R, _A]] = Turns()
+        self._waiting: TenantTurns[_WaitingRequest[_R, _A]] = TenantTurns()
         self._calls: set[asyncio.Task[None]] = set()
         self._newest: asyncio.Task[None] | None = None
         """The call that keeps the next one waiting, while it is under way."""

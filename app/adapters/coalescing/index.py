@@ -9,7 +9,7 @@ from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, IdPage, IndexAdmin, IndexRecord
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 MOST = Size(items=500, bytes=4_000_000)
@@ -106,7 +106,7 @@ class CoalescingIndex(AsksWithin):
         self._metering.charge({tenant_id})
         return await self._below.vectors(tenant_id, ids)
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         """Return what the index shows under these ids; see ``IndexAdmin.held``."""
         return await self._below.held(ids)
 

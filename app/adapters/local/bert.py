@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.bert_graph import bert_graph
-from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors, Matrix
 from app.adapters.local.inference import InferRequest, compiled
 from app.domain.embedding import Vector
 from app.domain.errors import EmbeddingUnavailable
@@ -45,7 +45,7 @@ class BertEncoder:
         """
         self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
-        with Weights(directory / "model.safetensors") as weights:
+        with MappedTensors(directory / "model.safetensors") as weights:
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
             self._idle: list[InferRequest] = []
             """OpenVINO's memory for a pass, of passes that have ended."""

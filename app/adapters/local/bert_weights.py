@@ -66,7 +66,7 @@ class BertShape:
         return shape
 
 
-class Weights:
+class MappedTensors:
     """The tensors of a file, mapped into memory and not copied: what is not read any more can leave it."""
 
     def __init__(self, path: Path) -> None:

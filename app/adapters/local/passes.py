@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 _Tokens = TypeVar("_Tokens", bound=Sized)
 """The tokens of a text, as many as its length says."""
@@ -59,7 +59,7 @@ class Passes(Generic[_Tokens, _Computed]):
         """How many threads compute passes of long calls, and of short ones."""
         self._asked_at: dict[str, float] = {}
         """When a tenant asked last, of those that did so lately."""
-        self._waiting: Turns[_Call[_Tokens, _Computed]] = Turns()
+        self._waiting: TenantTurns[_Call[_Tokens, _Computed]] = TenantTurns()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property

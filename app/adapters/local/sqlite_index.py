@@ -20,7 +20,7 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import NOW
-from app.ports.index_admin import CountsUnreadable, Expected, Held, IdPage
+from app.ports.index_admin import CountsUnreadable, Expected, IdPage, IndexRecord
 from app.ports.vector_index import Hit, Hits, IndexedVector, Insertion, NewVector, WritesWithin
 from app.storage import filters
 
@@ -228,11 +228,14 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
             self._cache.forget(scope)
         return await self.watermark()
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+    async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
         """Read the scopes of the vectors; all have the config of this index."""
         argument = to_json({"index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: _rows(connection, _HELD, argument))
-        return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
+        return {
+            id_: IndexRecord(Scope(tenant, agent), revision, self._config.label)
+            for id_, tenant, agent, revision in rows
+        }
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Read the vectors from the file; one that is damaged is left out."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 T = TypeVar("T")
 Taken = tuple[str, T]
@@ -17,7 +17,7 @@ class WorkQueue(Generic[T]):
 
     def __init__(self) -> None:
         """Begin empty."""
-        self._turns: Turns[T] = Turns()
+        self._turns: TenantTurns[T] = TenantTurns()
         self._lock = threading.Lock()
         self._bell: SimpleQueue[None] = SimpleQueue()
         """Rung for each piece of work. A condition would wake a thread only to let it wait for the lock."""

@@ -9,10 +9,10 @@ from app.grounding.guards.negation import negation
 from app.grounding.guards.numbers import numbers
 from app.grounding.guards.person import person
 from app.grounding.guards.verbatim import placeholders, quotations
-from app.grounding.known import Comparison
+from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 
-GUARDS: Final[Mapping[str, Callable[[Comparison], Iterator[Ungrounded]]]] = {
+GUARDS: Final[Mapping[str, Callable[[GuardedStatement], Iterator[Ungrounded]]]] = {
     "placeholders": placeholders,
     "quotations": quotations,
     "dates": dates,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from app.grounding.known import Comparison
+from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
-from app.language.dates.told import Told, supported, told
+from app.language.dates.told import TimeExpression, supported, told
 
 
-def dates(comparison: Comparison) -> Iterator[Ungrounded]:
+def dates(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the expressions of time of a statement that no source supports."""
     claim, known = comparison.claim, comparison.known
     for each in claim.times:
@@ -17,7 +17,7 @@ def dates(comparison: Comparison) -> Iterator[Ungrounded]:
             yield Ungrounded("date", claim.text[each.starts : each.ends].strip(" ."))
 
 
-def in_words_of_the_sources(comparison: Comparison) -> str:
+def in_words_of_the_sources(comparison: GuardedStatement) -> str:
     """Return a statement with the expressions of time of its sources instead of others that mean the same.
 
     "On 9 March" is what "yesterday" was, which only who knows the day can tell: code does, and a reader does not.
@@ -43,7 +43,7 @@ def in_words_of_the_sources(comparison: Comparison) -> str:
     return "".join((*written, claim.text[place:]))
 
 
-def _readings(each: Told, comparison: Comparison) -> list[Told]:
+def _readings(each: TimeExpression, comparison: GuardedStatement) -> list[TimeExpression]:
     """Return what an expression means on each day on which a source was said."""
     if each.fixed:
         return [each]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.grounding.guards.words import ASSISTANT, NOUNS_WITH_CAPITALS, SPEAKER, USER
-from app.grounding.known import Claim, Comparison, Known
+from app.grounding.known import ComparedText, GuardedStatement, SourceContents
 from app.grounding.source import Ungrounded
 from app.language.clauses import Word
 
@@ -12,7 +12,7 @@ _PARTS = re.compile(r"[^\W_]+")
 _PLURAL = "s"
 
 
-def names(comparison: Comparison) -> Iterator[Ungrounded]:
+def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the names of a statement that no source has; a number is the matter of another guard."""
     claim = comparison.claim
     numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
@@ -22,7 +22,7 @@ def names(comparison: Comparison) -> Iterator[Ungrounded]:
             yield Ungrounded("name", word.text)
 
 
-def _named(claim: Claim, *, german: bool) -> Iterator[Word]:
+def _named(claim: ComparedText, *, german: bool) -> Iterator[Word]:
     """Give the words that are written as names are, but what begins a sentence and German nouns: all have capitals."""
     for word in claim.words:
         if word.folded in SPEAKER | USER | ASSISTANT:
@@ -35,7 +35,7 @@ def _is_code(word: Word) -> bool:
     return word.coded or not {"/", "@", "_"}.isdisjoint(word.text)
 
 
-def _is_known(word: Word, known: Known) -> bool:
+def _is_known(word: Word, known: SourceContents) -> bool:
     """Tell whether a source has a name, in any case, as one of several, or cut otherwise: "Next.js" and "nextjs"."""
     parts = _PARTS.findall(word.folded)
     candidates = (word.folded, "".join(parts), word.folded.removesuffix(_PLURAL), word.folded + _PLURAL)

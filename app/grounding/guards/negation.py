@@ -7,7 +7,7 @@ deny in another way, as "quit" and "allergic" do.
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
-from app.grounding.known import Comparison
+from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 from app.language.denials import DENIALS
@@ -16,7 +16,7 @@ _SHORT = 3
 """Letters of a word that says little."""
 
 
-def negation(comparison: Comparison) -> Iterator[Ungrounded]:
+def negation(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the clauses of a statement that say the contrary of the sentence that is nearest to them."""
     for clause, near in comparison.near:
         if any(_contradicts(clause, other) for _, other in near) and not any(

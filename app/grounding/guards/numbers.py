@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from app.grounding.known import Comparison
+from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 from app.language.numbers import CLOCK, Quantity
 
 _MONTHS, _MINUTES = 12, 60
 
 
-def numbers(comparison: Comparison) -> Iterator[Ungrounded]:
+def numbers(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the quantities of a statement that no source has; those of a date are the matter of another guard."""
     claim = comparison.claim
     asked = [each for each in claim.quantities if each.demanded and not claim.in_times(each.starts)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.grounding.guards.words import ADDRESSED, ASSISTANT, OTHERS, SPEAKER, SPEAKERS_OWN, SPEAKING, USER
-from app.grounding.known import Comparison, Known, SourceReading
+from app.grounding.known import GuardedStatement, SourceContents, SourceReading
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 
@@ -12,7 +12,7 @@ _SUBJECT = 2
 """Words with which a clause begins among which its subject is looked for."""
 
 
-def person(comparison: Comparison) -> Iterator[Ungrounded]:
+def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the clauses of a statement of which every clause that says the same says it of another."""
     known = comparison.known
     for clause, near in comparison.near:
@@ -21,7 +21,7 @@ def person(comparison: Comparison) -> Iterator[Ungrounded]:
             yield Ungrounded("person", comparison.claim.text[clause.words[0].starts : clause.words[-1].ends])
 
 
-def _says(other: Clause, clause: Clause, known: Known) -> bool:
+def _says(other: Clause, clause: Clause, known: SourceContents) -> bool:
     """Tell whether a clause has all that another says, whoever it says it of."""
     subject = _subject(clause, known)
     said = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
@@ -29,7 +29,7 @@ def _says(other: Clause, clause: Clause, known: Known) -> bool:
     return bool(telling) and all(any(word.akin(each) for each in other.words) for word in telling)
 
 
-def _of_another(clause: Clause, source: SourceReading, other: Clause, known: Known) -> bool:
+def _of_another(clause: Clause, source: SourceReading, other: Clause, known: SourceContents) -> bool:
     subject = _subject(clause, known)
     if subject is None:
         return False
@@ -44,7 +44,7 @@ def _of_another(clause: Clause, source: SourceReading, other: Clause, known: Kno
     return begins in SPEAKING and bool(source.speaker) and not told_by_it
 
 
-def _subject(clause: Clause, known: Known) -> Word | None:
+def _subject(clause: Clause, known: SourceContents) -> Word | None:
     """Return who a clause begins with: "the user", "the assistant" or a name; none where it is something of theirs."""
     for word in clause.words[:_SUBJECT]:
         if word.folded in USER | ASSISTANT:

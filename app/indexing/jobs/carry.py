@@ -38,7 +38,7 @@ class MoveSide:
 
 
 @dataclass(slots=True)
-class Compared:
+class TableDifference:
     """What two databases have of a table: the keys that differ, and the digest of the source's rows."""
 
     rows: int = 0
@@ -115,9 +115,9 @@ class Carrier:
             for (table, some), rows in zip(keys.items(), found, strict=True)
         }
 
-    async def compare(self, table: CarriedTable) -> Compared:
+    async def compare(self, table: CarriedTable) -> TableDifference:
         """Compare all rows of a table, in pages, by their digests; of a page that differs, row by row."""
-        compared, digest, after = Compared(), hashlib.sha256(), None
+        compared, digest, after = TableDifference(), hashlib.sha256(), None
         while True:
             (rows,) = await self.source.database.run([table.page(self.mover.tenant_id, after, PAGE_ROWS)])
             ours = [table.read(row) for row in rows]

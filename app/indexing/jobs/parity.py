@@ -27,7 +27,7 @@ class ParityQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ParitySide:
     """One of the two sides that are compared: an index and the embedder of its config."""
 
     index: IndexAdmin
@@ -72,8 +72,8 @@ async def sample(database: Database, limit: int) -> list[ParityQuery]:
 
 async def compare(
     database: Database,
-    before: Side,
-    after: Side,
+    before: ParitySide,
+    after: ParitySide,
     queries: Sequence[ParityQuery],
     *,
     rate_limiter: RateLimiter,

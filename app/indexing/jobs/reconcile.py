@@ -20,7 +20,7 @@ from app.indexing.lease_keeper import log_void
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder
-from app.ports.index_admin import Held, IndexAdmin
+from app.ports.index_admin import IndexAdmin, IndexRecord
 from app.storage.outbox import encode
 from app.storage.rows import read_row, read_rows
 from app.storage.system import index_build, indexer_queue
@@ -206,7 +206,7 @@ class Reconcile:
         shown = await self._held(recent) if recent else {}
         return [memory for memory in memories if memory.unreadable or memory.id not in shown]
 
-    async def _held(self, ids: Sequence[str]) -> dict[str, Held]:
+    async def _held(self, ids: Sequence[str]) -> dict[str, IndexRecord]:
         await self._rate_limiter.spend(-(-len(ids) // _MAX_IDS_PER_CALL))
         return dict(await self._index.held(ids))
 

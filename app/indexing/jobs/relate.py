@@ -21,7 +21,7 @@ from app.ports.database import Database
 from app.ports.reader import Reader
 from app.storage.outbox import decode, lengths, score
 from app.storage.system import relating
-from app.storage.system.relating import Compared, Found, Named
+from app.storage.system.relating import Found, MemoryAddress, RelatedMemory
 
 BATCH = 16
 """Memories that are read in one round."""
@@ -69,7 +69,7 @@ class Relating:
         _, moved, adopted = await self._database.run([*relating.sweep(self._reader.version), relating.adopt()])
         return bool(adopted) or any(row["after"] is not None for row in moved)
 
-    async def left_over(self) -> list[Named] | None:
+    async def left_over(self) -> list[MemoryAddress] | None:
         """Return the next memories that wait; None where another process has the lease of reading them.
 
         They come in turn, each once, whether it could be read or not. Behind the last one there are none; then it
@@ -84,9 +84,9 @@ class Relating:
         if not held:
             return None
         self._after = str(rows[-1]["id"]) if rows else ""
-        return [Named(str(row["tenant_id"]), str(row["agent_id"]), str(row["id"])) for row in rows]
+        return [MemoryAddress(str(row["tenant_id"]), str(row["agent_id"]), str(row["id"])) for row in rows]
 
-    async def read(self, memories: Sequence[Named]) -> int:
+    async def read(self, memories: Sequence[MemoryAddress]) -> int:
         """Read memories of any scopes, as many as a round has, and return how many of them were still waiting.
 
         Where they cannot be read together each is read by itself. What cannot be read while others can still waits,
@@ -103,8 +103,8 @@ class Relating:
                 raise
         return await self._one_by_one(memories)
 
-    async def _one_by_one(self, memories: Sequence[Named]) -> int:
-        failed: list[tuple[Named, Exception]] = []
+    async def _one_by_one(self, memories: Sequence[MemoryAddress]) -> int:
+        failed: list[tuple[MemoryAddress, Exception]] = []
         read = 0
         for memory in memories:
             try:
@@ -117,7 +117,7 @@ class Relating:
             _log_unread(memory, reason)
         return read
 
-    async def _round(self, memories: Sequence[Named]) -> int:
+    async def _round(self, memories: Sequence[MemoryAddress]) -> int:
         config = self._config()
         scopes = sorted({(memory.tenant_id, memory.agent_id) for memory in memories})
         pending_of = [relating.read_pending(Scope(*scope), config.index_name) for scope in scopes]
@@ -128,7 +128,7 @@ class Relating:
 
         turns = asyncio.Semaphore(_AT_ONCE)
 
-        async def near(memory: Compared) -> list[str]:
+        async def near(memory: RelatedMemory) -> list[str]:
             vector = vectors.get(memory.id)
             if vector is None:
                 return []
@@ -144,7 +144,7 @@ class Relating:
             await self._relate(tenant_id, own, ids, others)
         return len(unread)
 
-    async def _vectors(self, unread: Sequence[Compared], config: EmbeddingConfig) -> Mapping[str, Vector]:
+    async def _vectors(self, unread: Sequence[RelatedMemory], config: EmbeddingConfig) -> Mapping[str, Vector]:
         """Return the memories' vectors: what is queued, else what the index shows; of some there may be none."""
         found: dict[str, Vector] = {}
         missing: defaultdict[str, list[str]] = defaultdict(list)
@@ -160,7 +160,7 @@ class Relating:
         return found
 
     async def _near(
-        self, memory: Compared, vector: Vector, config: EmbeddingConfig, pending: Mapping[str, float]
+        self, memory: RelatedMemory, vector: Vector, config: EmbeddingConfig, pending: Mapping[str, float]
     ) -> list[str]:
         """Return the ids of the nearest memories of the scope, as the index and the outbox have them, nearest first."""
         scope = memory.named.scope
@@ -169,8 +169,12 @@ class Relating:
         cosines.pop(memory.id, None)
         return sorted(cosines, key=lambda id_: -cosines[id_])[:_NEAR]
 
-    async def _others(self, unread: Sequence[Compared], ids: Mapping[str, Sequence[str]]) -> Mapping[str, Compared]:
-        wanted = {Named(memory.tenant_id, memory.agent_id, id_): None for memory in unread for id_ in ids[memory.id]}
+    async def _others(
+        self, unread: Sequence[RelatedMemory], ids: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, RelatedMemory]:
+        wanted = {
+            MemoryAddress(memory.tenant_id, memory.agent_id, id_): None for memory in unread for id_ in ids[memory.id]
+        }
         if not wanted:
             return {}
         (rows,) = await self._database.run([relating.read_near(list(wanted))])
@@ -179,9 +183,9 @@ class Relating:
     async def _relate(
         self,
         tenant_id: str,
-        unread: Sequence[Compared],
+        unread: Sequence[RelatedMemory],
         ids: Mapping[str, Sequence[str]],
-        others: Mapping[str, Compared],
+        others: Mapping[str, RelatedMemory],
     ) -> None:
         """Read one tenant's memories, and write what was found."""
         found: dict[tuple[str, str], Found] = {}
@@ -198,7 +202,7 @@ class Relating:
         await self._database.run(relating.write(read, list(found.values()), self._reader.version))
 
     async def _compare(
-        self, tenant_id: str, memory: Compared, near: Iterable[Compared], compared: set[tuple[str, str]]
+        self, tenant_id: str, memory: RelatedMemory, near: Iterable[RelatedMemory], compared: set[tuple[str, str]]
     ) -> list[Found]:
         """Compare a memory with the nearest that it may bear on, or that may bear on it: those that hold first.
 
@@ -225,12 +229,12 @@ class Relating:
         return found
 
 
-def _log_unread(memory: Named, error: Exception) -> None:
+def _log_unread(memory: MemoryAddress, error: Exception) -> None:
     reason = error.detail if isinstance(error, MemoryGatewayError) else repr(error)
     structlog.get_logger().warning("memory_unread", tenant=memory.tenant_id, memory=memory.id, reason=reason)
 
 
-def _stated(memory: Compared, kinds: Kinds, thresholds: Thresholds) -> Stated:
+def _stated(memory: RelatedMemory, kinds: Kinds, thresholds: Thresholds) -> Stated:
     """Return what a memory states explicitly, as far as its author may say so, and what it is."""
     stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
     if memory.learned is None and not stated.claims:

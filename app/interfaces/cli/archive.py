@@ -16,7 +16,7 @@ from app.interfaces.cli.transfer import show_imported
 from app.interfaces.text import json_text
 from app.runtime.runtime import Runtime
 from app.services.archive.reading import RESTORED_DAYS, Archives
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.archive import KINDS, ArchivedObject
 
@@ -96,7 +96,7 @@ def restore(object_id: str, tenant: str, days: int, *, as_json: bool) -> None:
 
     Once all of them are there the object is let go.
     """
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
 
         async def work(runtime: Runtime) -> None:
             backends = runtime.backends.of_tenant(tenant, Author(channel="import"))

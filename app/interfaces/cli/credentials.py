@@ -22,7 +22,7 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.runtime import Runtime
 from app.services.access.credentials import DEFAULT_SECONDS
-from app.services.memories.undo import Written
+from app.services.memories.undo import CredentialWrites
 from app.storage.system import revocations
 
 _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
@@ -132,14 +132,14 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
         print_answer({"id": credential_id, **asdict(found)}, text, as_json)
         return
 
-    async def work(runtime: Runtime) -> Written:
+    async def work(runtime: Runtime) -> CredentialWrites:
         memories = changed = outcomes = 0
         while True:
             receipt = await runtime.services(tenant).undo.run(credential_id)
             memories, changed = memories + receipt.memories, changed + receipt.changed
             outcomes += receipt.outcomes
             if not receipt.more:
-                return Written(memories, changed, outcomes)
+                return CredentialWrites(memories, changed, outcomes)
 
     done = run(with_runtime(work, tenant))
     text = (

@@ -9,7 +9,7 @@ import click
 
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli.evaluation.labelled import read_labelled
-from app.interfaces.cli.evaluation.measuring import Run, Side, measure
+from app.interfaces.cli.evaluation.measuring import EvaluatedSide, EvaluationRun, measure
 from app.interfaces.cli.evaluation.report import markdown, to_json
 from app.interfaces.cli.parameters import as_json_option, run
 from app.interfaces.text import json_text
@@ -51,7 +51,7 @@ def evaluate(
     sides = _sides(_read(changed), _read(against))
     configure_logging(sides[0].settings.log_format, "error")
 
-    async def work() -> dict[str, Sequence[Run]]:
+    async def work() -> dict[str, Sequence[EvaluationRun]]:
         return {side.name: await measure(side, conversations, runs, _progress) for side in sides}
 
     measured = run(work())
@@ -67,7 +67,7 @@ def _progress(line: str) -> None:
         click.echo(line, err=True)
 
 
-def _sides(changed: dict[str, str], against: dict[str, str]) -> list[Side]:
+def _sides(changed: dict[str, str], against: dict[str, str]) -> list[EvaluatedSide]:
     """Return what is measured: one side, or two.
 
     Raises:
@@ -75,10 +75,10 @@ def _sides(changed: dict[str, str], against: dict[str, str]) -> list[Side]:
     """
     settings = _settings(changed)
     if against:
-        return [Side(_named(changed), settings), Side(_named(against), _settings(changed | against))]
+        return [EvaluatedSide(_named(changed), settings), EvaluatedSide(_named(against), _settings(changed | against))]
     if settings.language_model == "none":
-        return [Side(_NO_MODEL, settings)]
-    return [Side(_NO_MODEL, _settings(changed | {"LANGUAGE_MODEL": "none"})), Side(_MODEL, settings)]
+        return [EvaluatedSide(_NO_MODEL, settings)]
+    return [EvaluatedSide(_NO_MODEL, _settings(changed | {"LANGUAGE_MODEL": "none"})), EvaluatedSide(_MODEL, settings)]
 
 
 def _named(settings: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def _read(pairs: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
-def _notes(sides: Sequence[Side], *, sealed: bool) -> list[str]:
+def _notes(sides: Sequence[EvaluatedSide], *, sealed: bool) -> list[str]:
     notes = [
         f"{side.name}: {side.settings.language_model} at {side.settings.language_model_url}."
         for side in sides

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import click
 
 from app.bootstrap import open_tenant_database
-from app.domain.quotas import UNLIMITED, Kept, LimitName, Limits, Usage
+from app.domain.quotas import UNLIMITED, LimitName, Limits, RowCounts, Usage
 from app.interfaces.cli.parameters import DEFAULT, Id, as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
 from app.ports.database import Statement
@@ -16,7 +16,7 @@ from app.storage.quotas import Quotas, usages
 _DEFAULT = -1
 
 
-class Limit(click.ParamType[int]):
+class LimitParam(click.ParamType[int]):
     """A limit: a number, ``unlimited``, or ``default`` for what the settings say."""
 
     name = "limit"
@@ -52,9 +52,11 @@ def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
 @quota.command("set")
 @_tenant
 @_agent
-@click.option("--memories", type=Limit(), help="Limit the memories it may hold: a number, unlimited or default.")
-@click.option("--bytes", "bytes_", type=Limit(), help="Limit the bytes of all memory tiers it may hold.")
-@click.option("--stores-per-minute", type=Limit(), help="Limit the writes to any memory tier it may make in a minute.")
+@click.option("--memories", type=LimitParam(), help="Limit the memories it may hold: a number, unlimited or default.")
+@click.option("--bytes", "bytes_", type=LimitParam(), help="Limit the bytes of all memory tiers it may hold.")
+@click.option(
+    "--stores-per-minute", type=LimitParam(), help="Limit the writes to any memory tier it may make in a minute."
+)
 @as_json_option
 def set_limits(
     tenant: str,
@@ -89,7 +91,7 @@ def clear(tenant: str, agent: str | None, *, as_json: bool) -> None:
     _print(run(_change(tenant, agent, None)), as_json=as_json)
 
 
-_Found: TypeAlias = tuple[Usage, Limits, Kept | None]
+_Found: TypeAlias = tuple[Usage, Limits, RowCounts | None]
 
 
 async def _read(tenant: str, agent: str | None, *changes: Statement) -> _Found:

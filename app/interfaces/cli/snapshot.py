@@ -19,9 +19,9 @@ from app.runtime.runtime import Runtime
 from app.services.snapshots.manifest import SnapshotManifest
 from app.services.snapshots.reading import Snapshots
 from app.services.snapshots.writing import SnapshotWriter
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
-from app.services.transfer.verify import Verdict
+from app.services.transfer.verify import ExportVerdict
 
 _PATIENCE_SECONDS = 3600.0
 
@@ -83,7 +83,7 @@ def verify(snapshot_id: str, tenant: str, *, as_json: bool) -> None:
     Each part is read and compared with its hash, and then line by line as of an exported file.
     """
 
-    async def work(runtime: Runtime) -> Verdict:
+    async def work(runtime: Runtime) -> ExportVerdict:
         snapshots = Snapshots(runtime.backends.of_tenant(tenant))
         return await snapshots.verify(await snapshots.manifest(snapshot_id))
 
@@ -106,7 +106,7 @@ def restore(snapshot_id: str, tenant: str, target: str | None, *, as_json: bool)
     All parts are checked before the first line is stored. What is there already stays as it is, and what was stored
     since is not deleted.
     """
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
 
         async def work(runtime: Runtime) -> None:
             snapshots = Snapshots(runtime.backends.of_tenant(tenant))

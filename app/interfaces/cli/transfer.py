@@ -30,9 +30,9 @@ from app.services.transfer.formats import FORMATS
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import LineCutter, import_lines, import_records
 from app.services.transfer.lines import FORMAT
-from app.services.transfer.report import STATUSES, Report
+from app.services.transfer.report import STATUSES, ImportReport
 from app.services.transfer.retry_budget import RetryBudget
-from app.services.transfer.verify import Verdict
+from app.services.transfer.verify import ExportVerdict
 from app.services.transfer.verify import verify as verify_lines
 
 _CHUNK = 16 * 1024
@@ -90,12 +90,12 @@ def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json
     to that agent. Without it each goes to the agent that its line names, or to default where another system's names
     none. The last line of the output names the agents that were written to.
     """
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         _import(report, file, tenant, agent, format_)
         show_imported(report, as_json=as_json)
 
 
-def show_imported(report: Report, *, as_json: bool) -> None:
+def show_imported(report: ImportReport, *, as_json: bool) -> None:
     """Print what an import has stored, and end the command with 1 unless every line was taken and none is missing."""
     _show_problems(report)
     counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
@@ -108,7 +108,7 @@ def show_imported(report: Report, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _import(report: Report, file: Path, tenant: str, agent: str | None, format_: str) -> None:
+def _import(report: ImportReport, file: Path, tenant: str, agent: str | None, format_: str) -> None:
     with _opened(file) as stream, progress_bar("Importing") as move:
 
         async def work(runtime: Runtime) -> None:
@@ -157,7 +157,7 @@ _END = {
 }
 
 
-def _written_to(report: Report) -> str:
+def _written_to(report: ImportReport) -> str:
     """Name the agents that were written to, those with the most lines, of memories and of rows, first."""
     if not report.agents:
         return ""
@@ -166,7 +166,7 @@ def _written_to(report: Report) -> str:
     return f"\nWritten to the agents: {named}{f' and others ({left})' if left else ''}."
 
 
-def _verdict_text(verdict: Verdict) -> str:
+def _verdict_text(verdict: ExportVerdict) -> str:
     found = f"{verdict.lines} lines, {verdict.memories} memories, {verdict.vectors} vectors, {verdict.rows} rows."
     if not verdict.flaws:
         return f"{found} The file is whole."
@@ -174,7 +174,7 @@ def _verdict_text(verdict: Verdict) -> str:
     return "\n".join([found, f"{verdict.flaws} flaws:", *verdict.examples]) + more
 
 
-def _show_problems(report: Report) -> None:
+def _show_problems(report: ImportReport) -> None:
     """Show the first lines that were rejected."""
     if report.flawless:
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from app.domain.quotas import LIMIT_NAMES, Kept, ModelUsage, Usage
+from app.domain.quotas import LIMIT_NAMES, ModelUsage, RowCounts, Usage
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
 from app.runtime.runtime import Runtime
 from app.storage.quotas import MAX_AGENTS
@@ -34,7 +34,7 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
     It tells what GET /usage tells. Memories that have expired count until memory-gateway prune deletes them.
     """
 
-    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], Kept | None, ModelUsage | None]:
+    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], RowCounts | None, ModelUsage | None]:
         browser = runtime.services(tenant).browser
         if agent is not None:
             return None, [await browser.usage_of(agent)], None, None

@@ -7,7 +7,7 @@ process is, the longer. They are never refused here, because health checks are a
 
 import asyncio
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths that are answered at any load: who restarts a server because it does not answer makes it worse."""
@@ -27,7 +27,7 @@ class AnonymousTurns:
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._waiting: Turns[asyncio.Future[None]] = Turns()
+        self._waiting: TenantTurns[asyncio.Future[None]] = TenantTurns()
         self._next_at = 0.0
         """When the next one may begin, by the event loop's clock."""
         self._timer: asyncio.TimerHandle | None = None

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from app.interfaces.http import problems
 from app.interfaces.http.anonymous import AnonymousTurns
 from app.interfaces.http.middleware import RequestContext
-from app.interfaces.http.pages import LatelyMade, Page
+from app.interfaces.http.pages import LatelyMade, StaticPage
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.archive import archives
@@ -103,7 +103,7 @@ def create_http_app(
         redirect_slashes=False,
     )
     app.state.shards = shards
-    app.state.metrics = LatelyMade(lambda: Page.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
+    app.state.metrics = LatelyMade(lambda: StaticPage.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
     app.add_middleware(
         RequestContext,
         hosts=hosts,

@@ -11,7 +11,7 @@ from app.domain.episodes import EpisodesWanted, RunsWanted
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
 from app.services.access.credentials import Credentials
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -137,13 +137,13 @@ class Cursors:
         self._keys = credentials.keys(_PURPOSE)
         self._listing = json.dumps(asdict(listing), sort_keys=True)
 
-    def write(self, place: Place, *, now: int) -> str:
+    def write(self, place: ListPosition, *, now: int) -> str:
         """Return the cursor for a place."""
         payload = json.dumps([place.created_at, place.id, now]).encode()
         body = base64.urlsafe_b64encode(payload).decode().rstrip("=")
         return f"{body}.{self._sign(self._keys[0], body)}"
 
-    def read(self, text: str, *, now: int) -> Place:
+    def read(self, text: str, *, now: int) -> ListPosition:
         """Return the place that a cursor names.
 
         Raises:
@@ -156,7 +156,7 @@ class Cursors:
         created_at, id_, written = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         if now - written > HOLDS_MS:
             raise _invalid()
-        return Place(created_at, id_)
+        return ListPosition(created_at, id_)
 
     def _sign(self, key: bytes, body: str) -> str:
         # The length comes first, so that no other listing and body give the same signed text.

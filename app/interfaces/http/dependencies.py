@@ -131,7 +131,7 @@ class _Credential(HTTPBearer):
         return Access(principal, runtime_of(request), self._channel, note_of(request.scope))
 
 
-class Named(APIRoute):
+class NamedRoute(APIRoute):
     """A route whose operation has the name of its function. An application serves it as it is made here, once."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
@@ -139,7 +139,7 @@ class Named(APIRoute):
         super().__init__(path, endpoint, **settings | {"generate_unique_id_function": lambda route: route.name})
 
 
-class CredentialFirst(Named):
+class CredentialFirst(NamedRoute):
     """A route that verifies the credential before it reads the body; FastAPI would read the body first.
 
     Where the tenant has moved to another shard meanwhile, the request is handled once more there, if it has written

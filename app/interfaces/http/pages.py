@@ -15,7 +15,7 @@ _LEAST_COMPRESSED = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class StaticPage:
     """An answer's bytes, as they are and compressed by gzip; ``compressed`` is None where that saves nothing."""
 
     content: bytes
@@ -57,10 +57,10 @@ class Pages:
     def __init__(self, most: int = 16) -> None:
         """Begin with none."""
         self._most = most
-        self._made: dict[str, Page] = {}
+        self._made: dict[str, StaticPage] = {}
         self._making = asyncio.Lock()
 
-    async def get(self, key: str, make: Callable[[], Page]) -> Page:
+    async def get(self, key: str, make: Callable[[], StaticPage]) -> StaticPage:
         """Return the page of a key, which ``make`` makes where there is none yet."""
         if key not in self._made:
             async with self._making:
@@ -76,14 +76,14 @@ class Pages:
 class LatelyMade:
     """A page that changes: it is made anew at most once in a while, whoever asks, and in a thread."""
 
-    def __init__(self, make: Callable[[], Page], reuse_seconds: float) -> None:
+    def __init__(self, make: Callable[[], StaticPage], reuse_seconds: float) -> None:
         """Take what makes it, and for how many seconds it is answered."""
         self._make = make
         self._reuse_seconds = reuse_seconds
-        self._made: tuple[float, Page] | None = None
+        self._made: tuple[float, StaticPage] | None = None
         self._making = asyncio.Lock()
 
-    async def get(self) -> Page:
+    async def get(self) -> StaticPage:
         """Return the page as it was at most so long ago; who asks while it is made waits for it."""
         async with self._making:
             now = asyncio.get_running_loop().time()

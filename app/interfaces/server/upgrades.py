@@ -12,7 +12,7 @@ class SentAhead(Exception):
     """A request was sent before the one before it was answered."""
 
 
-class Reader(Protocol):
+class BodyReader(Protocol):
     """Takes the body of one request, and reads no other."""
 
     def on_body(self, body: bytes) -> None:
@@ -28,7 +28,7 @@ class Reader(Protocol):
         ...
 
 
-def parser_of_body(reader: Reader, headers: Iterable[tuple[bytes, bytes]]) -> httptools.HttpRequestParser:
+def parser_of_body(reader: BodyReader, headers: Iterable[tuple[bytes, bytes]]) -> httptools.HttpRequestParser:
     """Return a parser of the body that follows headers that another parser has read; their names are in lower case."""
     parser = httptools.HttpRequestParser(_Body(reader))
     framing = [name + b": " + value for name, value in headers if name in _FRAMING]
@@ -39,7 +39,7 @@ def parser_of_body(reader: Reader, headers: Iterable[tuple[bytes, bytes]]) -> ht
 class _Body:
     """Passes on the body of the first message, and ends at a second one."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: BodyReader) -> None:
         self._reader = reader
         self._complete = False
 

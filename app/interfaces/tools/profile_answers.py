@@ -30,7 +30,7 @@ _TAKEN_BACK = "A program can take that back by HTTP: POST /profiles/{profile}/me
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShownMemory:
     """A memory as one line shows it."""
 
     id: str
@@ -63,16 +63,16 @@ def quoted(text: str, most: int = _LINE_BYTES) -> str:
     return quote if shown == whole else f"{quote} ..."
 
 
-def line_of_entry(entry: Entry) -> Line:
+def line_of_entry(entry: Entry) -> ShownMemory:
     """Return the line of a recall's entry."""
-    return Line(entry.id, entry.happened_at, entry.content)
+    return ShownMemory(entry.id, entry.happened_at, entry.content)
 
 
-def line_of_memory(memory: Memory) -> Line:
+def line_of_memory(memory: Memory) -> ShownMemory:
     """Return the line of a memory."""
     happened_at = memory.created_at if memory.occurred_at is None else memory.occurred_at
     until = "" if memory.expires_at is None else f" until {format_day(memory.expires_at)}"
-    return Line(memory.id, happened_at, memory.content, f"{memory.type or ''}{until}".strip())
+    return ShownMemory(memory.id, happened_at, memory.content, f"{memory.type or ''}{until}".strip())
 
 
 def remembered(memory: Memory) -> dict[str, Json]:
@@ -110,7 +110,9 @@ def nothing(degraded: Sequence[str], standing: Sequence[str] = ()) -> dict[str, 
     return answer(*head, said, *standing, *_left_out(degraded))
 
 
-def listed(lines: Sequence[Line], head: str, *, more: bool = False, degraded: Sequence[str] = ()) -> dict[str, Json]:
+def listed(
+    lines: Sequence[ShownMemory], head: str, *, more: bool = False, degraded: Sequence[str] = ()
+) -> dict[str, Json]:
     """Show memories under a head."""
     rest = ["There are more: ask about a subject."] if more else []
     return answer(QUOTED, head, *_listed(lines), *rest, *_left_out(degraded))
@@ -121,23 +123,23 @@ def forgotten(memory: Memory) -> dict[str, Json]:
     return answer(QUOTED, f"Forgotten: {line_of_memory(memory)}", _TAKEN_BACK)
 
 
-def kept(why: str, lines: Sequence[Line] = (), degraded: Sequence[str] = ()) -> dict[str, Json]:
+def kept(why: str, lines: Sequence[ShownMemory] = (), degraded: Sequence[str] = ()) -> dict[str, Json]:
     """Say that nothing was forgotten and why, and show what may be meant."""
     head = [QUOTED] if lines else []
     return answer(*head, f"Nothing was forgotten: {why}", *_listed(lines), *_left_out(degraded))
 
 
-def _listed(lines: Sequence[Line]) -> list[str]:
+def _listed(lines: Sequence[ShownMemory]) -> list[str]:
     return [f"{number}. {line}" for number, line in enumerate(lines, 1)]
 
 
 def _standing(instructions: Sequence[ProfileInstruction]) -> list[str]:
-    lines = _listed([Line(each.id, each.happened_at, each.content) for each in instructions])
+    lines = _listed([ShownMemory(each.id, each.happened_at, each.content) for each in instructions])
     return [_STANDING, *lines] if lines else []
 
 
-def _line_of_candidate(candidate: ProfileCandidate) -> Line:
-    return Line(candidate.id, candidate.happened_at, candidate.summary)
+def _line_of_candidate(candidate: ProfileCandidate) -> ShownMemory:
+    return ShownMemory(candidate.id, candidate.happened_at, candidate.summary)
 
 
 def _left_out(degraded: Sequence[str]) -> list[str]:

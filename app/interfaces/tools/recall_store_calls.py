@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.domain.author import Source
+from app.domain.author import Provenance
 from app.domain.json_types import Json
 from app.domain.moments import format_day, format_moment
 from app.domain.query import Entry
@@ -59,7 +59,7 @@ def _shown(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _source(source: Source | None) -> Json:
+def _source(source: Provenance | None) -> Json:
     """Say in few words who wrote a memory: the channel, and the credential where there was one."""
     if source is None:
         return "unknown"

@@ -31,7 +31,7 @@ _LEAP_YEARS_APART = 8
 _WEEK = 7
 _SATURDAY = 5
 _YEARLY = frozenset({"day", "days", "month", "quarter", "season"})
-_DATES = parser(words.Names(dayfirst=True))
+_DATES = parser(words.DateWords(dayfirst=True))
 _TWO_DAYS = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|to|and)\s?(\d{1,2})", re.IGNORECASE)
 _WHICH_YEAR = re.compile(r"(last|this|next)\s{1,2}year$")
 _BEHIND_NAME = re.compile(r"[\s,/-]")

@@ -25,14 +25,14 @@ _OTHER_MONTHS = (
 )
 
 
-class Names(parserinfo):
+class DateWords(parserinfo):
     """The words dateutil reads dates with: its own English ones, German, Swedish, French, Spanish and Arabic."""
 
     JUMP = [*parserinfo.JUMP, "the", "de", "den", "er"]  # noqa: RUF012  # as dateutil declares it
     MONTHS = [(*known, *others.split()) for known, others in zip(parserinfo.MONTHS, _OTHER_MONTHS, strict=True)]  # noqa: RUF012
 
 
-MONTHS = {name.lower(): number for number, names in enumerate(Names.MONTHS, 1) for name in names}
+MONTHS = {name.lower(): number for number, names in enumerate(DateWords.MONTHS, 1) for name in names}
 ENGLISH_MONTHS = frozenset(name.lower() for names in parserinfo.MONTHS for name in names)
 CLEAR_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
 """Months whose names are no person's and no other word: read without a preposition too."""

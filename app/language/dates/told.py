@@ -16,7 +16,7 @@ _WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TimeExpression:
     """text[starts:ends] tells a time. ``days``: each stretch that it may mean (ordinals, the second is the day after).
 
     ``fixed``: it names its year, so that it means the same whenever it is said.
@@ -31,13 +31,13 @@ class Told:
     yearly: bool = False
 
 
-def told(text: str, today: int | None) -> list[Told]:
+def told(text: str, today: int | None) -> list[TimeExpression]:
     """Return what a text tells of time when it is said on the day ``today`` (an ordinal); None: on no known day."""
     lowered = in_small_letters(text)
     return [_told(span, lowered[span.starts : span.ends], today) for span in expressions(text)]
 
 
-def _told(span: Span, said: str, today: int | None) -> Told:
+def _told(span: Span, said: str, today: int | None) -> TimeExpression:
     text = (said if span.sure else span.text).rstrip(".")
     weekday = time_words.WEEKDAYS.get(text.split()[-1]) if span.sure or span.kind == "weekday" else None
     is_relative = span.kind in RELATIVE or bool(span.shift or span.part)
@@ -52,7 +52,7 @@ def _told(span: Span, said: str, today: int | None) -> Told:
     else:
         readings = (read(span.kind, each, "", "", 1) for each in (span.text, swapped(span) or span.text))
     is_fixed = weekday is None and not is_relative and not is_yearly
-    return Told(span.starts, span.ends, text, frozenset(filter(None, readings)), is_fixed, weekday, is_yearly)
+    return TimeExpression(span.starts, span.ends, text, frozenset(filter(None, readings)), is_fixed, weekday, is_yearly)
 
 
 def _weekdays(weekday: int, today: int | None) -> Iterator[Days | None]:
@@ -77,7 +77,7 @@ def _relative(span: Span, today: int | None) -> Iterator[Days | None]:
         yield None if days is None or days[1] + _WEEK > date.max.toordinal() else (days[0] + _WEEK, days[1] + _WEEK)
 
 
-def supported(each: Told, said: Collection[Told], readings: Collection[Days]) -> bool:
+def supported(each: TimeExpression, said: Collection[TimeExpression], readings: Collection[Days]) -> bool:
     """Tell whether a time is told by ``said`` or by ``readings``, the stretches of time that the sources mean.
 
     A stretch that holds one of those is told too ("in March" of "on 12 March"), a part of it is not.

@@ -4,7 +4,7 @@ from app.retrieval.channels.channel import Channel
 from app.retrieval.channels.date import Date
 from app.retrieval.channels.hypothetical import Hypothetical
 from app.retrieval.channels.key import Key
-from app.retrieval.channels.learned import Learned
+from app.retrieval.channels.learned import LearnedChannel
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.channels.neighbours import Beside, OfSession
 from app.retrieval.channels.numbers import Numbers
@@ -24,7 +24,7 @@ CHANNELS: tuple[Channel, ...] = (
     Speaker(),
     Date(),
     Numbers(),
-    Learned(),
+    LearnedChannel(),
     Recent(),
 )
 """In the order in which fusion adds them: a channel that builds on what others have found comes after them."""

@@ -4,7 +4,7 @@ from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Pool
 
 
-class Learned(Channel):
+class LearnedChannel(Channel):
     """Raises the scores of candidates that were learned of messages, where a language model is to answer."""
 
     name = "learned"

@@ -10,7 +10,7 @@ from app.domain.profile_answers import ProfileCandidate, ProfileRecall, Response
 from app.domain.query import Entry, Query
 from app.language.dates.asked import time_asked
 from app.services.answering.choosing import choice, off_the_loop
-from app.services.answering.composing import Answer, compose
+from app.services.answering.composing import ComposedAnswer, compose
 from app.services.answering.standing import StandingInstructions
 from app.services.answering.standing_in import told_once, with_messages
 from app.services.memories.gateway import LongTermMemoryGateway
@@ -83,7 +83,7 @@ class Answering:
         query = asked.to_query(top_k, for_answer=for_answer)
         return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
 
-    async def quoted(self, asked: Asked, recall: Recall) -> tuple[Answer, Sequence[str]]:
+    async def quoted(self, asked: Asked, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
         """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
         best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
         chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
@@ -111,7 +111,7 @@ def is_nothing(recall: Recall) -> bool:
     return not (away or any(entry.score > 0 for entry in recall.entries))
 
 
-def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+def recalled(answer: ComposedAnswer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
     """Return what a profile answers, with the memories that the answer may rest on."""
     recall.answered_with(entry.id for entry in recall.entries)
     return ProfileRecall(answer.text, [_candidate(each) for each in recall.entries], degraded, answer.cited)

@@ -17,7 +17,7 @@ from app.language.dates.two_events import two_events
 from app.retrieval.query.terms import terms
 from app.services.answering.computing import Computed, computed, undated
 from app.services.answering.matching import Telling, telling
-from app.services.answering.reading import Said, Told, read
+from app.services.answering.reading import ReadableMemory, Said, read
 from app.services.memories.recall import Recall
 from app.services.models.reader import TenantReader
 
@@ -126,7 +126,7 @@ async def _telling(
     return await off_the_loop([said.memory for said in best], choosing)
 
 
-async def off_the_loop(entries: Sequence[Told], reading: Callable[[], _T]) -> _T:
+async def off_the_loop(entries: Sequence[ReadableMemory], reading: Callable[[], _T]) -> _T:
     """Return what is read of entries; where they are long, the event loop goes on meanwhile."""
     is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
     return await asyncio.to_thread(reading) if is_long else reading()

@@ -56,7 +56,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ComposedAnswer:
     """An answer, a line for each sentence; "" where nothing is known."""
 
     text: str = ""
@@ -71,7 +71,7 @@ class Answer:
 
 def compose(
     told: Sequence[Said], computed: Computed | None, formers: Mapping[str, Sequence[Former]], length: Length
-) -> Answer:
+) -> ComposedAnswer:
     """Put an answer together of the sentences that are ``told``, the best first.
 
     What was computed comes first, then the sentences that tell its days. Else there is behind the sentences what held
@@ -100,7 +100,7 @@ def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]]) -> li
     return sorted(quotes.values(), key=lambda quote: (-(quote.until or 0), quote.text))
 
 
-def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> Answer:
+def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> ComposedAnswer:
     """Write the lines that there is room for."""
     kept: list[Quote] = []
     room = bounds.characters - sum(map(len, lines))
@@ -111,4 +111,4 @@ def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> Answ
             break
         lines.append(line)
         kept.append(quote)
-    return Answer("\n".join(lines), tuple(kept))
+    return ComposedAnswer("\n".join(lines), tuple(kept))

@@ -15,7 +15,7 @@ from app.language.dates.time_spans import spans
 from app.language.denials import may_not_be
 from app.language.plans import is_plan
 from app.services.answering.matching import Telling
-from app.services.answering.reading import MAX_READ, Said, Told
+from app.services.answering.reading import MAX_READ, ReadableMemory, Said
 
 _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)
 
@@ -61,7 +61,7 @@ def undated(sentences: Sequence[Said]) -> Sequence[Said]:
     return [said for said in sentences if not said.asks and said.memory_id in of_a_day]
 
 
-def _has_its_day(memory: Told) -> bool:
+def _has_its_day(memory: ReadableMemory) -> bool:
     if memory.session_id is not None or memory.occurred_at is None:
         return False
     content = memory.content[:MAX_READ]

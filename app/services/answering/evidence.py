@@ -9,14 +9,14 @@ from app.domain.moments import moment as moment_of
 from app.language.dates.days import ordinal, resolved, with_days
 from app.language.dates.lengths import length
 from app.services.answering.plain import day, name, plain
-from app.services.answering.reading import MAX_READ, Former, Told, moment, until
+from app.services.answering.reading import MAX_READ, Former, ReadableMemory, moment, until
 
 MAX_CHARACTERS = 40_000
 """Characters of all memories together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class EvidenceStatement:
     """What a memory says, as a model reads it."""
 
     head: str
@@ -46,7 +46,7 @@ class Evidence:
     number: int
     """From 1, the best first; by it the model cites the memory."""
     memory_id: str
-    statements: Sequence[Statement]
+    statements: Sequence[EvidenceStatement]
     """What it says, and what held before that."""
 
     @property
@@ -57,7 +57,7 @@ class Evidence:
 
 
 def evidence(
-    memories: Sequence[Told],
+    memories: Sequence[ReadableMemory],
     formers: Mapping[str, Sequence[Former]],
     *,
     reference_time: int,
@@ -86,12 +86,12 @@ def evidence(
     return found
 
 
-def _statement(memory: Told, most: int, reference_time: int, label: str = "") -> Statement:
+def _statement(memory: ReadableMemory, most: int, reference_time: int, label: str = "") -> EvidenceStatement:
     speaker, happened_at = name(speaker_of(memory.content, memory.metadata)), moment(memory)
     head = ", ".join(filter(None, (dated(happened_at), ago(happened_at, reference_time), label)))
     text = plain(memory.content[:most])
     said = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
-    return Statement(head, said, speaker, happened_at)
+    return EvidenceStatement(head, said, speaker, happened_at)
 
 
 def dated(happened_at: int) -> str:

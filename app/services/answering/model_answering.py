@@ -15,7 +15,7 @@ from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary
 from app.services.access.agent_database import AgentDatabase
 from app.services.answering.answerer import Answering, Asked, is_nothing, recalled
 from app.services.answering.choosing import off_the_loop
-from app.services.answering.composing import Answer
+from app.services.answering.composing import ComposedAnswer
 from app.services.answering.evidence import Evidence, evidence
 from app.services.answering.recall_model import RecallModel
 from app.services.answering.summary import summary, written
@@ -43,7 +43,7 @@ _SUMMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ModelInput:
     """What a model is told."""
 
     evidence: Sequence[Evidence]
@@ -77,18 +77,18 @@ class ModelAnswering:
             recall.answered_with(())
             return ProfileRecall("", [], degraded)
         writing = partial(evidence, recall.entries, recall.formers, reference_time=asked.now)
-        told = _Told(await off_the_loop(recall.entries, writing), await self._answering.facts(asked, recall))
+        told = _ModelInput(await off_the_loop(recall.entries, writing), await self._answering.facts(asked, recall))
         request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
         answer = await model.answer(request)
         if isinstance(answer, str):
             return await self._quoted(asked, recall, [*degraded, answer])
         if not answer.sentences:
-            return recalled(Answer(), recall, degraded)  # the memories do not answer it
+            return recalled(ComposedAnswer(), recall, degraded)  # the memories do not answer it
         checked = await self._checked(asked, recall, answer, told)
         if isinstance(checked, str):
             return await self._quoted(asked, recall, [*degraded, checked])
         ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
-        return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=ids)
+        return replace(recalled(ComposedAnswer(), recall, degraded), answer=checked.text, cited=ids)
 
     async def _quoted(self, asked: Asked, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
         answer, unread = await self._answering.quoted(asked, recall)
@@ -124,7 +124,7 @@ class ModelAnswering:
     def _recall_model(self) -> RecallModel:
         return RecallModel(self._backends, self._scope.agent_id, self._model)
 
-    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded | str:
+    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _ModelInput) -> Grounded | str:
         checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
         return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[asked.length])
 

@@ -19,7 +19,7 @@ _SHORT, _BEFORE = 25, 160
 """Characters of a short sentence, and of the one before it that are read with it."""
 
 
-class Told(Protocol):
+class ReadableMemory(Protocol):
     """What is read of a memory, of an entry of a recall or of a candidate."""
 
     @property
@@ -47,7 +47,7 @@ class Told(Protocol):
         """The session in which it was said."""
 
 
-class Former(Told, Protocol):
+class Former(ReadableMemory, Protocol):
     """What held before a memory came in its place."""
 
     @property
@@ -59,7 +59,7 @@ class Former(Told, Protocol):
 class Said:
     """A sentence of a memory, which is equal to itself alone."""
 
-    memory: Told
+    memory: ReadableMemory
     speaker: str
     """"" where the memory names none."""
     text: str
@@ -90,7 +90,7 @@ class Said:
         return self.text.rstrip(" \"'\u201d\u00bb)").endswith(("?", "\uff1f", "\u061f"))
 
 
-def moment(memory: Told) -> int:
+def moment(memory: ReadableMemory) -> int:
     """Return of when a memory speaks, or else when it was stored, ms since the epoch."""
     return memory.created_at if memory.occurred_at is None else memory.occurred_at
 
@@ -100,7 +100,7 @@ def until(former: Former) -> int:
     return moment(former) if former.until is None else former.until
 
 
-def read(memory: Told, most: int = MAX_SENTENCES) -> Sequence[Said]:
+def read(memory: ReadableMemory, most: int = MAX_SENTENCES) -> Sequence[Said]:
     """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
     content = memory.content[:MAX_READ]
     named = speaker_of(content, memory.metadata)

@@ -13,7 +13,7 @@ from app.domain.memory import Scope
 from app.retrieval.query.analysis import Analysis
 from app.services.answering.topics import nearest
 from app.services.learning.analysing import analysed, analysis
-from app.services.learning.request import Request
+from app.services.learning.request import ModelRequest
 from app.services.memories.gathering import Analysing
 from app.services.models.language_model import TenantLanguageModel
 from app.services.tenant.backends import TenantBackends
@@ -65,11 +65,11 @@ class RecallModel:
             self._left = min(self._left, seconds)
         return None if isinstance(found, str) else analysed(found, topics)
 
-    async def answer(self, request: Request[T]) -> T | str:
+    async def answer(self, request: ModelRequest[T]) -> T | str:
         """Return the model's answer, or why there is none, as ``degraded`` names it."""
         return await self._complete(request, self._left)
 
-    async def _complete(self, request: Request[T], seconds: float) -> T | str:
+    async def _complete(self, request: ModelRequest[T], seconds: float) -> T | str:
         if seconds <= 0:
             return "model_timeout"
         clock = asyncio.get_running_loop().time

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from app.domain.claim import MemoryType
 from app.language.dates.days import with_days
 from app.services.answering.plain import day, in_markdown, plain
-from app.services.answering.reading import MAX_READ, Said, Told, moment, read
+from app.services.answering.reading import MAX_READ, ReadableMemory, Said, moment, read
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000
@@ -37,7 +37,7 @@ _MAX_SENTENCES = 8
 """Of one memory, one line each."""
 
 
-class Kept(Told, Protocol):
+class SummaryMemory(ReadableMemory, Protocol):
     """A memory, of which it is known whether it holds."""
 
     @property
@@ -49,7 +49,7 @@ class Kept(Told, Protocol):
         """What it is, by what it states; None: that was not read yet."""
 
 
-def summary(memories: Sequence[Kept]) -> str:
+def summary(memories: Sequence[SummaryMemory]) -> str:
     """Return Markdown of at most ``MAX_LINES`` lines and ``MAX_CHARACTERS`` characters; "" where nothing is known.
 
     Each memory stands in the section of its kind, the newest first. What does not hold is left out, and so are
@@ -64,7 +64,7 @@ def summary(memories: Sequence[Kept]) -> str:
     return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
 
 
-def written(told: Iterable[tuple[Kept, str]]) -> str:
+def written(told: Iterable[tuple[SummaryMemory, str]]) -> str:
     """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
     sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
     for memory, text in told:
@@ -73,7 +73,7 @@ def written(told: Iterable[tuple[Kept, str]]) -> str:
     return _written(sections)
 
 
-def _read(memories: Sequence[Kept]) -> Iterator[tuple[Section, Said]]:
+def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, Said]]:
     """Give the sentences of the newest memories, those that may stand in a summary, each with its section."""
     newest = sorted(memories, key=lambda memory: (-moment(memory), memory.id or "", memory.content))
     left = MAX_READ_TOGETHER
@@ -88,7 +88,7 @@ def _read(memories: Sequence[Kept]) -> Iterator[tuple[Section, Said]]:
                 yield _section(memory), said
 
 
-def _section(memory: Kept) -> Section:
+def _section(memory: SummaryMemory) -> Section:
     return _SECTIONS.get(memory.type or "event", "recently")
 
 

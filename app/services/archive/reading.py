@@ -16,7 +16,7 @@ from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import MemoryLine
 from app.services.transfer.reading import read_line
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.archive import ArchivedObject, ArchiveRows
 from app.storage.rows import read_rows
@@ -114,7 +114,7 @@ class Archives:
     async def restore(
         self,
         archived: ArchivedObject,
-        report: Report,
+        report: ImportReport,
         *,
         only_agent: str | None = None,
         days: int = RESTORED_DAYS,

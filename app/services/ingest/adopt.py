@@ -1,7 +1,7 @@
 """The stage in which an ingestion takes over what another had brought of its messages and has not made memories."""
 
 from app.services.ingest.messages import chunks
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 
 
 class Adopt:
@@ -14,7 +14,7 @@ class Adopt:
         """Take over what no model is to read for others yet, before it is planned; or what is ``planned``, after."""
         self._planned = planned
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Take over, unless that is done; raises as ``Stage`` says."""
         if not work.elsewhere:
             return

@@ -13,7 +13,7 @@ from app.domain.learned import Proposal
 from app.domain.words import WORD, folded
 from app.services.ingest.grounded import grounded_queries, grounded_topic
 from app.services.ingest.model_calls import ModelCalls
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.learning import classifying
 from app.services.learning.classifying import classification
 from app.services.models.reader import TenantReader
@@ -32,7 +32,7 @@ class Classify:
     One call follows the other: what the first calls a topic, the second is shown.
     """
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Classify what waits; proposals for which the model does not answer have failed, and the others go on."""
         if not work.learns:
             return
@@ -50,7 +50,7 @@ class Classify:
             await work.run([work.learning.settle(found)])
 
 
-async def _topics(work: Work, batch: Sequence[KeptProposal]) -> list[str]:
+async def _topics(work: IngestionWork, batch: Sequence[KeptProposal]) -> list[str]:
     profile, given = await work.run(work.learning.topics(words_of(batch), most=SHOWN))
     return nearest(known_topics(given), known_topics(profile))
 

@@ -11,10 +11,10 @@ from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
-from app.services.learning.transcript import Line, numbered
+from app.services.learning.transcript import TranscriptLine, numbered
 from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, PlannedPass, planned_passes
 
@@ -22,7 +22,7 @@ from app.storage.learning import KeptProposal, PlannedPass, planned_passes
 class Extract:
     """Has the passes of an ingestion read. Implements ``Stage``."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Read what waits; a pass that the model does not answer has failed, and the others go on."""
         if not work.learns:
             return
@@ -42,7 +42,7 @@ class Extract:
             await work.run([work.learning.fail_passes(skipped, work.model.away.code)])
 
 
-async def _read(work: Work, pass_: Pass, groups: Mapping[str, int]) -> None:
+async def _read(work: IngestionWork, pass_: Pass, groups: Mapping[str, int]) -> None:
     work.check_held()
     messages = await said(work, pass_.message_ids)
     try:
@@ -82,7 +82,11 @@ def groups_of(passes: Iterable[Pass]) -> dict[str, int]:
 
 
 async def _judged(
-    answer: Extracted, reading: Sequence[Line], groups: Mapping[str, int], pass_: Pass, reader: TenantReader | None
+    answer: Extracted,
+    reading: Sequence[TranscriptLine],
+    groups: Mapping[str, int],
+    pass_: Pass,
+    reader: TenantReader | None,
 ) -> list[KeptProposal]:
     """Return what an answer proposes, with the reason of what is dropped: it is compared with what the model read."""
     proposed, others = await asyncio.to_thread(lambda: (proposals(answer, reading), refused(answer, reading)))

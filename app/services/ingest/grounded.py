@@ -11,8 +11,8 @@ from app.domain.learned import Proposal
 from app.grounding import Checker, Source, Ungrounded
 from app.grounding.guards import NAMING
 from app.services.learning.merging import Contents
-from app.services.learning.transcript import Line
-from app.services.models.grounding import Claim, checked, decided
+from app.services.learning.transcript import TranscriptLine
+from app.services.models.grounding import CitedStatement, checked, decided
 from app.services.models.reader import TenantReader
 
 _MOST_TOLD = 5
@@ -23,7 +23,7 @@ _TRIES: Final = 4
 class Grounding:
     """Tells what of contents the lines do not say of which they were made; each line is read once."""
 
-    def __init__(self, lines: Sequence[Line], reader: TenantReader | None) -> None:
+    def __init__(self, lines: Sequence[TranscriptLine], reader: TenantReader | None) -> None:
         """Take the lines that a model was shown, and who decides what follows from them; None: nobody."""
         self._checker = Checker()
         self._reader = reader
@@ -38,7 +38,7 @@ class Grounding:
             ReaderUnavailable: nobody can tell now.
         """
         cited = [
-            Claim(each.content, [source for id_ in each.message_ids for source in self._sources.get(id_, ())])
+            CitedStatement(each.content, [source for id_ in each.message_ids for source in self._sources.get(id_, ())])
             for each in proposals
         ]
         found = await asyncio.to_thread(checked, cited, self._checker)
@@ -47,7 +47,7 @@ class Grounding:
 
 async def following(pairs: Sequence[Contents], reader: TenantReader | None) -> list[Contents]:
     """Return the pairs of statements of which the second follows from the first; where nobody can tell now, none."""
-    claims = [Claim(second, [Source(first, None)]) for first, second in pairs]
+    claims = [CitedStatement(second, [Source(first, None)]) for first, second in pairs]
     try:
         objections = await decided(claims, await asyncio.to_thread(checked, claims, Checker()), reader)
     except ReaderUnavailable as error:

@@ -18,7 +18,7 @@ from app.services.ingest.dry_run import Shown, dry_run
 from app.services.ingest.identify import Conversation, check, identify
 from app.services.ingest.messages import Taken, Taking, allowed, too_many
 from app.services.ingest.operation import Attempt, Operation
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion, ingestion, read, state
 from app.storage.learning_report import LearningReport, learning_report, report, retry
@@ -67,7 +67,7 @@ class Ingester:
         conversation = await identify(messages, session_id, now)
         taking = Taking(self._backends, scope, conversation)
         learns = self._backends.model is not None
-        work = Work(self._backends, scope, conversation.session_id, taking.id, learns=learns)
+        work = IngestionWork(self._backends, scope, conversation.session_id, taking.id, learns=learns)
         taken = await taking.take(work.holder)
         if taken.ingestion is None:
             return _nothing_new(agent_id, conversation, now)
@@ -134,7 +134,7 @@ class Ingester:
         if found.finished_at is None:
             raise OperationRunning(_RUNNING)
         scope = Scope(self._backends.tenant_id, agent_id)
-        work = Work(self._backends, scope, found.session_id, ingestion_id, learns=True, planned=True)
+        work = IngestionWork(self._backends, scope, found.session_id, ingestion_id, learns=True, planned=True)
         ((row,),) = await self._backends.database.run([state(scope, self._backends.author)])
         is_full = allowed(row).full
         begun, *_, rows = await self._backends.database.run([*retry(scope, ingestion_id, work.holder), work.own.read()])
@@ -151,11 +151,11 @@ class Ingester:
 
     async def resume(self, agent_id: str, session_id: str, ingestion_id: str) -> bool:
         """Go on with an ingestion that nobody works on, and tell whether it is finished."""
-        work = Work(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
+        work = IngestionWork(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
         return (await Operation(work).attempt(adopts=True)).finished
 
     async def _ended(
-        self, scope: Scope, conversation: Conversation, taken: Taken, work: Work, attempt: Attempt
+        self, scope: Scope, conversation: Conversation, taken: Taken, work: IngestionWork, attempt: Attempt
     ) -> Ingestion:
         """Say what became of each message of an ingestion that has ended."""
         ended = attempt.ingestion
@@ -197,7 +197,7 @@ class _Outcome:
     """What is known of the messages of an ingestion: those that it took, and those that are no memories."""
 
     taken: Taken
-    work: Work
+    work: IngestionWork
     missing: frozenset[str]
 
 

@@ -13,13 +13,13 @@ from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Memory
 from app.services.ingest.lines import write_lines
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.memories.write import HeldOtherwise
 from app.services.profiles.profile import TASK_DAYS
 from app.services.tenant.backends import settled
 from app.storage.agents import Agents, agent_settings
 from app.storage.learning import OWN_CHARACTERS, KeptProposal, kept_proposals
-from app.storage.memories import Line
+from app.storage.memories import MemoryWrite
 from app.storage.messages import holders
 
 _AT_ONCE = 50
@@ -32,7 +32,7 @@ _GONE = "A message that it cites, or the memory itself, was deleted."
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _ProposedMemory:
     """A proposal, and the memory that it is to become."""
 
     proposal: KeptProposal
@@ -50,7 +50,7 @@ class _Said:
 class Learn:
     """Writes what was learned of an ingestion's messages. Implements ``Stage``."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Write what is left; what may not be written has failed, each with the reason.
 
         Raises:
@@ -86,11 +86,11 @@ class Learn:
             tries = _MAX_TRIES
 
 
-async def _learned(work: Work, proposals: Sequence[KeptProposal]) -> None:
+async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> None:
     """Write proposals and what has become of them; raises as ``write_lines`` does."""
     said, expires_at = await _sources(work, proposals)
     made = [
-        _Made(each, _memory(work, each, number, said, expires_at))
+        _ProposedMemory(each, _memory(work, each, number, said, expires_at))
         for number, each in enumerate(proposals)
         if said.keys() >= set(each.message_ids)
     ]
@@ -110,7 +110,7 @@ async def _learned(work: Work, proposals: Sequence[KeptProposal]) -> None:
 
 
 def _unwritten(
-    proposals: Sequence[KeptProposal], made: Sequence[_Made], expired: Mapping[str, bool]
+    proposals: Sequence[KeptProposal], made: Sequence[_ProposedMemory], expired: Mapping[str, bool]
 ) -> list[KeptProposal]:
     """Return the proposals as they end if no memory has their content in the end."""
     waiting = {each.proposal.id for each in made if expired.get(each.memory.content_hash)}
@@ -122,7 +122,7 @@ def _unwritten(
     ]
 
 
-async def _sources(work: Work, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, _Said], int]:
+async def _sources(work: IngestionWork, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, _Said], int]:
     """Return the messages that proposals cite and that are there, and when a task expires."""
     cited = sorted({id_ for each in proposals for id_ in each.message_ids})
     settings = Agents(work.backends.tenant_id).settings(work.scope.agent_id)
@@ -132,7 +132,7 @@ async def _sources(work: Work, proposals: Sequence[KeptProposal]) -> tuple[Mappi
     return {str(row["id"]): _Said(int(row["said_at"] or 0), str(row["speaker"] or "")) for row in rows}, expires_at
 
 
-def _memory(work: Work, each: KeptProposal, number: int, said: Mapping[str, _Said], expires_at: int) -> Memory:
+def _memory(work: IngestionWork, each: KeptProposal, number: int, said: Mapping[str, _Said], expires_at: int) -> Memory:
     happened_at = each.happened_at
     cited = [said[id_] for id_ in each.message_ids]
     metadata = _metadata(cited)
@@ -167,5 +167,5 @@ def _memory_id(ingestion_id: str, proposal_id: str) -> str:
     return own[:OWN_CHARACTERS] + str(ULID())[OWN_CHARACTERS:]
 
 
-def _line(work: Work, memory: Memory) -> Line:
-    return Line(memory, {}, {}, stated=permitted(memory, work.backends.author))
+def _line(work: IngestionWork, memory: Memory) -> MemoryWrite:
+    return MemoryWrite(memory, {}, {}, stated=permitted(memory, work.backends.author))

@@ -9,11 +9,11 @@ from app.domain.json_types import Json
 from app.domain.memory import Tenant
 from app.indexing.delivery import BATCH_SECONDS
 from app.ports.vector_index import IndexedVector
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.memories.write import Writer, audited
-from app.services.memories.write_outcomes import Outcome
+from app.services.memories.write_outcomes import WriteOutcome
 from app.services.tenant.backends import TenantBackends
-from app.storage.memories import Batch, Line
+from app.storage.memories import Batch, MemoryWrite
 from app.storage.scoped import ScopedStatement
 
 RUN_BYTES = 1_200_000
@@ -23,12 +23,12 @@ _EMBEDDED_AT_ONCE = 32 * 1024
 
 
 async def write_lines(
-    work: Work,
-    lines: Sequence[Line],
+    work: IngestionWork,
+    lines: Sequence[MemoryWrite],
     beside: Sequence[ScopedStatement] = (),
     detail: dict[str, Json] | None = None,
     leaving: int = 0,
-) -> list[Outcome]:
+) -> list[WriteOutcome]:
     """Embed and write lines in one run, with what is written beside them; ``detail`` is for the audit.
 
     ``leaving`` are the bytes that the messages count whose place the lines take.
@@ -84,7 +84,7 @@ def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 async def _deliver(
-    backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[Line], outcomes: Sequence[Outcome]
+    backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[MemoryWrite], outcomes: Sequence[WriteOutcome]
 ) -> None:
     """Bring what was queued to the index; what fails is left to the indexer."""
     name = config.index_name

@@ -16,7 +16,7 @@ from app.domain.errors import (
     Unavailable,
     UpstreamTimeout,
 )
-from app.services.learning.request import Request
+from app.services.learning.request import ModelRequest
 from app.services.models.language_model import TenantLanguageModel
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class ModelCalls:
         """What operators know the model by that extracts."""
         return "" if self._model is None else self._model.name("extract")
 
-    async def ask(self, make: Callable[[str], Request[T]]) -> T:
+    async def ask(self, make: Callable[[str], ModelRequest[T]]) -> T:
         """Return the answer to a request that is made with a random mark, which no message can know.
 
         Raises:
@@ -76,7 +76,7 @@ class ModelCalls:
         self._unanswered = 0
         return answer
 
-    async def _tried(self, request: Request[T]) -> T:
+    async def _tried(self, request: ModelRequest[T]) -> T:
         pause = _FIRST_PAUSE
         for number in range(1, MAX_TRIES + 1):
             if self.away is not None:

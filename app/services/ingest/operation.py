@@ -15,18 +15,18 @@ from app.services.ingest.adopt import Adopt
 from app.services.ingest.classify import Classify
 from app.services.ingest.extract import Extract
 from app.services.ingest.learn import Learn
-from app.services.ingest.plan import Plan
-from app.services.ingest.turns import Turns
+from app.services.ingest.plan import PassPlan
+from app.services.ingest.turns import TurnWriting
 from app.services.ingest.verify import Verify
-from app.services.ingest.work import LeaseLost, Stage, Work
+from app.services.ingest.work import IngestionWork, LeaseLost, Stage
 from app.storage.ingestions import Ingestion, ingestion
 from app.storage.scoped import ScopedStatement
 
 STAGES: Final[Sequence[Stage]] = (
     Adopt(planned=False),
-    Plan(),
+    PassPlan(),
     Adopt(planned=True),
-    Turns(),
+    TurnWriting(),
     Extract(),
     Verify(),
     Classify(),
@@ -63,7 +63,7 @@ _ERASED: Final = Attempt(finished=True, error=Erasing("The agent, or its tenant,
 class Operation:
     """The way of one ingestion to its end, in this process."""
 
-    def __init__(self, work: Work, *, claimed: bool = False, stages: Sequence[Stage] = STAGES) -> None:
+    def __init__(self, work: IngestionWork, *, claimed: bool = False, stages: Sequence[Stage] = STAGES) -> None:
         """Take what is worked on; ``claimed``: its lease is held already."""
         self._work = work
         self._claimed = claimed

@@ -1,13 +1,13 @@
 """The stage before the messages are written: divides them into the passes that a language model reads (``pass``)."""
 
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.learning.passes import OVERLAP, plan
 
 
-class Plan:
+class PassPlan:
     """Keeps the passes of an ingestion. Implements ``Stage``."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Plan, unless that is done; messages that are no longer there are not planned for."""
         if not work.learns or work.planned:
             return

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from app.domain.messages import Message, Role
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.storage.learning import SaidLine, said_lines
 
 
-async def said(work: Work, message_ids: Sequence[str]) -> Mapping[str, Message]:
+async def said(work: IngestionWork, message_ids: Sequence[str]) -> Mapping[str, Message]:
     """Return those messages that are there and were not forgotten, by id."""
     (rows,) = await work.run([work.learning.lines(message_ids)])
     return {line.id: _message(line, work.session_id) for line in said_lines(rows)}

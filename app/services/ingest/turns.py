@@ -14,13 +14,13 @@ from app.domain.moments import moment
 from app.domain.quotas import Usage
 from app.ports.database import Row
 from app.services.ingest.lines import RUN_BYTES, write_lines
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.memories.write import HeldOtherwise
 from app.services.memories.write_outcomes import exceeded
 from app.services.tenant.backends import settled
 from app.services.turns.pacing import paced
-from app.storage.memories import Line
-from app.storage.messages import Held, Staged, holders, staged, unstage
+from app.storage.memories import MemoryWrite
+from app.storage.messages import MessageMemory, Staged, holders, staged, unstage
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 
@@ -30,15 +30,15 @@ _MAX_TRIES = 5
 """Of a batch in whose place others write at the same time."""
 
 
-class Turns:
+class TurnWriting:
     """Writes the messages of an ingestion in the order in which they were said. Implements ``Stage``."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Write what is left; raises as ``Stage`` says."""
         await self._write(work)
         work.written.set()
 
-    async def _write(self, work: Work) -> None:
+    async def _write(self, work: IngestionWork) -> None:
         tries = _MAX_TRIES
         while True:
             messages, waiting, leaving = await _next(work)
@@ -57,7 +57,7 @@ class Turns:
                 return
 
 
-async def _next(work: Work) -> tuple[list[Staged], int, int]:
+async def _next(work: IngestionWork) -> tuple[list[Staged], int, int]:
     """Return the next messages for which there is room, how many are left in all, and what bytes these count.
 
     Raises:
@@ -89,7 +89,7 @@ def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence
     return len(messages)
 
 
-async def _apart(work: Work, messages: Sequence[Staged]) -> list[Staged]:
+async def _apart(work: IngestionWork, messages: Sequence[Staged]) -> list[Staged]:
     """Let no message become the memory of another one: the same words of the same moment were said a little later."""
     result = list(messages)
     while clashing := _clashing(result):
@@ -103,7 +103,7 @@ async def _apart(work: Work, messages: Sequence[Staged]) -> list[Staged]:
             hashes.append(later.content_hash)
             result[number] = Staged(later, None)
         (rows,) = await work.backends.database.run([holders(work.scope, hashes)])
-        held = {str(row["content_hash"]): read_row(Held, row) for row in rows}
+        held = {str(row["content_hash"]): read_row(MessageMemory, row) for row in rows}
         for number in clashing:
             message = result[number].message
             result[number] = Staged(message, held.get(message.content_hash))
@@ -119,7 +119,7 @@ def _clashing(messages: Sequence[Staged]) -> list[int]:
     ]
 
 
-async def _written(work: Work, messages: Sequence[Staged], leaving: int) -> int:
+async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int) -> int:
     """Embed and write messages, as many as go into one run; return how many.
 
     Raises:
@@ -139,21 +139,21 @@ def _is_there(each: Staged) -> bool:
     return each.held is not None and each.held.held_by == each.message.id and not each.held.held_expired
 
 
-async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
+async def _lines(work: IngestionWork, messages: Sequence[Staged]) -> list[MemoryWrite]:
     """Return what is to be written, without vectors; the event loop goes on between parts of it.
 
     A memory that has the content already, of the same session and moment, becomes the message and keeps its metadata.
     """
     now, author = work.backends.clock(), work.backends.author
     first = _first_id(now)  # ids tell the order in which messages of one moment were said
-    lines: list[Line] = []
+    lines: list[MemoryWrite] = []
     size = 0
     vectors = sum(config.dimensions for config in work.backends.configs.configs) * 8 // 3  # as text
     async for number, each in paced(enumerate(messages), _to_read, _READ_AT_ONCE):
         memory = each.message.memory(work.scope, str(ULID.from_int(first + number)), now + number)
         if each.held is not None and not each.held.held_expired:
             memory = replace(memory, metadata=loads(each.held.held_metadata))
-        line = Line(memory, {}, {}, stated=permitted(memory, author))
+        line = MemoryWrite(memory, {}, {}, stated=permitted(memory, author))
         if each.held is not None:
             line = replace(line, merged_from=each.held.held_metadata, was_expired=each.held.held_expired)
         size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + vectors

@@ -11,11 +11,11 @@ from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding, following
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
-from app.services.ingest.work import Work
+from app.services.ingest.work import IngestionWork
 from app.services.learning import verifying
 from app.services.learning.merging import alike, merge
 from app.services.learning.transcript import excerpts, numbered
-from app.services.learning.verifying import Verdict, verdicts, verification
+from app.services.learning.verifying import ProposalVerdict, verdicts, verification
 from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals
 
@@ -28,7 +28,7 @@ _GONE = "A message that it cites is gone."
 class Verify:
     """Has the proposals of an ingestion verified, group by group. Implements ``Stage``."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Verify what waits; proposals for which the model does not answer have failed, and the others go on."""
         if not work.learns:
             return
@@ -43,7 +43,7 @@ class Verify:
             await work.run([work.learning.fail("proposed", work.model.away.code)])
 
 
-async def _verify(work: Work, group: int) -> None:
+async def _verify(work: IngestionWork, group: int) -> None:
     work.check_held()
     (rows,) = await work.run([work.learning.proposed(group)])
     proposals = kept_proposals(rows)
@@ -119,11 +119,11 @@ async def verified(
     return [_as_judged(each, judged[each.id], wrong.get(each.id)) for each in batch]
 
 
-def _corrects(each: KeptProposal, verdict: Verdict) -> bool:
+def _corrects(each: KeptProposal, verdict: ProposalVerdict) -> bool:
     return verdict.kind == "correct" and verdict.content != each.content
 
 
-def _as_judged(each: KeptProposal, verdict: Verdict, wrong: str | None) -> KeptProposal:
+def _as_judged(each: KeptProposal, verdict: ProposalVerdict, wrong: str | None) -> KeptProposal:
     """Return a proposal with what was judged of it; ``wrong``: what its correction has that its messages do not say."""
     reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
     if verdict.kind == "drop":

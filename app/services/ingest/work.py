@@ -29,7 +29,7 @@ class LeaseLost(Exception):
 
 
 @dataclass(slots=True)
-class Work:
+class IngestionWork:
     """One ingestion that this process works on. Its holder is nobody else, in this process either."""
 
     backends: TenantBackends
@@ -124,7 +124,7 @@ class Work:
 class Stage(Protocol):
     """A stage of an ingestion. Made again, whoever stopped where, it ends the same."""
 
-    async def run(self, work: Work) -> None:
+    async def run(self, work: IngestionWork) -> None:
         """Do what is left to do of it.
 
         Raises:

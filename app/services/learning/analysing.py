@@ -9,7 +9,7 @@ from pydantic import Field
 from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
 from app.services.answering.evidence import dated
 from app.services.learning.classifying import in_normal_form
-from app.services.learning.request import Request, asked, fenced, request
+from app.services.learning.request import ModelRequest, asked, fenced, request
 
 MAX_TOPICS = 3
 """Topics that a query may ask for; a wrong one leads away."""
@@ -27,7 +27,7 @@ class Analysed:
     statement: Annotated[str, Field(max_length=400)]
 
 
-def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> Request[Analysed]:
+def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> ModelRequest[Analysed]:
     """Return what a model is asked of a query; ``reference`` is when it is asked (ms), ``topics`` may be picked."""
     data = (fenced("topics", "\n".join(topics), mark), fenced("question", query, mark))
     messages = asked("analyse", mark, f"Asked on {dated(reference)}.", *data)

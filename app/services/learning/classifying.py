@@ -11,7 +11,7 @@ from pydantic import Field
 from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
 from app.domain.words import folded
-from app.services.learning.request import Request, asked, fenced, request
+from app.services.learning.request import ModelRequest, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
 
 AT_ONCE = 20
@@ -47,7 +47,7 @@ class Classified:
     memories: Annotated[list[Classification], Field(max_length=AT_ONCE)]
 
 
-def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: str) -> Request[Classified]:
+def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: str) -> ModelRequest[Classified]:
     """Return what a model is asked of proposals, at most ``AT_ONCE``; ``topics``: to pick from, nearest first.
 
     Raises:

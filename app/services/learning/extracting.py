@@ -12,9 +12,9 @@ from app.domain.learned import PassKind, Proposal
 from app.domain.moments import milliseconds, moment
 from app.language.dates.days import resolved_by_sentence
 from app.services.learning.merging import compared
-from app.services.learning.request import Request, asked, request
+from app.services.learning.request import ModelRequest, asked, request
 from app.services.learning.sifting import one_line, whats_wrong
-from app.services.learning.transcript import Line, transcript
+from app.services.learning.transcript import TranscriptLine, transcript
 
 MAX_MEMORIES = 30
 """What one call may propose."""
@@ -27,7 +27,7 @@ _DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ExtractedMemory:
     """A memory as a model writes it."""
 
     statement: Annotated[str, Field(max_length=1_200)]
@@ -39,7 +39,7 @@ class Candidate:
 class Extracted:
     """The answer of the stages ``extract`` and ``detail``."""
 
-    memories: Annotated[list[Candidate], Field(max_length=40)]
+    memories: Annotated[list[ExtractedMemory], Field(max_length=40)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Refused:
     reason: str
 
 
-def extraction(kind: PassKind, lines: Sequence[Line], mark: str) -> Request[Extracted]:
+def extraction(kind: PassKind, lines: Sequence[TranscriptLine], mark: str) -> ModelRequest[Extracted]:
     """Return what a model is asked of lines that it reads at once (``passes.readings``)."""
     return request(kind, Extracted, MAX_TOKENS, asked(kind, mark, transcript(lines, mark)))
 
 
-def proposals(extracted: Extracted, lines: Sequence[Line]) -> list[Proposal]:
+def proposals(extracted: Extracted, lines: Sequence[TranscriptLine]) -> list[Proposal]:
     """Return the memories that may be taken: at most ``MAX_MEMORIES``, each with lines that are there."""
     days = cache(lambda line: named_days(line.content, line.said_at))  # of a line that many may cite
     return [
@@ -68,7 +68,7 @@ def proposals(extracted: Extracted, lines: Sequence[Line]) -> list[Proposal]:
     ]
 
 
-def refused(extracted: Extracted, lines: Sequence[Line]) -> list[Refused]:
+def refused(extracted: Extracted, lines: Sequence[TranscriptLine]) -> list[Refused]:
     """Return the others, each with the reason."""
     return [
         Refused(content[:_MAX_SHOWN], _message_ids(cited)[:MAX_LINES], reason)
@@ -77,13 +77,15 @@ def refused(extracted: Extracted, lines: Sequence[Line]) -> list[Refused]:
     ]
 
 
-def _message_ids(cited: Sequence[Line]) -> Sequence[str]:
+def _message_ids(cited: Sequence[TranscriptLine]) -> Sequence[str]:
     return list(dict.fromkeys(line.message_id for line in cited))
 
 
-def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[tuple[str, Sequence[Line], str, str]]:
+def _judged(
+    extracted: Extracted, lines: Sequence[TranscriptLine]
+) -> Iterator[tuple[str, Sequence[TranscriptLine], str, str]]:
     """Give what candidates say, the lines that they cite, their days, and why they are refused; "" where not."""
-    by_number: dict[int, list[Line]] = {}
+    by_number: dict[int, list[TranscriptLine]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
     taken: set[str] = set()
@@ -102,7 +104,10 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[tuple[str, 
 
 
 def _whats_wrong(
-    candidate: Candidate, content: str, by_number: Mapping[int, Sequence[Line]], cited: Sequence[Line]
+    candidate: ExtractedMemory,
+    content: str,
+    by_number: Mapping[int, Sequence[TranscriptLine]],
+    cited: Sequence[TranscriptLine],
 ) -> str:
     """Return why a candidate is refused whatever else was proposed; "" where it is not."""
     if not cited or not by_number.keys() >= {*candidate.lines}:
@@ -116,7 +121,9 @@ def _whats_wrong(
     return whats_wrong(content, [line.content for line in cited])
 
 
-def _happened_at(day: str, cited: Sequence[Line], days: Callable[[Line], frozenset[date]]) -> int | None:
+def _happened_at(
+    day: str, cited: Sequence[TranscriptLine], days: Callable[[TranscriptLine], frozenset[date]]
+) -> int | None:
     """Return the beginning of a day that a cited line names and that was over when it was said; None: no such day."""
     try:
         happened = date.fromisoformat(day)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.domain.learned import Pass, PassKind
-from app.services.learning.transcript import Line
+from app.services.learning.transcript import TranscriptLine
 
 CHUNK = 10_000
 """Characters that a full pass reads at most, beside its overlap; and the most of one message that any pass reads."""
@@ -59,7 +59,7 @@ def _parts(lengths: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
         yield first, len(lengths)
 
 
-def readings(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def readings(lines: Sequence[TranscriptLine]) -> Iterator[list[TranscriptLine]]:
     """Yield what of a pass is read in one call each: all of it, unless a message is longer than ``CHUNK``.
 
     Parts of such a message keep its number; what is there to understand it is read with each. What a program has set up
@@ -72,12 +72,12 @@ def readings(lines: Sequence[Line]) -> Iterator[list[Line]]:
             yield [*context, *new[first:last]]
 
 
-def _end_of(line: Line) -> Line:
+def _end_of(line: TranscriptLine) -> TranscriptLine:
     text = line.content
     return line if len(text) <= OVERLAP_CHARACTERS else replace(line, content="… " + text[-OVERLAP_CHARACTERS:])
 
 
-def _divided(line: Line) -> Iterator[Line]:
+def _divided(line: TranscriptLine) -> Iterator[TranscriptLine]:
     """Yield the parts of a line, about equally long; a line that is short enough is its only part."""
     text, length = line.content, len(line.content)
     if length <= CHUNK:

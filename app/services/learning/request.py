@@ -21,7 +21,7 @@ _EXTRACTING = frozenset(("extract", "detail"))
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[T]):
+class ModelRequest(Generic[T]):
     """One call of a model."""
 
     messages: Sequence[ModelMessage]
@@ -48,9 +48,9 @@ class ClippedSchema(Generic[T]):
         return self._read(_clipped(answer, self.json_schema))
 
 
-def request(stage: Stage, form: type[T], max_tokens: int, messages: Sequence[ModelMessage]) -> Request[T]:
+def request(stage: Stage, form: type[T], max_tokens: int, messages: Sequence[ModelMessage]) -> ModelRequest[T]:
     """Return a call of a stage, whose answer has the form of a frozen dataclass."""
-    return Request(messages, _clipped_schema(stage, form), stage, max_tokens)  # type: ignore[arg-type]  # a class can be hashed
+    return ModelRequest(messages, _clipped_schema(stage, form), stage, max_tokens)  # type: ignore[arg-type]  # a class can be hashed
 
 
 @cache

@@ -15,8 +15,8 @@ from app.ports.language_model import ModelMessage
 from app.retrieval import selection
 from app.services.answering.evidence import Evidence, dated
 from app.services.answering.plain import day, plain
-from app.services.learning.request import Request, asked, fenced, request
-from app.services.models.grounding import Claim, checked, decided
+from app.services.learning.request import ModelRequest, asked, fenced, request
+from app.services.models.grounding import CitedStatement, checked, decided
 from app.services.models.reader import TenantReader
 
 ANSWER_TOKENS: Mapping[ResponseLength, int] = {"short": 80, "medium": 200, "long": 500}
@@ -34,7 +34,7 @@ _FORM_SHARE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class CitedSentence:
     """A sentence with the numbers of the memories that it rests on."""
 
     text: Annotated[str, Field(max_length=1_000)]
@@ -45,12 +45,12 @@ class Sentence:
 class Synthesised:
     """The answer of the stage ``synthesise``; no sentence: the memories do not answer the question."""
 
-    sentences: Annotated[list[Sentence], Field(max_length=40)]
+    sentences: Annotated[list[CitedSentence], Field(max_length=40)]
 
 
 def synthesis(
     query: str, candidates: Sequence[Evidence], facts: Sequence[str], length: ResponseLength, mark: str, *, now: int
-) -> Request[Synthesised]:
+) -> ModelRequest[Synthesised]:
     """Return what a model is asked of a query and memories; ``now`` is when it is asked (ms since the epoch).
 
     ``facts`` were computed of the memories.
@@ -66,19 +66,19 @@ def synthesis(
     )
 
 
-def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> Request[Synthesised]:
+def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
     """Return what a model is asked of memories that it is to sum up, the newest first."""
     told = fenced("memories", "\n".join(each.text for each in memories), mark)
     return _request("summarise", SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
-def summarising_turns(turns: Sequence[Evidence], mark: str, *, now: int) -> Request[Synthesised]:
+def summarising_turns(turns: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
     """Return what a model is asked of turns of a conversation that it is to sum up, in their order."""
     told = fenced("conversation", "\n".join(each.text for each in turns), mark)
     return _request("window", WINDOW_SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
-def _request(prompt: str, tokens: int, mark: str, *data: str) -> Request[Synthesised]:
+def _request(prompt: str, tokens: int, mark: str, *data: str) -> ModelRequest[Synthesised]:
     system, user = asked(prompt, mark, *data)
     told = ModelMessage(system.role, system.content.replace("<TOKENS>", str(tokens)))
     return request("synthesise", Synthesised, _FORM_SHARE * tokens + _FORM_TOKENS, [told, user])
@@ -88,7 +88,7 @@ def _request(prompt: str, tokens: int, mark: str, *data: str) -> Request[Synthes
 class Grounded:
     """What is left of an answer."""
 
-    sentences: Sequence[Sentence]
+    sentences: Sequence[CitedSentence]
     dropped: int
     """How many sentences were left out because they do not follow from what they cite."""
 
@@ -107,8 +107,8 @@ class Grounded:
 class Sentences:
     """The sentences of an answer with what code has found of each."""
 
-    told: Sequence[Sentence]
-    claims: Sequence[Claim]
+    told: Sequence[CitedSentence]
+    claims: Sequence[CitedStatement]
     found: Sequence[Checked]
     uncited: int
     """How many more there are that cite nothing which is there."""
@@ -122,12 +122,12 @@ def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str
     today = date.fromisoformat(day(now))
     by_number = {each.number: each for each in memories}
     told = [
-        Sentence(text, said.memories)
+        CitedSentence(text, said.memories)
         for said in answer.sentences
         for text in sentences(plain(_CITATION.sub("", said.text)))
     ]
     good = [each for each in told if _cites(each, by_number)]
-    claims = [Claim(each.text, _sources(each, by_number, facts), [today]) for each in good]
+    claims = [CitedStatement(each.text, _sources(each, by_number, facts), [today]) for each in good]
     return Sentences(good, claims, checked(claims, Checker()), len(told) - len(good))
 
 
@@ -139,7 +139,7 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
     Raises:
         ReaderUnavailable: nobody can tell now.
     """
-    kept: list[Sentence] = []
+    kept: list[CitedSentence] = []
     dropped, left = said.uncited, max_tokens
     for each, objections in zip(said.told, await decided(said.claims, said.found, reader, tries=tries), strict=True):
         if objections:
@@ -150,13 +150,13 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
     return Grounded(kept, dropped)
 
 
-def _cites(each: Sentence, by_number: Mapping[int, Evidence]) -> bool:
+def _cites(each: CitedSentence, by_number: Mapping[int, Evidence]) -> bool:
     if len(each.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
         return False
     return 0 < len(each.memories) <= MAX_CITED and by_number.keys() >= {*each.memories}
 
 
-def _sources(each: Sentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
+def _sources(each: CitedSentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
     told = [said for number in each.memories for said in by_number[number].statements]
     # What names a time of its own did not happen on the day on which it was said, as far as is known.
     heads = [one.head for one in told if not one.tells_time]

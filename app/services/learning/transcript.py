@@ -21,7 +21,7 @@ _INDENT = "\n    "
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TranscriptLine:
     """A message, or a part of one, in a transcript."""
 
     number: int
@@ -35,17 +35,19 @@ class Line:
     """Whether it was read before and is there to understand the others."""
 
 
-def numbered(pass_: Pass, messages: Mapping[str, Message]) -> list[Line]:
+def numbered(pass_: Pass, messages: Mapping[str, Message]) -> list[TranscriptLine]:
     """Return the messages of a pass as lines; those that are gone meanwhile are left out."""
     lines = []
     for place, id_ in enumerate(pass_.message_ids):
         if id_ in messages:
             said = messages[id_]
-            lines.append(Line(place + 1, id_, said.role, said.content, said.said_at, context=place < pass_.context))
+            lines.append(
+                TranscriptLine(place + 1, id_, said.role, said.content, said.said_at, context=place < pass_.context)
+            )
     return lines
 
 
-def transcript(lines: Sequence[Line], mark: str) -> str:
+def transcript(lines: Sequence[TranscriptLine], mark: str) -> str:
     """Return lines as a model reads them, between fences.
 
     ``[3] 2026-05-04 Monday, user: I moved yesterday [2026-05-03].`` The lines of a text but its first are indented, so
@@ -54,13 +56,15 @@ def transcript(lines: Sequence[Line], mark: str) -> str:
     return fenced("messages", "\n".join(map(_written, lines)), mark)
 
 
-def _written(line: Line) -> str:
+def _written(line: TranscriptLine) -> str:
     read_before = " (read before)" if line.context else ""
     text = [with_all_days(each, line.said_at) for each in line.content.splitlines() if each.strip()]
     return f"[{line.number}] {dated(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"
 
 
-def excerpts(lines: Sequence[Line], cited: Collection[str], statements: Sequence[str]) -> Sequence[Line]:
+def excerpts(
+    lines: Sequence[TranscriptLine], cited: Collection[str], statements: Sequence[str]
+) -> Sequence[TranscriptLine]:
     """Return lines with at most about ``ROOM`` characters: all that are there, or else those that are ``cited``.
 
     Of a cited one that is too long the pieces are kept that have most words of the statements.

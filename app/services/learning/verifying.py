@@ -7,9 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from app.domain.learned import Proposal
-from app.services.learning.request import Request, asked, fenced, request
+from app.services.learning.request import ModelRequest, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
-from app.services.learning.transcript import Line, excerpts, transcript
+from app.services.learning.transcript import TranscriptLine, excerpts, transcript
 
 Check: TypeAlias = Literal["entity", "object", "place", "time", "organisation", "completeness", "relation", "supported"]
 AT_ONCE = 20
@@ -45,7 +45,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProposalVerdict:
     """What became of a proposal."""
 
     kind: Literal["pass", "correct", "drop"]
@@ -57,7 +57,7 @@ class Verdict:
     """Why it was corrected or dropped; "" where it passed."""
 
 
-def verification(proposals: Sequence[Proposal], lines: Sequence[Line], mark: str) -> Request[Verified]:
+def verification(proposals: Sequence[Proposal], lines: Sequence[TranscriptLine], mark: str) -> ModelRequest[Verified]:
     """Return what a model is asked of proposals, at most ``AT_ONCE``, beside their messages.
 
     ``lines`` may be more than they cite, of several passes, and parts of messages: they are numbered anew. Of what is
@@ -81,7 +81,7 @@ def verification(proposals: Sequence[Proposal], lines: Sequence[Line], mark: str
     return request("verify", Verified, MAX_TOKENS, asked("verify", mark, read, fenced("memories", memories, mark)))
 
 
-def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[Verdict]:
+def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[ProposalVerdict]:
     """Return a verdict for each proposal, in their order; one of which nothing is said is dropped.
 
     Of several verdicts on one the strictest counts.
@@ -96,20 +96,20 @@ def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[Verdict]
         elif number in corrected:
             found.append(_corrected(corrected[number], proposal))
         elif number in verified.passed:
-            found.append(Verdict("pass", proposal.content, None, ""))
+            found.append(ProposalVerdict("pass", proposal.content, None, ""))
         else:
             found.append(_drop(proposal, "supported", "The verification says nothing of it."))
     return found
 
 
-def _corrected(correction: Correction, proposal: Proposal) -> Verdict:
+def _corrected(correction: Correction, proposal: Proposal) -> ProposalVerdict:
     content = one_line(correction.statement)
     if content == proposal.content:
-        return Verdict("pass", content, None, "")
+        return ProposalVerdict("pass", content, None, "")
     if wrong := whats_wrong(content, [proposal.content]):
         return _drop(proposal, correction.check, f"What it was corrected to is no memory. {wrong}")
-    return Verdict("correct", content, correction.check, "corrected")
+    return ProposalVerdict("correct", content, correction.check, "corrected")
 
 
-def _drop(proposal: Proposal, check: Check, reason: str) -> Verdict:
-    return Verdict("drop", proposal.content, check, reason or "not so")
+def _drop(proposal: Proposal, check: Check, reason: str) -> ProposalVerdict:
+    return ProposalVerdict("drop", proposal.content, check, reason or "not so")

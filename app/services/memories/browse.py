@@ -7,21 +7,21 @@ from app.domain import limits
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
-from app.domain.quotas import Kept, ModelUsage, Usage
+from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
 from app.storage import kept, model_spend
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
-from app.storage.listing import MemoryListing, Place
+from app.storage.listing import ListPosition, MemoryListing
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_memory
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemoryPage:
     """Memories, newest first, and where to go on; ``after`` is None where there are no more."""
 
     memories: Sequence[Memory]
-    after: Place | None
+    after: ListPosition | None
 
 
 class Browser:
@@ -39,8 +39,14 @@ class Browser:
         self._quotas = Quotas(backends.tenant_id, backends.quotas)
 
     async def list(
-        self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None, written_by: str | None = None
-    ) -> Page:
+        self,
+        agent_id: str | None,
+        where: Filter,
+        *,
+        limit: int,
+        after: ListPosition | None,
+        written_by: str | None = None,
+    ) -> MemoryPage:
         """Return the next memories that pass the filter, of one agent or of all, newest first.
 
         With ``written_by``, only those that this credential has written.
@@ -58,7 +64,9 @@ class Browser:
         wanted = self._listing.page(agent_id, where, limit=limit + 1, after=after, written_by=written_by)
         (rows,) = await self._database.run([wanted])
         memories = [read_memory(self._listing.tenant_id, row) for row in rows[:limit]]
-        return Page(memories, Place(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None)
+        return MemoryPage(
+            memories, ListPosition(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None
+        )
 
     async def get(self, agent_id: str, memory_id: str) -> Memory:
         """Return one memory.
@@ -74,7 +82,7 @@ class Browser:
             raise NotFound("The agent has no such memory.")
         return read_memory(self._listing.tenant_id, rows[0])
 
-    async def usage(self) -> tuple[Usage, Sequence[Usage], Kept]:
+    async def usage(self) -> tuple[Usage, Sequence[Usage], RowCounts]:
         """Return the tenant's usage, that of its agents, those that hold the most first, and what else is kept.
 
         Raises:

@@ -172,7 +172,7 @@ class CandidateGatherer:
             self._supposed = vectors
         return analysis or Analysis()
 
-    async def _read_enough(self, parsed: ParsedQuery, vectors: VectorSearch, width: int) -> "_Read":
+    async def _read_enough(self, parsed: ParsedQuery, vectors: VectorSearch, width: int) -> "_ReadCandidates":
         """Read candidates, and more of them where others took the places of entries; raises as ``gather`` does."""
         query, crowded = self._query, False
         while True:
@@ -227,7 +227,7 @@ class CandidateGatherer:
         named = periods(clipped(self._sentences.asking), reference)
         return ParsedQuery(text, own, self._sentences.parts(own), named, keys, recency, synonyms=other_words)
 
-    async def _read(self, vectors: VectorSearch, parsed: ParsedQuery, wanted: CandidateQuery) -> "_Read":
+    async def _read(self, vectors: VectorSearch, parsed: ParsedQuery, wanted: CandidateQuery) -> "_ReadCandidates":
         """Read the candidates and what the index may not show yet, in one run; raises as ``gather`` does."""
         searched = True
         try:
@@ -247,7 +247,7 @@ class CandidateGatherer:
         found, stats = read_candidates(rows)
         candidates = [Candidate(**fields) for fields in found]
         named = [str(row["topic"]) for row in known]
-        return _Read(candidates, ScopeStats(**stats), waiting, outages, degraded, parsed, named)
+        return _ReadCandidates(candidates, ScopeStats(**stats), waiting, outages, degraded, parsed, named)
 
     async def _rows(
         self, wanted: CandidateQuery, awaited: AwaitedHits | None
@@ -265,7 +265,7 @@ class CandidateGatherer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadCandidates:
     """What one run of the database has read."""
 
     candidates: Sequence[Candidate]

@@ -34,7 +34,7 @@ class UndoReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class CredentialWrites:
     """What a credential did that still holds: its memories, those of others that it changed, and its outcomes."""
 
     memories: int
@@ -49,11 +49,11 @@ class Undo:
         """Take what the tenant's services work with."""
         self._backends = backends
 
-    async def count(self, credential_id: str) -> Written:
+    async def count(self, credential_id: str) -> CredentialWrites:
         """Count what ``run`` would take back; raises as it does."""
         limits.check(("credential_id", limits.CREDENTIAL_ID, credential_id))
         ((row,),) = await self._backends.database.run([count(Tenant(self._backends.tenant_id), credential_id)])
-        return read_row(Written, row)
+        return read_row(CredentialWrites, row)
 
     async def run(self, credential_id: str) -> UndoReceipt:
         """Revoke the credential, delete its memories, and take back what it changed of others: keys, and forgetting.

@@ -24,12 +24,12 @@ from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.access.credentials import refused
 from app.services.memories.stored_again import HeldMemory, stored_again
-from app.services.memories.write_outcomes import Outcome, ingest_outcomes, near, settle, store_outcome
+from app.services.memories.write_outcomes import WriteOutcome, ingest_outcomes, near, settle, store_outcome
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.storage import request_state
 from app.storage.batches import Bulk
-from app.storage.memories import Batch, Line, present, remembered, write
+from app.storage.memories import Batch, MemoryWrite, present, remembered, write
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
@@ -87,7 +87,7 @@ class Writer:
         new = memory.of(scope, str(ULID.from_datetime(moment(now))), now)
         batch = Batch(
             self._tenant,
-            [Line(new, {}, {})],
+            [MemoryWrite(new, {}, {})],
             used,
             now,
             self._backends.quotas,
@@ -107,7 +107,7 @@ class Writer:
             shadow = await self._backends.shadow_vectors([new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
-            stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
+            stated = MemoryWrite(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.refusals.note(scope, now)
@@ -118,7 +118,7 @@ class Writer:
         await self._deliver(line, outcome, used)
         return outcome.holder
 
-    async def _deliver(self, line: Line, outcome: Outcome, used: EmbeddingConfigs) -> None:
+    async def _deliver(self, line: MemoryWrite, outcome: WriteOutcome, used: EmbeddingConfigs) -> None:
         """Begin to bring what a store has queued to the indexes; what fails is left to the indexer."""
         memory, id_ = line.memory, outcome.holder or line.memory.id
         for name, revision in outcome.revisions.items():
@@ -128,7 +128,7 @@ class Writer:
                 index, name, [vector], self._backends.acknowledgements, first_time=id_ == memory.id
             )
 
-    async def _store(self, batch: Batch, warn: Warn | None) -> tuple[Line, Outcome, list[str]]:
+    async def _store(self, batch: Batch, warn: Warn | None) -> tuple[MemoryWrite, WriteOutcome, list[str]]:
         """Write a store's line; where its content is there with other metadata, what the author may make of both.
 
         Returns the line that was written, its outcome, and the fields that stay as they are though others were asked
@@ -150,12 +150,12 @@ class Writer:
             return line, outcome, kept
         raise Unavailable(_CHANGING)
 
-    async def write(self, batch: Batch, warn: Warn | None = None) -> list[Outcome]:
+    async def write(self, batch: Batch, warn: Warn | None = None) -> list[WriteOutcome]:
         """Write what may be written of a batch, and say what became of each line; raises as ``store`` does.
 
         Lines of an import that cannot be written are left out and the others written without them.
         """
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, WriteOutcome] = {}
         tries = _MAX_TRIES
         while tries:
             waiting = [number for number in range(len(batch.lines)) if number not in outcomes]
@@ -182,7 +182,7 @@ class Writer:
         if not rows[-1]:  # else it was stored before, with the same key
             store_outcome("quota_exceeded", batch, rows)
 
-    async def _write(self, batch: Batch, warn: Warn | None) -> list[Outcome]:
+    async def _write(self, batch: Batch, warn: Warn | None) -> list[WriteOutcome]:
         """Make the run of a batch."""
         quotas = [] if warn is None else [self._quotas.read_each(_agents(batch))]
         first = _of_a_run(batch)
@@ -196,15 +196,15 @@ class Writer:
         revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for row in queued:
             revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
-        outcomes: list[Outcome] = []
+        outcomes: list[WriteOutcome] = []
         for memory in (line.memory for line in batch.lines):
             if memory.learned is not None and memory.id not in by_id:
-                outcomes.append(Outcome())
+                outcomes.append(WriteOutcome())
                 continue
             row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
             id_ = str(row["id"])
             outcomes.append(
-                Outcome(
+                WriteOutcome(
                     id_,
                     written=True,
                     created_at=int(row["created_at"] or 0),
@@ -215,7 +215,7 @@ class Writer:
         self._compare_later(batch, outcomes)
         return outcomes
 
-    def _compare_later(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+    def _compare_later(self, batch: Batch, outcomes: Sequence[WriteOutcome]) -> None:
         """Have the reader compare the memories that wait for it."""
         waiting: defaultdict[Scope, list[str]] = defaultdict(list)
         for line, outcome in zip(batch.lines, outcomes, strict=True):
@@ -224,7 +224,7 @@ class Writer:
         for scope, ids in waiting.items():
             self._backends.compared_later(scope, ids)
 
-    async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, Outcome]:
+    async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, WriteOutcome]:
         """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
         why = self._why_not_these(batch) if _are_many(batch) else self._why_no_store(batch)
         (state,), *rows = await self._run([request_state.read(self._tenant), *why])
@@ -276,7 +276,7 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[str]]:
+def _merged(wanted: MemoryWrite, held: HeldMemory, author: Author) -> tuple[MemoryWrite, list[str]]:
     """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
     result = stored_again(held, wanted.memory.metadata, author)
     memory = replace(wanted.memory, metadata=result.metadata)

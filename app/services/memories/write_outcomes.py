@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from app.domain.errors import IdempotencyKeyReused, QuotaExceeded
 from app.domain.quotas import Usage, Use
 from app.ports.database import Row
-from app.storage.memories import Batch, Line, totals
+from app.storage.memories import Batch, MemoryWrite, totals
 from app.storage.quotas import usages
 
 WARN_FROM = 0.8
@@ -14,7 +14,7 @@ WARN_FROM = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """What became of a line: which memory has its content now, or why none was written."""
 
     holder: str | None = None
@@ -35,7 +35,7 @@ def near(found: Sequence[Usage]) -> list[Use]:
     return [use for usage in found for use in usage.uses if use.used >= WARN_FROM * use.limit]
 
 
-def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> Outcome | None:
+def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> WriteOutcome | None:
     """Say what was stored before, by this run or with this key; None where the reason no longer holds.
 
     Raises:
@@ -47,9 +47,9 @@ def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> O
     if reason == "key_used":
         if used and used[0]["request_hash"] != batch.request_hash:
             raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
-        return Outcome(str(used[0]["memory_id"])) if used else None
+        return WriteOutcome(str(used[0]["memory_id"])) if used else None
     if reason != "quota_exceeded":
-        return Outcome(memory.id)
+        return WriteOutcome(memory.id)
     metadata_bytes = len(str(held[0]["metadata_json"]).encode()) if held else 0
     growth = memory.metadata_bytes + (-metadata_bytes if held else memory.content_bytes)
     needed = (0 if held else 1, growth, 1)
@@ -71,7 +71,7 @@ def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
     )
 
 
-def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
+def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
     """Say which lines of an ingestion an earlier run had written; the others are to be tried again.
 
     Raises:
@@ -88,27 +88,27 @@ def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) ->
     gone = {str(row["id"]) for row in removed}  # deleted since, or still there
     held = {int(row["line"] or 0): str(row["id"]) for row in holders}
     ids = [line.memory.id for line in batch.lines]
-    return {number: Outcome(id_) for number, id_ in enumerate(ids) if id_ in gone or held.get(number) == id_}
+    return {number: WriteOutcome(id_) for number, id_ in enumerate(ids) if id_ in gone or held.get(number) == id_}
 
 
-def settle(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
+def settle(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
     """Say which lines of an import cannot be written, and why; the others are to be tried again."""
     quotas, holders, own, taken, removed = rows
     lines = batch.lines
     if reason == "quota_exceeded":
-        return {number: Outcome(full=True) for number in _without_room(lines, usages(quotas))}
-    outcomes = {int(row["line"] or 0): Outcome(str(row["id"])) for row in holders}
+        return {number: WriteOutcome(full=True) for number in _without_room(lines, usages(quotas))}
+    outcomes = {int(row["line"] or 0): WriteOutcome(str(row["id"])) for row in holders}
     gone = {str(row["id"]) for row in (*own, *taken)}
     deleted = {str(row["id"]): (row["agent_id"], int(row["revision"] or 0)) for row in removed}
     for number, line in enumerate(lines):
         agent_id, revision = deleted.get(line.memory.id, (line.memory.scope.agent_id, 0))
         lost = line.memory.id in gone or agent_id != line.memory.scope.agent_id or revision > line.undoes
         if lost and number not in outcomes:
-            outcomes[number] = Outcome()
+            outcomes[number] = WriteOutcome()
     return outcomes
 
 
-def _without_room(lines: Sequence[Line], found: Sequence[Usage]) -> Iterator[int]:
+def _without_room(lines: Sequence[MemoryWrite], found: Sequence[Usage]) -> Iterator[int]:
     """Give the lines that would, with those before them, take their agent or the tenant over a limit."""
     of = {usage.agent_id: usage for usage in found}
     for number, (line, total) in enumerate(zip(lines, totals([line.memory for line in lines]), strict=True)):

@@ -16,7 +16,7 @@ _PAUSE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CitedStatement:
     """A statement with the lines that it cites; ``computed``: days that code has computed of them."""
 
     text: str
@@ -24,13 +24,13 @@ class Claim:
     computed: Collection[date] = ()
 
 
-def checked(statements: Sequence[Claim], checker: Checker) -> list[Checked]:
+def checked(statements: Sequence[CitedStatement], checker: Checker) -> list[Checked]:
     """Return what code finds of statements; it takes long enough to be run in a thread."""
     return [checker.check(each.text, each.sources, computed=each.computed) for each in statements]
 
 
 async def decided(
-    statements: Sequence[Claim], found: Sequence[Checked], reader: TenantReader | None, *, tries: int = 1
+    statements: Sequence[CitedStatement], found: Sequence[Checked], reader: TenantReader | None, *, tries: int = 1
 ) -> list[Sequence[Ungrounded]]:
     """Return what of each statement its sources do not support, which is nothing where it follows.
 
@@ -47,7 +47,7 @@ async def decided(
     ]
 
 
-def _objections(each: Claim, check: Checked, *, follows: bool) -> Sequence[Ungrounded]:
+def _objections(each: CitedStatement, check: Checked, *, follows: bool) -> Sequence[Ungrounded]:
     if check.ungrounded or follows:
         return check.ungrounded
     return [Ungrounded("claim", each.text)]

@@ -12,12 +12,12 @@ from app.domain.messages import NewMessage
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.profiles import ProfileName
 from app.services.ingest.ingester import Ingester
-from app.services.memories.browse import Page
+from app.services.memories.browse import MemoryPage
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.profiles.namespaces import Namespaces
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 
 
 class AgentMemory:
@@ -79,10 +79,10 @@ class AgentMemory:
         profile: ProfileName,
         *,
         limit: int,
-        after: Place | None,
+        after: ListPosition | None,
         session_id: str | None,
         type: MemoryType | None,  # noqa: A002 - what it is called everywhere
-    ) -> Page:
+    ) -> MemoryPage:
         """Return the next memories that hold, newest first.
 
         Raises:

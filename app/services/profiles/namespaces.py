@@ -16,7 +16,7 @@ from app.domain.profiles import DEFAULT_NAMESPACE, ProfileName
 from app.ports.database import Row
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
-from app.storage.namespaces import Direction, KnownNames, Names, Namespace, Order
+from app.storage.namespaces import Direction, KnownNames, Namespace, NamespaceStatements, Order
 from app.storage.rows import read_row, read_rows
 
 
@@ -35,7 +35,7 @@ class Namespaces:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
         self._database = backends.database
-        self._names = Names(backends.tenant_id)
+        self._names = NamespaceStatements(backends.tenant_id)
 
     async def create(self, name: str) -> Namespace:
         """Create a namespace and return it.

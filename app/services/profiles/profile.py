@@ -27,7 +27,7 @@ from app.services.access.agent_database import AgentDatabase
 from app.services.answering.answerer import Answering, Asked
 from app.services.answering.model_answering import ModelAnswering
 from app.services.answering.summary import summary
-from app.services.memories.browse import Page
+from app.services.memories.browse import MemoryPage
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.sessions import SessionDeletion, Sessions
 from app.services.profiles.forgetting import Forgetting
@@ -35,7 +35,7 @@ from app.services.tenant.backends import TenantBackends
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
 from app.storage.learned_of import sources
-from app.storage.listing import MemoryListing, Place
+from app.storage.listing import ListPosition, MemoryListing
 from app.storage.rows import read_memory, read_rows
 
 __all__ = [
@@ -122,10 +122,10 @@ class ProfileService:
         agent_id: str,
         *,
         limit: int,
-        after: Place | None,
+        after: ListPosition | None,
         session_id: str | None = None,
         type: MemoryType | None = None,  # noqa: A002 - what it is called everywhere
-    ) -> Page:
+    ) -> MemoryPage:
         """Return the next memories that hold, newest first: of one session and of one type, or of all.
 
         What is superseded, was forgotten or has expired is left out. There may be fewer than ``limit`` though more
@@ -142,7 +142,7 @@ class ProfileService:
         (rows,) = await database.run([wanted])
         memories = [read_memory(database.scope.tenant_id, row) for row in rows]
         more = bool(rows) and bool(rows[-1]["following"])
-        return Page(memories, Place(memories[-1].created_at, memories[-1].id) if more else None)
+        return MemoryPage(memories, ListPosition(memories[-1].created_at, memories[-1].id) if more else None)
 
     async def get(self, agent_id: str, memory_id: str) -> MemoryDetail:
         """Return one memory, even if it is superseded or was forgotten, with its versions and its sources.

@@ -17,7 +17,7 @@ MAX_AGENTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SnapshotPart:
     """One object of a snapshot: whole lines of the export; ``sha256`` is of its bytes, in hexadecimal digits."""
 
     bytes: int
@@ -43,7 +43,7 @@ class SnapshotManifest:
     rows: int
     hash: str
     agents: Sequence[str] | None
-    parts: Sequence[Part]
+    parts: Sequence[SnapshotPart]
 
     @property
     def bytes(self) -> int:

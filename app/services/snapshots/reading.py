@@ -12,9 +12,9 @@ from app.services.snapshots.manifest import MANIFEST_BYTES, SnapshotManifest, re
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
-from app.services.transfer.verify import Verdict, Verifier
+from app.services.transfer.verify import ExportVerdict, Verifier
 from app.storage.snapshots import SnapshotRows
 
 
@@ -92,7 +92,12 @@ class Snapshots:
             yield data
 
     async def restore(
-        self, manifest: SnapshotManifest, to: TenantBackends, report: Report, *, retry_budget: RetryBudget | None = None
+        self,
+        manifest: SnapshotManifest,
+        to: TenantBackends,
+        report: ImportReport,
+        *,
+        retry_budget: RetryBudget | None = None,
     ) -> None:
         """Import a snapshot, all of whose parts are checked before the first line is stored.
 
@@ -108,7 +113,7 @@ class Snapshots:
         importing = Import(to, report, retry_budget=retry_budget)
         await import_lines(self.chunks(manifest), importing, report, of_tenant=manifest.tenant)
 
-    async def verify(self, manifest: SnapshotManifest) -> Verdict:
+    async def verify(self, manifest: SnapshotManifest) -> ExportVerdict:
         """Hold a snapshot against its own words: parts, lines, their hashes and their order.
 
         Raises:

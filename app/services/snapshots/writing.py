@@ -10,7 +10,7 @@ from ulid import ULID
 from app.domain.errors import Erasing
 from app.domain.moments import moment
 from app.ports.database import Row
-from app.services.snapshots.manifest import MAX_AGENTS, Part, SnapshotManifest, write_manifest
+from app.services.snapshots.manifest import MAX_AGENTS, SnapshotManifest, SnapshotPart, write_manifest
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.export import Export
 from app.services.transfer.retry_budget import RetryBudget
@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 3600.0
 class _Written:
     """The parts so far."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[SnapshotPart] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -90,7 +90,7 @@ class SnapshotWriter:
         digest = await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
         await self._go_on(self._rows.renew(snapshot_id, size=written.bytes + len(data)))
         await self._objects.put_part(snapshot_id, len(written.parts), data)
-        written.parts.append(Part(len(data), digest, data.count(b"\n")))
+        written.parts.append(SnapshotPart(len(data), digest, data.count(b"\n")))
         written.bytes += len(data)
 
     async def _go_on(self, statement: ScopedStatement) -> None:

@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Generic[Value]):
+class _CacheEntry(Generic[Value]):
     tenant_id: str
     value: Value
     size: int
@@ -22,7 +22,7 @@ class TenantCache(Generic[Key, Value]):
         """Hold at most ``budget`` bytes; 0 remembers nothing."""
         self._budget = budget
         self._held = 0
-        self._entries: OrderedDict[Key, _Entry[Value]] = OrderedDict()
+        self._entries: OrderedDict[Key, _CacheEntry[Value]] = OrderedDict()
         self._epochs: dict[str, int] = {}
 
     @property
@@ -56,7 +56,7 @@ class TenantCache(Generic[Key, Value]):
         self._drop(key)
         if size > self._budget:
             return
-        self._entries[key] = _Entry(tenant_id, value, size)
+        self._entries[key] = _CacheEntry(tenant_id, value, size)
         self._held += size
         while self._held > self._budget:
             self._drop(next(iter(self._entries)))

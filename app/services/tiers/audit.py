@@ -10,7 +10,7 @@ from app.domain.json_types import to_json
 from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.tiers import audit_listing
 from app.storage.tiers.audit import RunTrail, run_state
 from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, place_of, step_of
@@ -31,7 +31,7 @@ class Replay:
 
     run: RunState
     steps: Sequence[Step]
-    after: Place | None
+    after: ListPosition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Events:
     """Events, newest first; ``after`` is None where there are no more."""
 
     events: Sequence[AuditEvent]
-    after: Place | None
+    after: ListPosition | None
 
 
 class Auditor:
@@ -79,7 +79,7 @@ class Auditor:
         return Recorded(len(written), len(calls) - len(written))
 
     async def replay(
-        self, run_id: str, *, limit: int, after: Place | None = None, only_agent: str | None = None
+        self, run_id: str, *, limit: int, after: ListPosition | None = None, only_agent: str | None = None
     ) -> Replay:
         """Return the next steps of a run: how it began, its calls, episodes and recalls, and how it ended.
 
@@ -96,7 +96,7 @@ class Auditor:
         begins = after is None
         room = limit - begins
         # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
-        place = after if after is not None and after.id.startswith(UNDER_WAY) else Place(0, UNDER_WAY)
+        place = after if after is not None and after.id.startswith(UNDER_WAY) else ListPosition(0, UNDER_WAY)
         states, rows = await self._backends.database.run(
             [trail.state(run_id), trail.steps(run_id, place, limit=max(room, 1))]
         )
@@ -105,9 +105,9 @@ class Auditor:
         run = run_state(states[0])
         steps = [Step("started", run.started_at, run)] if begins else []
         if room < 1:
-            return Replay(run, steps, Place(run.started_at, BEGUN) if rows or run.ended_at is not None else None)
+            return Replay(run, steps, ListPosition(run.started_at, BEGUN) if rows or run.ended_at is not None else None)
         steps += [step_of(row) for row in rows]
-        last = place_of(rows[-1]) if rows else after or Place(run.started_at, BEGUN)
+        last = place_of(rows[-1]) if rows else after or ListPosition(run.started_at, BEGUN)
         if rows and rows[-1]["following"]:
             return Replay(run, steps, last)
         if run.ended_at is not None and last.id != ENDED:
@@ -116,7 +116,7 @@ class Auditor:
             steps.append(Step("ended", run.ended_at, run))
         return Replay(run, steps, None)
 
-    async def events(self, where: AuditFilter, *, limit: int, after: Place | None = None) -> Events:
+    async def events(self, where: AuditFilter, *, limit: int, after: ListPosition | None = None) -> Events:
         """Return the next events that pass the filter, newest first.
 
         Raises:

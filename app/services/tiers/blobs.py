@@ -30,9 +30,9 @@ from app.domain.moments import moment
 from app.ports.object_store import ObjectMissing
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import WriteKind, write
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_row, read_rows
-from app.storage.tiers.blobs import BlobRows, Held
+from app.storage.tiers.blobs import BlobRows, BlobUsage
 
 _HASHED_AT_ONCE = 256 * 1024
 """Bytes that are hashed on the event loop; more are hashed in a thread."""
@@ -43,7 +43,7 @@ class BlobPage:
     """Blobs, newest first, and where to go on; ``after`` is None where there are no more."""
 
     blobs: Sequence[Blob]
-    after: Place | None
+    after: ListPosition | None
 
 
 class Blobs:
@@ -95,7 +95,7 @@ class Blobs:
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
         blob = Blob(new_id, await _hash(data), len(data), media_type, created_at=0)
         _, (held,) = await write(self._backends, owner, rows.begin(blob), kind=kind)
-        _check_quota(read_row(Held, held), blob.size)
+        _check_quota(read_row(BlobUsage, held), blob.size)
         try:
             await self._objects.put(new_id, data, media_type)
         except (UpstreamTimeout, UpstreamUnavailable):  # the object may still come: its row has to stay
@@ -152,7 +152,7 @@ class Blobs:
             raise UpstreamRejected("The object store has other bytes for this blob than were written.")
         return data
 
-    async def list(self, agent_id: str | None, *, limit: int, after: Place | None = None) -> BlobPage:
+    async def list(self, agent_id: str | None, *, limit: int, after: ListPosition | None = None) -> BlobPage:
         """Return the next blobs of an agent, or of the tenant without one, newest first.
 
         Raises:
@@ -163,7 +163,7 @@ class Blobs:
         wanted = BlobRows(self._owner(agent_id)).page(limit=limit + 1, after=after)
         (rows,) = await self._database.run([wanted])
         blobs = read_rows(Blob, rows[:limit])
-        return BlobPage(blobs, Place(blobs[-1].created_at, blobs[-1].id) if len(rows) > limit else None)
+        return BlobPage(blobs, ListPosition(blobs[-1].created_at, blobs[-1].id) if len(rows) > limit else None)
 
     async def delete(self, agent_id: str | None, blob_id: str) -> None:
         """Delete a blob; one that is not there is no error.
@@ -198,7 +198,7 @@ async def _hash(data: bytes) -> str:
     return await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
 
 
-def _check_quota(held: Held, size: int) -> None:
+def _check_quota(held: BlobUsage, size: int) -> None:
     if held.begun:
         return
     if held.blobs >= limits.MAX_BLOBS:

@@ -12,12 +12,12 @@ _Key = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _CachedDocument:
     what: ContextDocument | Sequence[str]
     read_at: int
 
 
-class ContextCache(TenantCache[_Key, _Read]):
+class ContextCache(TenantCache[_Key, _CachedDocument]):
     """The documents that were read lately.
 
     What was read longer ago than ``seconds`` is never returned. That a document is not there is not remembered.
@@ -52,13 +52,13 @@ class ContextCache(TenantCache[_Key, _Read]):
             return
         for each in documents:
             size = _OVERHEAD + len(each.content.encode())
-            self._keep((tenant_id, each.name), tenant_id, _Read(each, read_at), size)
+            self._keep((tenant_id, each.name), tenant_id, _CachedDocument(each, read_at), size)
 
     def put_names(self, tenant_id: str, names: Sequence[str], read_at: int, changes: int) -> None:
         """Keep the names of all of a tenant's documents, as ``put`` does."""
         if changes == self._changes:
             size = _OVERHEAD + sum(len(each) + 60 for each in names)
-            self._keep((tenant_id, None), tenant_id, _Read(names, read_at), size)
+            self._keep((tenant_id, None), tenant_id, _CachedDocument(names, read_at), size)
 
     def changed(self, tenant_id: str, name: str) -> None:
         """Forget a document that was, or may have been, changed; what is being read now is not kept."""
@@ -71,7 +71,7 @@ class ContextCache(TenantCache[_Key, _Read]):
         self._changes += 1
         super().forget(tenant_id)
 
-    def _fresh(self, key: _Key, now: int) -> _Read | None:
+    def _fresh(self, key: _Key, now: int) -> _CachedDocument | None:
         read = self._find(key)
         if read is None or not 0 <= now - read.read_at < self.seconds * 1000:
             return None

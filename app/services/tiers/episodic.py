@@ -26,9 +26,9 @@ from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
 from app.services.memories.write_outcomes import WARN_FROM
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import Kept, LargeValues, is_large
+from app.services.tiers.large_values import LargeValues, StoredValue, is_large
 from app.services.tiers.writing import write
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.episodic import Episodic
@@ -46,7 +46,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendedEpisodes:
     """How many episodes were written, and how many had been written before."""
 
     written: int
@@ -58,7 +58,7 @@ class RunPage:
     """Runs, newest first, and where to go on; ``after`` is None where there are no more."""
 
     runs: Sequence[Run]
-    after: Place | None
+    after: ListPosition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class EpisodePage:
     """Episodes, newest first, and where to go on; ``after`` is None where there are no more."""
 
     episodes: Sequence[Episode]
-    after: Place | None
+    after: ListPosition | None
 
 
 class EpisodicMemory:
@@ -134,16 +134,16 @@ class EpisodicMemory:
             output=await self._large.load(run.output, run.output_blob),
         )
 
-    async def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None = None) -> RunPage:
+    async def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None = None) -> RunPage:
         """Return the next runs, newest first; in place of large inputs and outputs they have pointers."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
         (rows,) = await self._backends.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
         runs = read_rows(Run, rows[:limit])
-        return RunPage(runs, Place(runs[-1].started_at, runs[-1].id) if len(rows) > limit else None)
+        return RunPage(runs, ListPosition(runs[-1].started_at, runs[-1].id) if len(rows) > limit else None)
 
     async def append(
         self, run_id: str, episodes: Sequence[NewEpisode], *, only_agent: str | None = None, warn: Warn | None = None
-    ) -> Appended:
+    ) -> AppendedEpisodes:
         """Write episodes of a run, all or none. One whose id the run has already stays as it is.
 
         Raises:
@@ -166,7 +166,7 @@ class EpisodicMemory:
         ]
         _, written, near, (count,) = await self._write(self._scope(only_agent), statements, run_id=run_id)
         self._tell(near, count, warn)
-        return Appended(len(written), len(episodes) - len(written))
+        return AppendedEpisodes(len(written), len(episodes) - len(written))
 
     async def complete(self, run_id: str, output: Json, *, only_agent: str | None = None) -> Run:
         """End a run with what it has come to. The same again is answered the same.
@@ -194,13 +194,13 @@ class EpisodicMemory:
             raise _ended(run)
         return run
 
-    async def episodes(self, wanted: EpisodesWanted, *, limit: int, after: Place | None = None) -> EpisodePage:
+    async def episodes(self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None = None) -> EpisodePage:
         """Return the next episodes, newest first."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
         (rows,) = await self._backends.database.run([self._statements.episodes(wanted, limit=limit + 1, after=after)])
         episodes = read_rows(Episode, rows[:limit])
         last = episodes[-1] if len(rows) > limit else None
-        return EpisodePage(episodes, None if last is None else Place(last.created_at, last.id))
+        return EpisodePage(episodes, None if last is None else ListPosition(last.created_at, last.id))
 
     async def _found(self, run_id: str, only_agent: str | None) -> Run:
         limits.check(("run_id", limits.RUN_ID, run_id))
@@ -215,7 +215,7 @@ class EpisodicMemory:
         status: RunStatus,
         only_agent: str | None,
         *,
-        output: Kept | None = None,
+        output: StoredValue | None = None,
         error: str | None = None,
     ) -> Run:
         limits.check(("run_id", limits.RUN_ID, run_id))

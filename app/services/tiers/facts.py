@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
 from app.domain.explicit import about
-from app.domain.facts import About, Fact, Held, Told, agreed_fact, fact_in, source_of
+from app.domain.facts import About, Fact, FactSource, FactStatement, agreed_fact, fact_in, source_of
 from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
@@ -14,7 +14,7 @@ from app.retrieval.query.persons import of_the_user
 from app.services.access.agent_database import AgentDatabase
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.tiers.facts import Agreement, Facts, place_of
 
@@ -23,7 +23,7 @@ Warn = Callable[[Sequence[Use]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class StoredFact:
     """A fact that was stored."""
 
     fact: Fact
@@ -52,8 +52,8 @@ class RecalledFacts:
 class FactPage:
     """Facts, newest first, and where to go on; ``after`` is None where there are no more."""
 
-    facts: Sequence[Held]
-    after: Place | None
+    facts: Sequence[FactStatement]
+    after: ListPosition | None
 
 
 class SemanticMemory:
@@ -88,7 +88,7 @@ class SemanticMemory:
         occurred_at: int | None = None,
         only_agent: str | None = None,
         warn: Warn | None = None,
-    ) -> Learned:
+    ) -> StoredFact:
         """Store a fact; the same fact again, as sure or as doubtful as before, is the same memory where it holds.
 
         ``only_agent``: the only agent of whose runs it may have been learned; None: of any of the tenant's.
@@ -106,12 +106,12 @@ class SemanticMemory:
         memory = NewMemory(fact.sentence, fact.metadata, occurred_at=occurred_at)
         memory_id = await self._gateway.store(agent_id, memory, warn=warn)
         author = self._backends.author
-        source = Told(source_of(fact, None, author.credential_id or author.channel), fact.confidence)
+        source = FactSource(source_of(fact, None, author.credential_id or author.channel), fact.confidence)
         noted = statements.note(memory_id, source, author.credential_id)
         _, rows = await database.run([noted, statements.of_memories([memory_id])])
-        held = read_rows(Held, rows)
+        held = read_rows(FactStatement, rows)
         told = next((fact_in(each.metadata) for each in held), None) or fact
-        return Learned(told, memory_id, any(each.holds for each in held))
+        return StoredFact(told, memory_id, any(each.holds for each in held))
 
     async def recall(
         self, agent_id: str, query: Query, *, subject: str | None = None, predicate: str | None = None
@@ -132,7 +132,7 @@ class SemanticMemory:
             statements = Facts(database.scope)
             known = [id_ for id_ in told if id_ not in unknown]
             rows, sources = await database.run([statements.of_memories(unknown, asked), statements.agreement(known)])
-            for held in read_rows(Held, rows):
+            for held in read_rows(FactStatement, rows):
                 if held.holds:
                     told[held.memory_id] = told[held.memory_id] or held.stated
             for agreement in read_rows(Agreement, sources):
@@ -149,7 +149,7 @@ class SemanticMemory:
         learned_from_run_id: str | None = None,
         history: bool = False,
         limit: int = 20,
-        after: Place | None = None,
+        after: ListPosition | None = None,
     ) -> FactPage:
         """Return the next facts, newest first: what holds, or with ``history`` what held before too.
 
@@ -164,11 +164,11 @@ class SemanticMemory:
             _about(subject, predicate), run_id=learned_from_run_id, history=history, limit=limit + 1, after=after
         )
         (rows,) = await database.run([page])
-        facts = read_rows(Held, rows[:limit])
+        facts = read_rows(FactStatement, rows[:limit])
         last = facts[-1] if len(rows) > limit else None
         return FactPage(facts, None if last is None else place_of(last.since, last.memory_id, last.key))
 
-    async def holding(self, agent_id: str, limit: int) -> Sequence[Held]:
+    async def holding(self, agent_id: str, limit: int) -> Sequence[FactStatement]:
         """Return the newest facts that hold, at most ``limit`` (1 to 100), in one run that only reads.
 
         Raises as ``facts`` does.

@@ -27,7 +27,7 @@ _LATE = "blob_late"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredValue:
     """What a row has of a value: its JSON, or the pointer to a blob and the blob's id."""
 
     text: str
@@ -43,7 +43,7 @@ class LargeValues:
         self._objects = backends.objects
 
     @asynccontextmanager
-    async def kept(self, agent_id: str, field: str, text: str) -> AsyncIterator[Kept]:
+    async def kept(self, agent_id: str, field: str, text: str) -> AsyncIterator[StoredValue]:
         """Give what a row is to have of a JSON text, while the row is written; what no row took is removed.
 
         Raises:
@@ -64,14 +64,14 @@ class LargeValues:
             raise
         await self.let_go(agent_id, kept)
 
-    async def keep(self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store") -> Kept:
+    async def keep(self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store") -> StoredValue:
         """Put a JSON text that is too large for a row into the store; the row or ``let_go`` has to follow.
 
         Raises:
             ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``kept`` does.
         """
         if not is_large(text):
-            return Kept(text)
+            return StoredValue(text)
         data = text.encode()
         if not self._objects.there:
             message = (
@@ -81,9 +81,9 @@ class LargeValues:
             raise ContentTooLarge(f"{field} {message}.", errors=[FieldError(field, message)])
         blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE, kind=kind)
         told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
-        return Kept(to_json({"blob": told}), blob.id)
+        return StoredValue(to_json({"blob": told}), blob.id)
 
-    async def let_go(self, agent_id: str, kept: Kept) -> None:
+    async def let_go(self, agent_id: str, kept: StoredValue) -> None:
         """Remove what was kept, unless a row has it. What cannot be removed now is found by ``reconcile``."""
         if kept.blob_id is not None:
             with suppress(MemoryGatewayError):

@@ -21,7 +21,7 @@ from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.procedural import Draw, Known, RunState, Workflows
+from app.storage.tiers.procedural import Draw, OutcomeTarget, SelectingRun, Workflows
 from app.storage.tiers.workflow_weights import counted
 
 _T = TypeVar("_T")
@@ -222,7 +222,7 @@ class ProceduralMemory:
         scope = self._scope(agent_id)
         counting = self._workflows.score(scope, workflow_id, run_id, round(float(score), SCORE_DECIMALS))
         (before,), _, rows = await write(self._backends, scope, counting)
-        known = read_row(Known, before)
+        known = read_row(OutcomeTarget, before)
         if known.workflow_type is None or not rows:
             raise _no_workflow()
         if known.run_type is None:
@@ -232,7 +232,7 @@ class ProceduralMemory:
         after = _read(Workflow, rows)[0]
         return Outcome(after.alpha, after.beta, counted=not known.counted)
 
-    async def _chosen(self, workflow_id: str, run: RunState | None, run_id: str | None) -> list[Row]:
+    async def _chosen(self, workflow_id: str, run: SelectingRun | None, run_id: str | None) -> list[Row]:
         """Read the workflow that was chosen, and note it in the run, where there is one."""
         wanted = self._workflows.one(workflow_id)
         if run is None or run_id is None:
@@ -271,9 +271,9 @@ def _names(
     )
 
 
-def _running(rows: list[Row], agent_type: str) -> RunState:
+def _running(rows: list[Row], agent_type: str) -> SelectingRun:
     """Return the run that a workflow is selected for."""
-    run = read_row(RunState, rows[0]) if rows else None
+    run = read_row(SelectingRun, rows[0]) if rows else None
     if run is None or run.status != "running":
         raise _no_run("The tenant has no such run, or it has ended.")
     if run.agent_type != agent_type:

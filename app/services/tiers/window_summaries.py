@@ -64,7 +64,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _MadeSummary:
     sentences: Sequence[SummarySentence]
     by: MadeBy
 
@@ -98,7 +98,7 @@ class WindowSummaries:
         made = await self._by_model(parts) if parts else None
         return joined if made is None else _with(replace(joined, made_by=made.by), made.sentences)
 
-    async def _by_model(self, parts: Sequence[_Part]) -> _Made | None:
+    async def _by_model(self, parts: Sequence[_Part]) -> _MadeSummary | None:
         """Return what a model says that follows from the parts it cites; None where it says nothing of the kind."""
         if self._backends.model is None:
             return None
@@ -116,17 +116,17 @@ class WindowSummaries:
             SummarySentence(each.text, _once(id_ for number in each.memories for id_ in parts[number - 1].memories), 1)
             for each in found.sentences
         ]
-        return _Made(kept, "model") if _kept(kept) else None
+        return _MadeSummary(kept, "model") if _kept(kept) else None
 
-    async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _Made:
+    async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _MadeSummary:
         """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
         reader = self._backends.reader
         if reader is not None:
             try:
-                return _Made(await _telling(said, reader), "reader")
+                return _MadeSummary(await _telling(said, reader), "reader")
             except ReaderUnavailable as error:
                 structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
-        return _Made([_sentence(part, one, 1 / (1 + one.place)) for part, one in said], "sentences")
+        return _MadeSummary([_sentence(part, one, 1 / (1 + one.place)) for part, one in said], "sentences")
 
 
 def continued(newest: Summary | None, summary: Summary) -> Summary | None:

@@ -32,7 +32,7 @@ from app.services.tiers.working_refusals import too_many_instances
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.tiers.window_summaries import Summary, read_summaries
-from app.storage.tiers.windows import Falling, Turn, Windows, WindowState
+from app.storage.tiers.windows import Falling, Windows, WindowState, WindowTurn
 
 Counted: TypeAlias = Literal["told", "estimated"]
 """How the tokens of turns are known: as their callers counted them, or by ``app.retrieval.selection.tokens``."""
@@ -42,7 +42,7 @@ _MAX_ROUNDS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendedTurns:
     """What became of an append.
 
     Attributes:
@@ -68,7 +68,7 @@ class Window:
         state: The window; None where there is none.
     """
 
-    turns: Sequence[Turn]
+    turns: Sequence[WindowTurn]
     tokens: int
     older: int
     state: WindowState | None
@@ -100,7 +100,7 @@ class WindowService:
 
     async def append(
         self, agent_id: str, instance: str, messages: Sequence[NewMessage], *, ttl_seconds: int
-    ) -> Appended:
+    ) -> AppendedTurns:
         """Append messages; one that is there already, in the window or in long-term memory, stays as it is.
 
         What the window does not keep falls out of it after this, in the background.
@@ -136,7 +136,7 @@ class WindowService:
         if state.due:
             self._backends.background.start(self.settle(agent_id, instance), name="window")
         appended = len(rows) - int(known["known"] or 0)
-        return Appended(appended, len(messages) - appended, state)
+        return AppendedTurns(appended, len(messages) - appended, state)
 
     async def window(self, agent_id: str, instance: str, *, max_tokens: int | None = None) -> Window:
         """Return the newest messages that fit, and the summaries of those that fell out before them.
@@ -153,16 +153,16 @@ class WindowService:
             limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
         reads = [statements.newest(max_tokens), statements.read(), statements.summaries()]
         rows, states, summaries = await self._backends.database.run(reads)
-        turns = read_rows(Turn, rows)
+        turns = read_rows(WindowTurn, rows)
         state = read_row(WindowState, states[0]) if states else None
         held = 0 if state is None else state.messages
         used = sum(turn.tokens for turn in turns)
         return Window(turns, used, held - len(turns), state, read_summaries(summaries))
 
-    async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[Turn]:
+    async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[WindowTurn]:
         """Return the newest messages that fit, alone; raises as ``window`` does."""
         (rows,) = await self._backends.database.run([self._window(agent_id, instance).newest(max_tokens)])
-        return read_rows(Turn, rows)
+        return read_rows(WindowTurn, rows)
 
     async def summaries(self, agent_id: str, instance: str) -> Sequence[Summary]:
         """Return what sums up the messages that fell out of a window, the newest last; raises as ``window`` does."""

@@ -18,8 +18,8 @@ from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.working import (
     STATE_KEY,
-    Held,
     LogEntry,
+    WorkingKey,
     WorkingKeys,
     agent_of_run,
     append_log,
@@ -48,7 +48,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WorkingWrite:
     """A value that was set, and whether there was none before."""
 
     value: Value
@@ -65,7 +65,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LoggedEntry:
     """An entry of a run's log; times in milliseconds since the epoch."""
 
     number: int
@@ -78,7 +78,7 @@ class Entry:
 class LogPage:
     """A page of a run's log, and after which number the next one begins; None: there is no more."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LoggedEntry]
     after: int | None
 
 
@@ -101,7 +101,7 @@ class WorkingMemory:
 
     async def set(
         self, agent_id: str, instance: str, key: str, value: Json, *, ttl_seconds: int, only: Precondition
-    ) -> Written:
+    ) -> WorkingWrite:
         """Set a key of an instance, where it is as the precondition says.
 
         Raises:
@@ -138,7 +138,7 @@ class WorkingMemory:
         self._check(agent_id, instance)
         keys = self._keys(agent_id, instance)
         rows, (used,) = await self._backends.database.run([keys.every(), keys.used()])
-        return Contents([_value(held) for held in read_rows(Held, rows)], int(used["used"] or 0))
+        return Contents([_value(held) for held in read_rows(WorkingKey, rows)], int(used["used"] or 0))
 
     async def delete(self, agent_id: str, instance: str, key: str, only: Precondition) -> None:
         """Delete a key, where it is as the precondition says; without one, a key that is not there is no error.
@@ -163,7 +163,7 @@ class WorkingMemory:
 
     async def set_state(
         self, run_id: str, value: Json, *, ttl_seconds: int, only: Precondition, only_agent: str | None
-    ) -> Written:
+    ) -> WorkingWrite:
         """Set the turn state of a run, which counts in the budget of the instance of the run's id; raises as ``set``.
 
         Raises:
@@ -211,10 +211,14 @@ class WorkingMemory:
         scope = await self._run(run_id, only_agent)
         (rows,) = await self._backends.database.run([log_page(scope, run_id, limit=limit, after=after)])
         found = read_rows(LogEntry, rows)
-        page = [Entry(each.number, json.loads(each.entry), each.created_at, each.expires_at) for each in found[:limit]]
+        page = [
+            LoggedEntry(each.number, json.loads(each.entry), each.created_at, each.expires_at) for each in found[:limit]
+        ]
         return LogPage(page, page[-1].number if len(found) > limit else None)
 
-    async def _set(self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition) -> Written:
+    async def _set(
+        self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition
+    ) -> WorkingWrite:
         limits.check(("value", limits.WORKING_VALUE, value), ("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
         text, agent_id = to_json(value), keys.scope.agent_id
         async with self._large.kept(agent_id, "value", text) as kept:
@@ -225,9 +229,9 @@ class WorkingMemory:
                 if refusal.reason == "over_budget":
                     raise await self._over_budget(keys) from refusal
                 raise refused(refusal, field="value") from refusal
-        for held in read_rows(Held, before):
+        for held in read_rows(WorkingKey, before):
             await self._large.remove(agent_id, held.blob_id)
-        return Written(replace(_value(read_row(Held, row)), value=value), created=not before)
+        return WorkingWrite(replace(_value(read_row(WorkingKey, row)), value=value), created=not before)
 
     async def _read(self, statement: ScopedStatement, *, absent: str) -> Value:
         """Read a key with its whole value; again where another write came before the bytes were read."""
@@ -236,7 +240,7 @@ class WorkingMemory:
             (rows,) = await self._backends.database.run([statement])
             if not rows or rows[0]["key"] is None:
                 raise NotFound(_NO_STATE if rows else absent)
-            held = read_row(Held, rows[0])
+            held = read_row(WorkingKey, rows[0])
             value = _value(held)
             try:
                 return replace(value, value=await self._large.load(value.value, held.blob_id))
@@ -272,5 +276,5 @@ class WorkingMemory:
         )
 
 
-def _value(held: Held) -> Value:
+def _value(held: WorkingKey) -> Value:
     return Value(held.key, json.loads(held.value), held.bytes, held.version, held.expires_at)

@@ -54,7 +54,7 @@ class ImportLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ExistingRows:
     """What the database has of a batch's ids and contents."""
 
     own: Mapping[str, Row]
@@ -143,10 +143,10 @@ def look_up(bulk: Bulk, entries: Sequence[ImportLine]) -> list[ScopedStatement]:
     return [bulk.by_id(ids), bulk.taken(ids), bulk.by_content(contents), bulk.removed(ids)]
 
 
-def known(results: Sequence[Sequence[Row]]) -> Known:
+def known(results: Sequence[Sequence[Row]]) -> ExistingRows:
     """Read what ``look_up`` asked."""
     own, taken, holders, removed = results
-    return Known(
+    return ExistingRows(
         own={str(row["id"]): row for row in own},
         taken=frozenset(str(row["id"]) for row in taken),
         holders={int(row["line"] or 0): str(row["id"]) for row in holders},
@@ -157,7 +157,7 @@ def known(results: Sequence[Sequence[Row]]) -> Known:
     )
 
 
-def judge(entries: Sequence[ImportLine], known: Known) -> list[ImportLine]:
+def judge(entries: Sequence[ImportLine], known: ExistingRows) -> list[ImportLine]:
     """Settle every entry but those that are new, and return these with their ids; all have a record."""
     new: dict[str, ImportLine] = {}
     contents: dict[tuple[str, str], ImportLine] = {}
@@ -199,7 +199,7 @@ def _against(entry: ImportLine, earlier: ImportLine | None) -> tuple[Status, str
     return "conflict", "another memory has this id"
 
 
-def _is_there(entry: ImportLine, known: Known) -> bool:
+def _is_there(entry: ImportLine, known: ExistingRows) -> bool:
     """Settle an entry whose memory is there in every respect, under one of its candidates."""
     record = entry.record
     for id_ in entry.candidates:

@@ -21,13 +21,13 @@ from app.services.transfer.batch import BATCH_BYTES, ImportLine, batches, candid
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError, RowLine
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.rows import RowImport
 from app.services.transfer.storing import settle, to_store
 from app.storage.batches import Bulk
 from app.storage.erasures import Erasures
-from app.storage.memories import Batch, Line
+from app.storage.memories import Batch, MemoryWrite
 from app.storage.scoped import ScopedStatement
 
 _WINDOW_LINE_BYTES = 1_600
@@ -49,7 +49,7 @@ class Import:
     def __init__(
         self,
         backends: TenantBackends,
-        report: Report,
+        report: ImportReport,
         *,
         only_agent: str | None = None,
         to_agent: str | None = None,
@@ -282,7 +282,7 @@ class Import:
         )
 
 
-def _new_vectors(lines: Sequence[Line], config: EmbeddingConfig) -> list[NewVector]:
+def _new_vectors(lines: Sequence[MemoryWrite], config: EmbeddingConfig) -> list[NewVector]:
     """Return the vectors that the run of the lines may write; those of a deletion under way wait for its end."""
     return [
         NewVector(line.memory.scope.agent_id, line.memory.id, line.memory.content_hash, line.vectors[config.index_name])

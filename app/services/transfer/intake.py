@@ -10,7 +10,7 @@ from app.services.transfer.importer import Import
 from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, RowLine, Total
 from app.services.transfer.reading import check, read_line
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 
 _LINES_AT_ONCE = 8
 """Lines that are read in one part of an import: about a millisecond."""
@@ -71,7 +71,7 @@ class LineCutter:
             self._rest += part
 
 
-class Reader:
+class LineReader:
     """Reads the lines of one file in their order, whatever is done with them, and holds it against its closing line."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Reader:
 
 
 async def import_lines(
-    chunks: AsyncIterator[bytes], to: Import, report: Report, *, of_tenant: str | None = None
+    chunks: AsyncIterator[bytes], to: Import, report: ImportReport, *, of_tenant: str | None = None
 ) -> None:
     """Import lines of our own format; what became of each is in the report. Raises as ``Import`` does.
 
@@ -130,7 +130,7 @@ async def import_lines(
     """
     whose = of_tenant or to.tenant_id
     await to.begin()
-    cutter, reader = LineCutter(), Reader()
+    cutter, reader = LineCutter(), LineReader()
 
     read = count(1)
 
@@ -159,7 +159,7 @@ async def import_lines(
     report.end = "missing" if reader.end is None else "holds" if reader.whole else "wrong"
 
 
-async def import_records(records: Iterable[Record | Flaw], to: Import, report: Report) -> None:
+async def import_records(records: Iterable[Record | Flaw], to: Import, report: ImportReport) -> None:
     """Import what was read from another format, each entry for a line. Raises as ``Import`` does."""
     await to.begin()
     for number, record in enumerate(records, start=1):

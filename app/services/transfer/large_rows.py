@@ -8,7 +8,7 @@ from typing import Any
 from app.domain.errors import BlobGone, MemoryGatewayError, UpstreamRejected
 from app.domain.json_types import Scalar, to_json
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import Kept, LargeValues, is_large
+from app.services.tiers.large_values import LargeValues, StoredValue, is_large
 from app.services.transfer.lines import BadLineError
 from app.storage.tiers.tables import Large, TierTable
 
@@ -19,7 +19,7 @@ class KeptRow:
 
     row: Mapping[str, Scalar]
     agent_id: str
-    values: tuple[Kept, ...]
+    values: tuple[StoredValue, ...]
 
 
 class LargeRows:
@@ -58,7 +58,7 @@ class LargeRows:
             BadLineError: a value is larger than it may be.
             ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``LargeValues.keep`` does.
         """
-        agent_id, values, changed = str(row.get("agent_id")), list[Kept](), dict[str, Scalar]()
+        agent_id, values, changed = str(row.get("agent_id")), list[StoredValue](), dict[str, Scalar]()
         try:
             for large in tier.large:
                 text = row.get(large.column)

@@ -7,11 +7,11 @@ from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.json_types import Json
 from app.domain.learned import Learned
-from app.domain.memory import Kept
+from app.domain.memory import Supersedable
 
 
 @dataclass(frozen=True)
-class Record(Kept):
+class Record(Supersedable):
     """One memory of an agent.
 
     Attributes:

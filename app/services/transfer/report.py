@@ -29,7 +29,7 @@ _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
 
 
-class Report:
+class ImportReport:
     """Takes lines in their order and gives them back, with a summary, once all are there."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from app.services.tiers.writing import write
 from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same
 from app.services.transfer.memory_ids import MemoryIds
-from app.services.transfer.report import Report, Status
+from app.services.transfer.report import ImportReport, Status
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.tiers.episodic import Episodic
 from app.storage.tiers.rows import TierRows
@@ -27,7 +27,7 @@ _BATCH_AGENTS = 50
 
 
 @dataclass(slots=True)
-class _Entry:
+class _RowLine:
     """A line: a row, or what is wrong with the line; and what became of it."""
 
     number: int
@@ -70,7 +70,7 @@ class RowImport:
     def __init__(
         self,
         backends: TenantBackends,
-        report: Report,
+        report: ImportReport,
         retry_budget: RetryBudget,
         *,
         only_agent: str | None,
@@ -84,7 +84,7 @@ class RowImport:
         self._memory_ids = MemoryIds(backends, retry_budget)
         self._only_agent = only_agent
         self._to_agent = to_agent
-        self._entries: list[_Entry] = []
+        self._entries: list[_RowLine] = []
         self._bytes = 0
         self._refused_bytes: dict[str | None, int] = {}
 
@@ -109,11 +109,11 @@ class RowImport:
         if not self._fits(line, size):
             await self.flush()
         self._bytes += size
-        await self._take(_Entry(number, line.id, line, size=size, moved=moved))
+        await self._take(_RowLine(number, line.id, line, size=size, moved=moved))
 
     async def reject(self, number: int, detail: str, id_: str | None) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
-        await self._take(_Entry(number, id_, status="rejected", detail=detail))
+        await self._take(_RowLine(number, id_, status="rejected", detail=detail))
 
     async def flush(self) -> None:
         """Store what was taken and report it.
@@ -142,7 +142,7 @@ class RowImport:
                 agent_id=entry.agent_id or None,
             )
 
-    async def _take(self, entry: _Entry) -> None:
+    async def _take(self, entry: _RowLine) -> None:
         self._entries.append(entry)
         if len(self._entries) == self._backends.import_lines:
             await self.flush()
@@ -164,14 +164,14 @@ class RowImport:
         agents = {entry.agent_id for entry in taken} | {line.agent_id}
         return kinds <= {line.tier.kind} and len(agents) <= _BATCH_AGENTS and self._bytes + size <= _BATCH_BYTES
 
-    async def _name_memories(self, entries: Sequence[_Entry]) -> None:
+    async def _name_memories(self, entries: Sequence[_RowLine]) -> None:
         """Have rows name memories by the ids that these have here."""
         lines = [(entry.line, entry.moved) for entry in entries if entry.line is not None]
         if lines:
             for entry, line in zip(entries, await self._memory_ids.renamed(lines), strict=True):
                 entry.line = line
 
-    async def _keep_large(self, entries: Sequence[_Entry]) -> None:
+    async def _keep_large(self, entries: Sequence[_RowLine]) -> None:
         """Put large values into the object store, those of rows that are not there yet; settle the others."""
         for entry in entries:
             if entry.line is None or not self._large.has(entry.line.tier, entry.row):
@@ -188,7 +188,7 @@ class RowImport:
             except (BadLineError, ContentTooLarge, QuotaExceeded) as refusal:
                 entry.settle("rejected", refusal.detail)
 
-    async def _store(self, entries: Sequence[_Entry]) -> None:
+    async def _store(self, entries: Sequence[_RowLine]) -> None:
         """Write rows of one kind. Where one of them is refused, the others are written without it."""
         entries = [entry for entry in entries if not self._is_over(entry)]
         if not entries or entries[0].line is None:
@@ -217,7 +217,7 @@ class RowImport:
             entry.settle(*_became(entry, before.get(entry.key), after.get(entry.key)))
             before.setdefault(entry.key, after.get(entry.key, {}))  # the same key again is no new row
 
-    async def _of_own_parents(self, entries: Sequence[_Entry]) -> Sequence[_Entry]:
+    async def _of_own_parents(self, entries: Sequence[_RowLine]) -> Sequence[_RowLine]:
         """Settle runs whose parents are other agents', whose logs their ends would be told; return the others."""
         ids = sorted({str(entry.row["parent_run_id"]) for entry in entries if entry.row.get("parent_run_id")})
         if self._only_agent is None or not ids:
@@ -230,12 +230,12 @@ class RowImport:
                 entry.settle("rejected", "parent_run_id is a run of another agent than may be imported into")
         return [entry for entry in entries if entry.status is None]
 
-    async def _store_halves(self, entries: Sequence[_Entry]) -> None:
+    async def _store_halves(self, entries: Sequence[_RowLine]) -> None:
         middle = len(entries) // 2
         await self._store(entries[:middle])
         await self._store(entries[middle:])
 
-    def _is_over(self, entry: _Entry) -> bool:
+    def _is_over(self, entry: _RowLine) -> bool:
         """Settle a row that is no smaller than one of its agent for which there was no room; tell whether it is so."""
         refused_bytes = self._refused_bytes.get(entry.agent_id)
         if refused_bytes is None or entry.size < refused_bytes:
@@ -243,7 +243,7 @@ class RowImport:
         entry.settle("rejected", "is over a limit of bytes, as a row before it")
         return True
 
-    async def _written(self, tier: TierTable, entries: Sequence[_Entry]) -> tuple["_Rows", "_Rows"]:
+    async def _written(self, tier: TierTable, entries: Sequence[_RowLine]) -> tuple["_Rows", "_Rows"]:
         """Write rows, and return what the tenant had under their keys before, and what it has now."""
         tenant_id = self._backends.tenant_id
         rows = TierRows(tenant_id, tier)
@@ -276,7 +276,7 @@ def _by_key(tier: TierTable, rows: Sequence[Row]) -> _Rows:
 
 
 def _became(
-    entry: _Entry, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None
+    entry: _RowLine, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None
 ) -> tuple[Status, str | None]:
     """Tell what became of a row from what its key had before and has now."""
     if before is None and after is not None:

@@ -7,10 +7,10 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.explicit import permitted
 from app.domain.memory import Memory, Scope
 from app.services.memories.write import audited
-from app.services.memories.write_outcomes import Outcome
+from app.services.memories.write_outcomes import WriteOutcome
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import ImportLine
-from app.storage.memories import Line
+from app.storage.memories import MemoryWrite
 
 _READ_AT_ONCE = 256
 """Characters that are read for words in one part of an import; the largest memory takes longest."""
@@ -18,7 +18,7 @@ _READ_AT_ONCE = 256
 
 async def to_store(
     backends: TenantBackends, entries: Sequence[ImportLine], config: EmbeddingConfig
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[MemoryWrite]:
     """Yield what is to be written, in parts of an import."""
     characters = 0
     for entry in entries:
@@ -31,7 +31,7 @@ async def to_store(
             await backends.part()
 
 
-def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> Line:
+def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> MemoryWrite:
     """Return what is to be written of an entry that was judged to be new."""
     record, vector = entry.record, entry.vector
     assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
@@ -52,10 +52,10 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> Line:
         run_id=record.run_id,
     )
     detail = audited(config) | {"embedded": entry.embedded}
-    return Line(memory, {config.index_name: vector}, detail, entry.undoes)
+    return MemoryWrite(memory, {config.index_name: vector}, detail, entry.undoes)
 
 
-def settle(entry: ImportLine, outcome: Outcome) -> None:
+def settle(entry: ImportLine, outcome: WriteOutcome) -> None:
     """Say what became of an entry that was to be written."""
     if outcome.holder == entry.id:
         entry.settle("imported")

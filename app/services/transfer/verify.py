@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.services.transfer.intake import CutLine, LineCutter, Reader
+from app.services.transfer.intake import CutLine, LineCutter, LineReader
 from app.services.transfer.lines import BadLineError, End, Manifest, MemoryLine, RowLine
 from app.storage.tiers.tables import TIER_TABLES
 
@@ -13,7 +13,7 @@ _KINDS = [tier.kind for tier in TIER_TABLES]
 
 
 @dataclass(slots=True)
-class Verdict:
+class ExportVerdict:
     """What was found: counts, and the first flaws by line."""
 
     lines: int = 0
@@ -43,14 +43,14 @@ class Verifier:
 
     def __init__(self) -> None:
         """Begin with the first line."""
-        self._cutter, self._reader, self._verdict = LineCutter(), Reader(), Verdict()
+        self._cutter, self._reader, self._verdict = LineCutter(), LineReader(), ExportVerdict()
         self._before: tuple[Any, ...] | None = None
 
     def take(self, chunk: bytes) -> None:
         """Take the next bytes."""
         self._take(self._cutter.lines(chunk))
 
-    def end(self) -> Verdict:
+    def end(self) -> ExportVerdict:
         """Return what was found, once all bytes were taken."""
         self._take(self._cutter.last())
         self._verdict.lines = self._cutter.number
@@ -87,7 +87,7 @@ class Verifier:
             verdict.add(f"line {number} is of another agent than the manifest names")
 
 
-def verify(chunks: Iterable[bytes]) -> Verdict:
+def verify(chunks: Iterable[bytes]) -> ExportVerdict:
     """Read a whole file and say what is wrong with it."""
     verifier = Verifier()
     for chunk in chunks:

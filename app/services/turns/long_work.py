@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 PATIENCE_SECONDS = 0.02
 """How long the next part waits for requests at most: long work goes on however many come."""
@@ -20,7 +20,7 @@ class LongWork:
         """Begin with nobody."""
         self._patience = patience_seconds
         self._under_way = 0
-        self._waiting: Turns[asyncio.Future[None]] = Turns()
+        self._waiting: TenantTurns[asyncio.Future[None]] = TenantTurns()
         self._since = 0.0
         """When the last part began, or later the first of those that wait came; in seconds of the loop."""
         self._planned: asyncio.Handle | None = None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.domain.errors import Overloaded
-from app.domain.turns import Turns
+from app.domain.turns import TenantTurns
 
 _WAIT_SECONDS = 1.0
 """How long a request waits for its turn at most, where nobody says otherwise."""
@@ -27,14 +27,14 @@ Lag = Callable[[str], float]
 
 
 @dataclass(slots=True)
-class _Request:
+class _QueuedRequest:
     tenant_id: str
     turn: "asyncio.Future[None]"
     asked_at: float
 
 
 @dataclass(slots=True)
-class _Line:
+class _TenantQueue:
     """The requests of a tenant that wait."""
 
     waiting: int = 0
@@ -82,8 +82,8 @@ class RequestTurns:
         self._wait_seconds = wait_seconds
         self._look_seconds = look_seconds
         self._lags: list[Lag] = []
-        self._waiting: Turns[_Request] = Turns(clock)
-        self._lines: dict[str, _Line] = {}
+        self._waiting: TenantTurns[_QueuedRequest] = TenantTurns(clock)
+        self._lines: dict[str, _TenantQueue] = {}
         self._ends: float | None = None
         """Until when requests may begin in this round; None where none has begun and none waits."""
 
@@ -115,8 +115,8 @@ class RequestTurns:
         self.check(tenant_id)
         if self._ends is None:
             self._begin_round(now)
-        line = self._lines.setdefault(tenant_id, _Line())
-        request = _Request(tenant_id, asyncio.get_running_loop().create_future(), now)
+        line = self._lines.setdefault(tenant_id, _TenantQueue())
+        request = _QueuedRequest(tenant_id, asyncio.get_running_loop().create_future(), now)
         self._waiting.put(tenant_id, request)
         line.waiting += 1
         try:
@@ -144,7 +144,7 @@ class RequestTurns:
         else:
             self._ends = None
 
-    def _end(self, request: _Request, refusal: Overloaded | None = None) -> bool:
+    def _end(self, request: _QueuedRequest, refusal: Overloaded | None = None) -> bool:
         """End a request's waiting; return whether its caller was still there."""
         if request.turn.done():
             return False

@@ -102,9 +102,9 @@ class Shares:
         self._most = most
         self._of: dict[str, Share] = {}
 
-    def take(self, tenant_id: str, size: int) -> "Turn":
+    def take(self, tenant_id: str, size: int) -> "HeldShare":
         """Return what holds so much of a tenant's share while it is entered."""
-        return Turn(self, tenant_id, size)
+        return HeldShare(self, tenant_id, size)
 
     def lag(self, tenant_id: str) -> float:
         """Return by how many seconds a tenant's share is behind."""
@@ -142,7 +142,7 @@ class Shares:
             del self._of[tenant_id]
 
 
-class Turn:
+class HeldShare:
     """Holds a part of a tenant's share while it is entered."""
 
     __slots__ = ("_shares", "_size", "_tenant_id")

@@ -216,7 +216,7 @@ class QueuedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class IndexerWork:
     """What one run of the database gives the indexer to do.
 
     Attributes:
@@ -280,12 +280,12 @@ _RESULTS = 15
 """How many results of ``take`` follow those of ``write``."""
 
 
-def read(results: Sequence[list[Row]]) -> Work:
+def read(results: Sequence[list[Row]]) -> IndexerWork:
     """Read the results of ``take``."""
     found, leased, _, _, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_due,), (status,) = results[
         -_RESULTS:
     ]
-    return Work(
+    return IndexerWork(
         leased=bool(leased),
         lease=next(iter(read_leases(found)), None),
         unsent=read_rows(QueuedChange, unsent),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.claim import RELATION, MemoryType, Stated
-from app.domain.comparing import Effect, Statement
+from app.domain.comparing import ComparedStatement, Effect
 from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import STORE_KEY, Scope
@@ -147,7 +147,7 @@ FROM json_each(?1, '$.read') AS read WHERE memory.id = read.value ->> 'id' AND {
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class MemoryAddress:
     """A memory by its scope and its id."""
 
     tenant_id: str
@@ -166,7 +166,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RelatedMemory:
     """A memory that is compared, with what is known of it.
 
     Attributes:
@@ -190,14 +190,14 @@ class Compared:
     as_read: str | None = None
 
     @property
-    def named(self) -> Named:
+    def named(self) -> MemoryAddress:
         """Its name."""
-        return Named(self.tenant_id, self.agent_id, self.id)
+        return MemoryAddress(self.tenant_id, self.agent_id, self.id)
 
     @property
-    def statement(self) -> Statement:
+    def statement(self) -> ComparedStatement:
         """What of it is compared."""
-        return Statement(
+        return ComparedStatement(
             self.id,
             self.content,
             self.metadata,
@@ -234,7 +234,7 @@ class Found:
 
 
 def read_next(most: int, after: str) -> database.Statement:
-    """Read the next memories that wait, by their ids those behind ``after``, as rows of ``Named``."""
+    """Read the next memories that wait, by their ids those behind ``after``, as rows of ``MemoryAddress``."""
     return database.Statement.read(_NEXT, most=most, after=after)
 
 
@@ -256,8 +256,8 @@ def sweep(version: str) -> list[database.Statement]:
     return [database.Statement.write(text, version=version) for text in (_MARK_UNREAD, _MOVE_ON)]
 
 
-def read_unread(memories: Sequence[Named], index_name: str) -> database.Statement:
-    """Read those of the memories that still wait, as rows of ``Compared`` with what is queued of their vectors."""
+def read_unread(memories: Sequence[MemoryAddress], index_name: str) -> database.Statement:
+    """Read those of the memories that still wait, as rows of ``RelatedMemory`` with what is queued of their vectors."""
     return database.Statement.read(_UNREAD, wanted=[memory.argument for memory in memories], index_name=index_name)
 
 
@@ -266,12 +266,14 @@ def read_pending(scope: Scope, index_name: str) -> database.Statement:
     return database.Statement.read(_PENDING_OF_BOTH, index_name=index_name, **scope.argument)
 
 
-def read_near(memories: Sequence[Named]) -> database.Statement:
-    """Read those of the memories that may be compared with others, as rows of ``Compared``."""
+def read_near(memories: Sequence[MemoryAddress]) -> database.Statement:
+    """Read those of the memories that may be compared with others, as rows of ``RelatedMemory``."""
     return database.Statement.read(_NEAR, wanted=[memory.argument for memory in memories])
 
 
-def write(read: Sequence[tuple[Compared, Stated]], found: Sequence[Found], version: str) -> list[database.Statement]:
+def write(
+    read: Sequence[tuple[RelatedMemory, Stated]], found: Sequence[Found], version: str
+) -> list[database.Statement]:
     """Write what was found of memories, and that they were read. Should the run stop before its end, they still wait.
 
     ``read`` has what each states explicitly, and what it is; facts keep the keys that they have.
@@ -298,6 +300,6 @@ def write(read: Sequence[tuple[Compared, Stated]], found: Sequence[Found], versi
     ]
 
 
-def read_compared(rows: Sequence[Row]) -> list[Compared]:
+def read_compared(rows: Sequence[Row]) -> list[RelatedMemory]:
     """Read the rows of ``read_unread`` and ``read_near``."""
-    return read_rows(Compared, rows)
+    return read_rows(RelatedMemory, rows)

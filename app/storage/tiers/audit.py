@@ -8,7 +8,7 @@ from app.domain.author import Author
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers import replay
@@ -78,7 +78,7 @@ class RunTrail:
         """Read a run, as a row of ``RunState``; none where there is no such run."""
         return ScopedStatement.read(Tenant(self.tenant_id), _STATE, **self._of(run_id))
 
-    def steps(self, run_id: str, after: Place, *, limit: int) -> ScopedStatement:
+    def steps(self, run_id: str, after: ListPosition, *, limit: int) -> ScopedStatement:
         """Read the next steps of a run, as ``app.storage.tiers.replay.steps`` does."""
         return replay.steps(self.tenant_id, run_id, after, limit=limit, only_agent=self.only_agent)
 

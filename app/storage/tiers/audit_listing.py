@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from app.domain.audit import AuditEvent, AuditFilter
 from app.domain.memory import Tenant
 from app.ports.database import Row
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _EventTable:
     """A table of events.
 
     Attributes:
@@ -37,7 +37,7 @@ class _Source:
 
 _EVENTS_OF_RECALLS = frozenset(("recall", "recalls_dropped"))
 _SOURCES = (
-    _Source(
+    _EventTable(
         "audit",
         "each.event, each.agent_id, each.memory_id, NULL AS run_id, each.written_by, each.detail",
         "each.created_at",
@@ -53,7 +53,7 @@ _SOURCES = (
         None,
         common="stored",
     ),
-    _Source(
+    _EventTable(
         "tool_call_log",
         "'tool_call' AS event, each.agent_id, NULL AS memory_id, each.run_id, each.written_by,"
         " json_object('call_id', each.id, 'tool', each.tool, 'input_hash', each.input_hash, 'outcome', each.outcome,"
@@ -70,7 +70,7 @@ _SOURCES = (
         },
         frozenset(("tool_call",)),
     ),
-    _Source(
+    _EventTable(
         "recall_log",
         "each.event, iif(each.agent_id = '', NULL, each.agent_id) AS agent_id, NULL AS memory_id, each.run_id,"
         " each.written_by, each.detail",
@@ -87,7 +87,7 @@ _SOURCES = (
         _EVENTS_OF_RECALLS,
         common="recall",
     ),
-    _Source(
+    _EventTable(
         "workflow_outcome",
         "'outcome' AS event, each.agent_id, NULL AS memory_id, each.run_id, each.written_by,"
         " json_object('workflow_id', each.workflow_id, 'score', each.score, 'through', each.written_through) AS detail",
@@ -107,7 +107,7 @@ _SOURCES = (
 _EQUAL = ("agent_id", "memory_id", "run_id", "written_by")
 
 
-def events(tenant_id: str, where: AuditFilter, *, limit: int, after: Place | None) -> ScopedStatement:
+def events(tenant_id: str, where: AuditFilter, *, limit: int, after: ListPosition | None) -> ScopedStatement:
     """Read the next events, newest first, for ``read_events``; right behind a place, or from the newest on."""
     parts = [part for source in _SOURCES if (part := _part(source, where, after)) is not None]
     # Every event belongs to a source, so that there is a part unless two filters leave nothing.
@@ -130,12 +130,12 @@ def read_events(rows: list[Row]) -> list[AuditEvent]:
     return read_rows(AuditEvent, rows)
 
 
-def place_of(row: Row) -> Place:
+def place_of(row: Row) -> ListPosition:
     """Return the place right behind an event's row."""
-    return Place(int(row["at"] or 0), str(row["tie"]))
+    return ListPosition(int(row["at"] or 0), str(row["tie"]))
 
 
-def _part(source: _Source, where: AuditFilter, after: Place | None) -> str | None:
+def _part(source: _EventTable, where: AuditFilter, after: ListPosition | None) -> str | None:
     """Select a source's events; None where it can have none that is asked for."""
     asked = [name for name in _EQUAL if getattr(where, name) is not None]
     if any(name not in source.indexes for name in asked):

@@ -6,7 +6,7 @@ from app.domain import limits
 from app.domain.blobs import Blob
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
 _COLUMNS = "blob.id, blob.sha256, blob.size, blob.media_type, blob.created_at"
@@ -40,7 +40,7 @@ _AFTER = "(blob.created_at, blob.id) < (?1 ->> 'after_at', ?1 ->> 'after_id')"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BlobUsage:
     """How many blobs a tenant has, of how many bytes, and whether the one that is asked for is among them."""
 
     blobs: int
@@ -55,7 +55,7 @@ class BlobRows:
     owner: Scope | Tenant
 
     def begin(self, blob: Blob) -> list[ScopedStatement]:
-        """Write the row before its object is stored, if there is room for it; the last statement reads ``Held``."""
+        """Write the row before its object is stored, if there is room for it; the last one reads ``BlobUsage``."""
         begin = ScopedStatement.write(
             self.owner,
             _BEGIN,
@@ -76,7 +76,7 @@ class BlobRows:
         """Read a stored ``Blob``; no row where the owner has none of that id."""
         return ScopedStatement.read(self.owner, _READ, id=blob_id)
 
-    def page(self, *, limit: int, after: Place | None) -> ScopedStatement:
+    def page(self, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next stored ``Blob`` rows, newest first."""
         behind = "" if after is None else f"AND {_AFTER}"
         return ScopedStatement.read(

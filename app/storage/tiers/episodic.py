@@ -11,7 +11,7 @@ from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, R
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
 _DAY_MS = 24 * 3600 * 1000
@@ -199,7 +199,7 @@ class Episodic:
             self._tenant, _END, run_id=run_id, status=status, output=output, output_blob=output_blob, error=error
         )
 
-    def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None) -> ScopedStatement:
+    def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next runs, newest first."""
         index = "agent_runs_newest"
         conditions = ["run.tenant_id = ?1 ->> 'tenant_id'"]
@@ -234,7 +234,7 @@ class Episodic:
             **_after(after),
         )
 
-    def episodes(self, wanted: EpisodesWanted, *, limit: int, after: Place | None) -> ScopedStatement:
+    def episodes(self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next episodes, newest first."""
         where, index = _conditions(wanted)
         if after is not None:
@@ -256,7 +256,7 @@ class Episodic:
         return self._tenant if only_agent is None else Scope(self.tenant_id, only_agent)
 
 
-def _after(after: Place | None) -> dict[str, Json]:
+def _after(after: ListPosition | None) -> dict[str, Json]:
     return {} if after is None else {"at": after.created_at, "after": after.id}
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from app.domain.claim import AS_SAID
-from app.domain.facts import MAX_SOURCES, About, Told
+from app.domain.facts import MAX_SOURCES, About, FactSource
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.storage.filters import (
@@ -21,7 +21,7 @@ from app.storage.filters import (
     overridden,
     stands,
 )
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
 _HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
@@ -154,7 +154,7 @@ class Facts:
         """Return a row where the tenant has the run, and it is the only agent's where one is named."""
         return ScopedStatement.read(self.scope, _RUN, run_id=run_id, only_agent=only_agent)
 
-    def note(self, memory_id: str, told: Told, written_by: str | None) -> ScopedStatement:
+    def note(self, memory_id: str, told: FactSource, written_by: str | None) -> ScopedStatement:
         """Note a source of a fact; of a memory that is gone, and beyond 32 of them, nothing is noted."""
         values = {"source": told.source, "confidence": told.confidence, "written_by": written_by}
         return ScopedStatement.write(self.scope, _NOTE, id=memory_id, **values)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ class Facts:
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER} {_LIMIT}", ids=list(ids), limit=1000, **where)
 
     def page(
-        self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: Place | None
+        self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: ListPosition | None
     ) -> ScopedStatement:
         """Read the next facts, the newest first: what holds, or with ``history`` all versions."""
         conditions, where = _asked(about)
@@ -196,6 +196,6 @@ def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
     return [of_key(about, "claim", "memory.metadata")], {"where": {"about": asdict(about)}}
 
 
-def place_of(since: int, memory_id: str, key: str) -> Place:
+def place_of(since: int, memory_id: str, key: str) -> ListPosition:
     """Return the place of a fact in the listing."""
-    return Place(since, f"{memory_id} {key}")
+    return ListPosition(since, f"{memory_id} {key}")

@@ -140,7 +140,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class RunState:
+class SelectingRun:
     """The run that a workflow is selected for."""
 
     agent_id: str
@@ -149,7 +149,7 @@ class RunState:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OutcomeTarget:
     """What an outcome names, as it was before it: None is not there."""
 
     workflow_type: str | None
@@ -238,7 +238,7 @@ class Workflows:
         )
 
     def run(self, scope: Scope | Tenant, run_id: str | None) -> ScopedStatement:
-        """Read a run, as rows of ``RunState``."""
+        """Read a run, as rows of ``SelectingRun``."""
         sql = f"SELECT run.agent_id, run.agent_type, run.status FROM agent_runs AS run WHERE {_RUN}"
         return ScopedStatement.read(scope, sql, run_id=run_id)
 
@@ -249,7 +249,7 @@ class Workflows:
     def score(self, scope: Scope | Tenant, workflow_id: str, run_id: str, score: float) -> list[ScopedStatement]:
         """Count the outcome of a run for a workflow, where both are there, of one agent type, and it is the first.
 
-        The first statement reads ``Known``, the last the workflow.
+        The first statement reads ``OutcomeTarget``, the last the workflow.
         """
         scoring = ScopedStatement.write(
             scope,

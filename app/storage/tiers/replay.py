@@ -10,7 +10,7 @@ from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step
 from app.domain.episodes import Episode
 from app.domain.memory import Tenant
 from app.ports.database import Row
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
@@ -24,7 +24,7 @@ _AND_OF_AGENT = "AND (?1 ->> 'only_agent' IS NULL OR {table}.agent_id = ?1 ->> '
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _StepTable:
     """The table of one kind of step.
 
     Attributes:
@@ -55,7 +55,7 @@ class _Source:
 _BEFORE_THE_END = """AND {at} <= coalesce((SELECT run.ended_at FROM agent_runs AS run
   WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'), {at})"""
 _SOURCES = (
-    _Source(
+    _StepTable(
         kind="tool_call",
         table="tool_call_log",
         index="tool_call_log_of_run",
@@ -69,7 +69,7 @@ _SOURCES = (
         ),
         condition="AND step.after_end = 0",
     ),
-    _Source(
+    _StepTable(
         kind="episode",
         table="memory_episodes",
         index="memory_episodes_of_run",
@@ -79,7 +79,7 @@ _SOURCES = (
         size="length(CAST(step.content AS BLOB)) + length(CAST(step.data AS BLOB))",
         columns=("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
     ),
-    _Source(
+    _StepTable(
         kind="recall",
         table="recall_log",
         index="recall_log_of_run",
@@ -93,7 +93,7 @@ _SOURCES = (
     ),
     # A child may end after its parent.
     *(
-        _Source(
+        _StepTable(
             kind=kind,
             table="agent_runs",
             index="agent_runs_of_parent",
@@ -114,7 +114,7 @@ _SOURCES = (
 _COLUMNS = tuple(dict.fromkeys(column for source in _SOURCES for column in source.columns))
 
 
-def _select(source: _Source) -> str:
+def _select(source: _StepTable) -> str:
     """Select the next steps of one kind."""
     columns = (f"step.{name}" if name in source.columns else f"NULL AS {name}" for name in _COLUMNS)
     return f"""
@@ -144,7 +144,7 @@ ORDER BY step.place
 """
 
 
-def steps(tenant_id: str, run_id: str, after: Place, *, limit: int, only_agent: str | None) -> ScopedStatement:
+def steps(tenant_id: str, run_id: str, after: ListPosition, *, limit: int, only_agent: str | None) -> ScopedStatement:
     """Read the next steps of a run behind a place, for ``step_of`` and ``place_of``; with ``only_agent``, of its run.
 
     Each row tells in ``following`` whether more come after it. There may be fewer than ``limit`` all the same.
@@ -176,6 +176,6 @@ def step_of(row: Row) -> Step:
             return Step("recall", at, read_row(LoggedRecall, row))
 
 
-def place_of(row: Row) -> Place:
+def place_of(row: Row) -> ListPosition:
     """Return the place right behind a row of ``steps``."""
-    return Place(int(row["at"] or 0), f"{UNDER_WAY}{row['tie']}")
+    return ListPosition(int(row["at"] or 0), f"{UNDER_WAY}{row['tie']}")

@@ -7,7 +7,7 @@ from app.domain.json_types import Json, Scalar
 from app.domain.memory import Tenant
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.tables import Limit, TierTable
+from app.storage.tiers.tables import RowLimit, TierTable
 
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
@@ -123,17 +123,17 @@ class TierRows:
         same = (f"parent.{theirs} = {line}.value ->> '$.{own}'" for theirs, own in parent.columns)
         return _HAS_PARENT.format(table=parent.table, same=" AND ".join(same))
 
-    def _free(self, limit: Limit) -> str:
+    def _free(self, limit: RowLimit) -> str:
         """Return whether a line takes no room of a limit: what it counts as is there already, or does not count."""
         same = _same(self.tier.key if limit.unit is None else (limit.unit,))
         exempt = f"line.value ->> '$.{limit.exempt[0]}' = '{limit.exempt[1]}' OR " if limit.exempt else ""
         return f"({exempt}{_IS_THERE.format(table=self.tier.table, same=same)})"
 
-    def _admits(self, limit: Limit, number: int) -> str:
+    def _admits(self, limit: RowLimit, number: int) -> str:
         """Return the condition that a line takes no room of a limit, or that there is room for it."""
         return f"(line.free_{number} OR {self._used(limit)} + line.more_{number} <= ?1 ->> '$.most[{number}]')"
 
-    def _used(self, limit: Limit) -> str:
+    def _used(self, limit: RowLimit) -> str:
         """Return how much of a limit is used by the tenant, or by that which has the limit."""
         if limit.used is not None:
             return limit.used
@@ -144,7 +144,7 @@ class TierRows:
         return f"(SELECT coalesce({counted}, 0) FROM {self.tier.table} AS held WHERE {' AND '.join(conditions)})"
 
 
-def _more(limit: Limit, number: int) -> str:
+def _more(limit: RowLimit, number: int) -> str:
     """Return what the new lines up to a line count together."""
     same = ", ".join([f"given.free_{number}", *(f"given.value ->> '$.{column}'" for column in limit.of)])
     if limit.unit is not None:
@@ -153,7 +153,7 @@ def _more(limit: Limit, number: int) -> str:
     return f"sum({amount}) OVER (PARTITION BY {same} ORDER BY given.place ROWS UNBOUNDED PRECEDING)"
 
 
-def _distinct(limit: Limit) -> str:
+def _distinct(limit: RowLimit) -> str:
     return "*" if limit.unit is None else f"DISTINCT held.{limit.unit}"
 
 

@@ -7,7 +7,7 @@ from app.domain.context import CONFIGURATION
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RowLimit:
     """A limit on rows of a table, which an import keeps to as every other write does.
 
     Attributes:
@@ -99,7 +99,7 @@ class TierTable:
     unnamed: bool = False
     names_agent: bool = False
     json: tuple[str, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[RowLimit, ...] = ()
     over: str = "is over a limit of the tenant"
     parent: Parent | None = None
     weighs: tuple[tuple[str, ...], int] | None = None
@@ -137,7 +137,7 @@ _EPISODIC = (
         ),
         ("id",),
         json=("input", "output"),
-        limits=(Limit("MAX_RUNS", used=_COUNT.format("runs")),),
+        limits=(RowLimit("MAX_RUNS", used=_COUNT.format("runs")),),
         large=(
             Large("input", "input_blob", limits.RUN_VALUE_BYTES, within="input"),
             Large("output", "output_blob", limits.RUN_VALUE_BYTES),
@@ -149,7 +149,7 @@ _EPISODIC = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
         json=("data",),
-        limits=(Limit("TENANT_EPISODES", used=_COUNT.format("episodes")),),
+        limits=(RowLimit("TENANT_EPISODES", used=_COUNT.format("episodes")),),
         parent=_RUN,
     ),
     TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
@@ -160,9 +160,9 @@ _EPISODIC = (
         ("name", "version"),
         of_agent=False,
         limits=(
-            Limit("MAX_CONTEXT_DOCUMENTS", unit="name", exempt=_NO_DOCUMENT),
-            Limit("MAX_CONTEXT_BYTES", amount="size", exempt=_NO_DOCUMENT),
-            Limit("MAX_CONTEXT_VERSIONS", of=("name",)),
+            RowLimit("MAX_CONTEXT_DOCUMENTS", unit="name", exempt=_NO_DOCUMENT),
+            RowLimit("MAX_CONTEXT_BYTES", amount="size", exempt=_NO_DOCUMENT),
+            RowLimit("MAX_CONTEXT_VERSIONS", of=("name",)),
         ),
         integers=("version",),
     ),
@@ -176,7 +176,7 @@ _WORKING = (
         key=("agent_id", "instance"),
         counted=False,
         expires=True,
-        limits=(Limit("MAX_WORKING_INSTANCES"),),
+        limits=(RowLimit("MAX_WORKING_INSTANCES"),),
         day=True,
     ),
     TierTable(
@@ -186,7 +186,7 @@ _WORKING = (
         key=("agent_id", "instance", "key"),
         expires=True,
         json=("value",),
-        limits=(Limit("WORKING_BYTES", of=_INSTANCE, amount="bytes"), Limit("MAX_WORKING_KEYS", of=_INSTANCE)),
+        limits=(RowLimit("WORKING_BYTES", of=_INSTANCE, amount="bytes"), RowLimit("MAX_WORKING_KEYS", of=_INSTANCE)),
         over="is over a limit of its instance",
         parent=Parent("working_instance", (("agent_id", "agent_id"), ("instance", "instance")), "has no instance"),
         weighs=(("key", "value"), 0),
@@ -201,7 +201,7 @@ _WORKING = (
         expires=True,
         json=("entry",),
         integers=("number",),
-        limits=(Limit("LOG_BYTES", of=("agent_id", "run_id"), amount="bytes"),),
+        limits=(RowLimit("LOG_BYTES", of=("agent_id", "run_id"), amount="bytes"),),
         over="is over the limit of its log",
         parent=_RUN,
         weighs=(("entry",), limits.LOG_OVERHEAD),
@@ -215,7 +215,7 @@ _WORKING = (
             *("fallen_until", "busy_until", "tried_at"),
         ),
         key=("agent_id", "instance"),
-        limits=(Limit("MAX_WORKING_INSTANCES"),),
+        limits=(RowLimit("MAX_WORKING_INSTANCES"),),
         day=True,
     ),
     TierTable(
@@ -229,8 +229,8 @@ _WORKING = (
         json=("speakers",),
         integers=("place",),
         limits=(
-            Limit("MAX_WINDOW_BYTES", of=_INSTANCE, amount="bytes"),
-            Limit("MAX_WINDOW_MESSAGES", of=_INSTANCE),
+            RowLimit("MAX_WINDOW_BYTES", of=_INSTANCE, amount="bytes"),
+            RowLimit("MAX_WINDOW_MESSAGES", of=_INSTANCE),
         ),
         over="is over a limit of its window, or its message is there already",
         parent=_OF_WINDOW,
@@ -246,7 +246,7 @@ _WORKING = (
         key=("agent_id", "instance", "last_place"),
         json=("memories", "sentences"),
         integers=("last_place",),
-        limits=(Limit("MAX_WINDOW_SUMMARIES", of=_INSTANCE),),
+        limits=(RowLimit("MAX_WINDOW_SUMMARIES", of=_INSTANCE),),
         over="is over the limit of its window",
         parent=_OF_WINDOW,
         for_anybody=True,
@@ -298,7 +298,7 @@ _PROCEDURAL = (
         key=("id",),
         of_agent=False,
         json=("spec",),
-        limits=(Limit("MAX_WORKFLOWS"), Limit("MAX_WORKFLOWS_OF_TASK", of=("agent_type", "task_type"))),
+        limits=(RowLimit("MAX_WORKFLOWS"), RowLimit("MAX_WORKFLOWS_OF_TASK", of=("agent_type", "task_type"))),
         over="is over a limit of the tenant or of its task",
     ),
     TierTable(
@@ -327,7 +327,7 @@ _PROCEDURAL = (
         of_agent=False,
         json=("spec",),
         integers=("version",),
-        limits=(Limit("MAX_WORKFLOW_VERSIONS", of=("workflow_id",)),),
+        limits=(RowLimit("MAX_WORKFLOW_VERSIONS", of=("workflow_id",)),),
         over="is over the limit of its workflow",
         parent=_WORKFLOW,
     ),

@@ -139,7 +139,7 @@ class WindowState:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class WindowTurn:
     """A message of a window; ``said_at`` in milliseconds since the epoch."""
 
     id: str
@@ -216,7 +216,7 @@ class Windows:
         return self._read(_READ)
 
     def newest(self, max_tokens: int | None) -> ScopedStatement:
-        """Read the newest turns that fit, oldest first, as rows of ``Turn``; None: those that the window keeps."""
+        """Read the newest turns that fit, oldest first, as rows of ``WindowTurn``; None: all that it keeps."""
         return self._read(_NEWEST, max_tokens=max_tokens)
 
     def claim(self) -> ScopedStatement:

@@ -68,7 +68,7 @@ WHERE {_OF_LOG} AND entry.number > ?1 ->> 'after' ORDER BY entry.number LIMIT ?1
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WorkingKey:
     """A key that is held; times in milliseconds since the epoch."""
 
     key: str
@@ -102,7 +102,7 @@ class WorkingKeys:
     def put(
         self, key: str, value: str, ttl_seconds: int, only: Precondition, *, size: int, blob_id: str | None = None
     ) -> list[ScopedStatement]:
-        """Set a key; the first statement reads the ``Held`` that there was, the last the one that there is.
+        """Set a key; the first statement reads the ``WorkingKey`` that there was, the last the one that there is.
 
         ``size`` is that of the value in bytes, also where the value is a blob and ``value`` the pointer to it.
 
@@ -129,11 +129,11 @@ class WorkingKeys:
         return self._write(_DELETE, key=key, **only.argument)
 
     def one(self, key: str) -> ScopedStatement:
-        """Read a living key, as a row of ``Held``."""
+        """Read a living key, as a row of ``WorkingKey``."""
         return self._read(f"SELECT {_COLUMNS} FROM working_key AS held WHERE {_ONE}", key=key)
 
     def every(self) -> ScopedStatement:
-        """Read all living keys that callers can name, as rows of ``Held``."""
+        """Read all living keys that callers can name, as rows of ``WorkingKey``."""
         return self._read(
             f"SELECT {_COLUMNS} FROM working_key AS held"
             f" WHERE {_LIVING} AND held.key <> '{STATE_KEY}' ORDER BY held.key"
@@ -160,7 +160,7 @@ def agent_of_run(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedS
 
 
 def turn_state(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedStatement:
-    """Read a run's turn state: a row of ``Held``, all NULL where it has none; no row where there is no such run."""
+    """Read a run's turn state, a ``WorkingKey``: all NULL without one, no row without the run."""
     return ScopedStatement.read(Tenant(tenant_id), _STATE, run_id=run_id, only=only_agent)
 
 

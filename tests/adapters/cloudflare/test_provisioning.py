@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from structlog.testing import capture_logs
 
 from app.adapters.cloudflare.account import Placement
-from app.adapters.cloudflare.provisioning import Plan
+from app.adapters.cloudflare.provisioning import MissingSteps
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.bootstrap import build_provisioning
 from app.domain.embedding import EmbeddingConfig, Vector
@@ -52,7 +52,9 @@ def settings_of(account: Handle, **more: Any) -> dict[str, Any]:
     }
 
 
-async def provision(account: Handle, data_dir: Path, *, apply: bool = True, **more: Any) -> tuple[Plan, str | None]:
+async def provision(
+    account: Handle, data_dir: Path, *, apply: bool = True, **more: Any
+) -> tuple[MissingSteps, str | None]:
     """Plan and, where asked, apply; return the plan and the database's id."""
     settings = settings_for(data_dir, **settings_of(account, **more))
     provisioning, close = build_provisioning(settings, "memory-gateway", Placement("weur"), poll_seconds=0.02)

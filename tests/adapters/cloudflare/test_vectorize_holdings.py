@@ -19,13 +19,13 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 from app.domain.memory import Scope
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import IdPage, IndexRecord
 from tests.adapters.cloudflare.vectors import CONFIG, INDEX, SCOPE
 from tests.adapters.cloudflare.wire import answer, body_of, html, refusal
 
 GET, LIST, QUERY = f"{INDEX}/get_by_ids", f"{INDEX}/list", f"{INDEX}/query"
 OURS = {"tenant_id": "tenant-1", "agent_id": "agent-1"}
-NOT_OURS = Held(Scope("", ""), 0, "")
+NOT_OURS = IndexRecord(Scope("", ""), 0, "")
 OTHER_FORMS = [[], [1], {}, "text", 1, {"vectors": []}, {"isTruncated": False}]
 
 
@@ -38,7 +38,7 @@ def page(*ids: Any, cursor: Any = None, truncated: Any = None) -> dict[str, Any]
 async def test_what_is_held_is_read_from_the_metadata(api: respx.MockRouter, index: VectorizeIndex) -> None:
     metadata = OURS | {"revision": 7, "embedding": CONFIG.label, "created_at": 1}
     route = api.post(GET).mock(return_value=answer([{"id": "a", "values": [0.0], "metadata": metadata}]))
-    assert await index.held(("a", "b")) == {"a": Held(SCOPE, 7, "openai/text-embedding-3-small/4")}
+    assert await index.held(("a", "b")) == {"a": IndexRecord(SCOPE, 7, "openai/text-embedding-3-small/4")}
     assert body_of(route.calls.last) == {"ids": ["a", "b"]}
 
 
@@ -93,7 +93,7 @@ async def test_a_revision_or_embedding_that_cannot_be_read_is_that_of_no_write_o
     api: respx.MockRouter, index: VectorizeIndex, more: dict[str, Any], revision: int, embedding: str
 ) -> None:
     api.post(GET).mock(return_value=answer([{"id": "a", "metadata": OURS | more}]))
-    assert await index.held(["a"]) == {"a": Held(SCOPE, revision, embedding)}
+    assert await index.held(["a"]) == {"a": IndexRecord(SCOPE, revision, embedding)}
 
 
 @pytest.mark.parametrize("result", [{"a": 1}, ["a"], [{}], [{"id": 1}], [{"id": "a", "metadata": "x"}], [None], "text"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.adapters.windows import Window, average, batches, split
+from app.adapters.windows import TextWindow, average, batches, split
 from app.domain.embedding import Vector
 from app.domain.errors import UpstreamRejected
 
@@ -27,9 +27,9 @@ def random_vectors(seed: int, count: int, dimensions: int = 8) -> list[Vector]:
     return list(np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32))
 
 
-def windows_of(*sizes: Sequence[int]) -> list[Window]:
+def windows_of(*sizes: Sequence[int]) -> list[TextWindow]:
     """For each text its windows, of so many bytes."""
-    return [Window(text, "x" * size) for text, each in enumerate(sizes) for size in each]
+    return [TextWindow(text, "x" * size) for text, each in enumerate(sizes) for size in each]
 
 
 @given(texts=st.lists(TEXTS, max_size=5), most=BOUNDS)
@@ -56,7 +56,7 @@ def test_every_text_has_windows_of_its_own_in_the_order_of_the_texts(texts: list
 
 @given(text=TEXTS.filter(bool))
 def test_a_text_within_the_bound_is_one_window_as_it_is(text: str) -> None:
-    assert split([text], max(4, len(text.encode()))) == [Window(0, text)]
+    assert split([text], max(4, len(text.encode()))) == [TextWindow(0, text)]
 
 
 @given(words=st.lists(WORDS, min_size=1, max_size=20), most=st.integers(12, 30), space=st.sampled_from(" \n\t\r"))
@@ -81,7 +81,7 @@ def test_a_text_of_nothing_but_spaces_is_one_window(blank: str, count: int) -> N
 
 
 def test_an_empty_text_is_a_space() -> None:
-    assert split([""], 8) == [Window(0, " ")]
+    assert split([""], 8) == [TextWindow(0, " ")]
 
 
 @pytest.mark.parametrize("most", [500, 2000, 8000])

@@ -10,7 +10,7 @@ import pytest
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli.evaluation.judging import Judged, evidence, is_right, says
 from app.interfaces.cli.evaluation.labelled import Labelled, read_labelled
-from app.interfaces.cli.evaluation.measuring import Run
+from app.interfaces.cli.evaluation.measuring import EvaluationRun
 from app.interfaces.cli.evaluation.report import differences, spreads
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
@@ -181,13 +181,13 @@ def test_evidence_counts_among_the_first_ten_candidates() -> None:
 
 def test_the_spread_is_that_of_the_runs_means_and_a_difference_is_paired() -> None:
     one = [
-        Run([judged("c/1", 1), judged("c/2", 0, "b")], 0, 0, 0.0),
-        Run([judged("c/1", 0), judged("c/2", 0, "b")], 0, 0, 0.0),
+        EvaluationRun([judged("c/1", 1), judged("c/2", 0, "b")], 0, 0, 0.0),
+        EvaluationRun([judged("c/1", 0), judged("c/2", 0, "b")], 0, 0, 0.0),
     ]
     spread = spreads(one)["all"]["right"]
     assert (spread.mean, spread.low, spread.high, spread.deviation) == (0.25, 0, 0.5, 0.25)
     assert spreads(one)["b"]["right"].mean == 0
-    other = [Run([judged("c/1", 1), judged("c/2", 1, "b")], 0, 0, 0.0)]
+    other = [EvaluationRun([judged("c/1", 1), judged("c/2", 1, "b")], 0, 0, 0.0)]
     difference = differences(one, other)["right"]
     assert difference.mean == 0.75
     assert 0.5 <= difference.low <= 0.75 <= difference.high <= 1

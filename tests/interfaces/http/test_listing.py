@@ -12,14 +12,14 @@ from app.domain.query import Filter
 from app.interfaces.http.cursors import HOLDS_MS, Cursors, ListingScope
 from app.ports.database import Statement
 from app.services.access.credentials import Credentials
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from tests.support.generation import examples
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service
 
 OLD, NEW = "o" * 32, "n" * 32
 LISTING = ListingScope("acme", "bot", Filter(metadata={"k": 1}))
-PLACE = Place(1_790_000_000_000, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+PLACE = ListPosition(1_790_000_000_000, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
 NOW = PLACE.created_at + 5
 
 
@@ -186,7 +186,9 @@ async def test_a_cursor_of_another_listing_is_refused_as_a_forged_one_is(service
     assert (await ask(service, limit=100, cursor=cursor)).status_code == 200
 
 
-def read(text: str, *, secrets: dict[str, str] | None = None, listing: ListingScope = LISTING, now: int = NOW) -> Place:
+def read(
+    text: str, *, secrets: dict[str, str] | None = None, listing: ListingScope = LISTING, now: int = NOW
+) -> ListPosition:
     return Cursors(Credentials(secrets or {"old": OLD}), listing).read(text, now=now)
 
 

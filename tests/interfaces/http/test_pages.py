@@ -6,7 +6,7 @@ import gzip
 import httpx
 import pytest
 
-from app.interfaces.http.pages import LatelyMade, Page, Pages
+from app.interfaces.http.pages import LatelyMade, Pages, StaticPage
 from tests.support.service import Service
 
 PAGES = ["/openapi.json", "/docs", "/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/llms.txt"]
@@ -62,9 +62,9 @@ async def test_a_page_is_made_once_however_many_ask_for_it_at_once() -> None:
     made: list[str] = []
     pages = Pages(most=2)
 
-    def page() -> Page:
+    def page() -> StaticPage:
         made.append("page")
-        return Page.of(b"x", "text/plain")
+        return StaticPage.of(b"x", "text/plain")
 
     answers = await asyncio.gather(*(pages.get("a", page) for _ in range(20)))
     assert (len(made), len(set(map(id, answers)))) == (1, 1)
@@ -76,9 +76,9 @@ async def test_a_page_is_made_once_however_many_ask_for_it_at_once() -> None:
 async def test_metrics_are_made_once_for_all_who_ask_in_the_same_second() -> None:
     made: list[bytes] = []
 
-    def page() -> Page:
+    def page() -> StaticPage:
         made.append(b"%d" % len(made))
-        return Page.of(made[-1], "text/plain")
+        return StaticPage.of(made[-1], "text/plain")
 
     lately, always = LatelyMade(page, reuse_seconds=3600), LatelyMade(page, reuse_seconds=0)
     assert {each.content for each in await asyncio.gather(*(lately.get() for _ in range(20)))} == {b"0"}

@@ -10,7 +10,7 @@ from app.domain.json_types import Json
 from app.domain.query import Entry
 from app.domain.reading import Kinds
 from app.services.answering.choosing import Choice, choice
-from app.services.answering.composing import Answer, Length, compose
+from app.services.answering.composing import ComposedAnswer, Length, compose
 from app.services.memories.recall import Recall
 from app.services.models.reader import TenantReader
 from app.services.turns.shares import Shares
@@ -73,7 +73,7 @@ def answer(  # noqa: PLR0913 - what a test tells
     ratings: Mapping[str, float] | None = None,
     events: Sequence[str] = (),
     reader: ScriptedReader | None = None,
-) -> Answer:
+) -> ComposedAnswer:
     """Answer as a profile does; ``ratings`` are a reader's of sentences, ``events`` those that it calls events."""
     scripted = ScriptedReader(
         answers={(query, text): value for text, value in (ratings or {}).items()}, of_kinds=dict.fromkeys(events, EVENT)

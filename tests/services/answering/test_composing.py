@@ -8,7 +8,7 @@ import pytest
 from app.domain.errors import ReaderUnavailable
 from app.domain.query import Entry
 from app.services.answering.choosing import MAX_RATED
-from app.services.answering.composing import Answer, Length
+from app.services.answering.composing import ComposedAnswer, Length
 from tests.services.answering.made import answer, chosen, entry, lines
 from tests.services.scripted_reader import ScriptedReader
 
@@ -36,7 +36,7 @@ def test_of_a_memory_that_answers_the_best_sentence_is_told_though_none_does_so_
 def test_nothing_is_told_where_the_first_entry_does_not_answer() -> None:
     first, second = entry("The wifi is slow.", id_="1"), entry("The password is otter.", id_="2")
     for relevance in ({"1": 0.42, "2": 0.4}, {"1": 0.42, "2": 0.9}, {"2": 0.9}):
-        assert answer(WIFI, first, second, relevance=relevance, length="long") == Answer()
+        assert answer(WIFI, first, second, relevance=relevance, length="long") == ComposedAnswer()
 
 
 @pytest.mark.parametrize(("score", "relevance", "told"), [(0.3, 0.43, 1), (0.29, 0.95, 0), (0.9, 0.4, 0)])
@@ -121,7 +121,7 @@ def test_while_the_reader_is_away_words_choose_among_the_sentences_of_a_memory_t
 def test_without_a_reader_the_first_entry_is_quoted_where_it_scores_enough() -> None:
     other = entry("The password of the wifi is x.", id_="other")
     assert lines(WIFI, NOTES, other, length="long") == ["2026-01-12: The wifi password is otter-lamp-93."]
-    assert answer(WIFI, entry("The wifi password is x.", score=0.49), other) == Answer("", ())
+    assert answer(WIFI, entry("The wifi password is x.", score=0.49), other) == ComposedAnswer("", ())
 
 
 def test_an_answer_cites_the_memories_of_its_sentences() -> None:
@@ -142,14 +142,16 @@ def test_a_speaker_in_the_metadata_is_told() -> None:
 
 @pytest.mark.parametrize("query", ["", "   ", "What is it?", "\ud800", "?" * 5000])
 def test_any_query_can_be_asked(query: str) -> None:
-    assert answer(query) == Answer()
+    assert answer(query) == ComposedAnswer()
     assert len(lines(query, NOTES)) == 1
 
 
 @pytest.mark.parametrize("content", ["", " \n ", "\u200b"])
 def test_nothing_is_known_from_memories_that_say_nothing(content: str) -> None:
     assert (
-        answer(WIFI, entry(content, id_="1")) == answer(WIFI, entry(content, id_="1"), relevance={"1": 1.0}) == Answer()
+        answer(WIFI, entry(content, id_="1"))
+        == answer(WIFI, entry(content, id_="1"), relevance={"1": 1.0})
+        == ComposedAnswer()
     )
 
 

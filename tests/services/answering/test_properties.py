@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
 from app.services.answering.choosing import SURE_SCORE
-from app.services.answering.composing import Answer, Length
+from app.services.answering.composing import ComposedAnswer, Length
 from app.services.answering.plain import name, plain
 from app.services.answering.summary import MAX_CHARACTERS, MAX_LINES, summary
 from tests.services.answering.made import Earlier, answer
@@ -96,7 +96,7 @@ FORMERS = st.dictionaries(
 )
 
 
-def composed(query: str, found: Sequence[Entry], formers: dict[str, list[Earlier]], length: Length) -> Answer:
+def composed(query: str, found: Sequence[Entry], formers: dict[str, list[Earlier]], length: Length) -> ComposedAnswer:
     relevance = {each.id: each.score for each in found}
     return answer(query, *found, formers=formers, at=NOW, length=length, relevance=relevance)
 

@@ -14,7 +14,7 @@ from app.domain.query import Query
 from app.runtime.archive import archive_all
 from app.services.archive.moving import ArchiveMover
 from app.services.archive.reading import Archives
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.verify import verify
 from app.storage.system.archive import LEASE
 from app.storage.tiers.tables import TIER_TABLES
@@ -60,7 +60,7 @@ async def recalled(bench: Bench) -> list[str]:
 
 async def restore(bench: Bench, archive_id: str, **options: Any) -> dict[str, Any]:
     restoring = Archives(bench.backends.of_tenant("acme", replace(ADMINISTRATOR, channel="import")))
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         await restoring.restore(await restoring.one(archive_id), report, **options)
         return dict(report.summary)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from app.domain.learned import Proposal
 from app.domain.messages import Role
-from app.services.learning.extracting import Candidate, Extracted
-from app.services.learning.transcript import Line
+from app.services.learning.extracting import Extracted, ExtractedMemory
+from app.services.learning.transcript import TranscriptLine
 
 MARK = "5f1c0e7a"
 MONDAY = 1_777_899_600_000
@@ -13,19 +13,21 @@ MONDAY = 1_777_899_600_000
 DAY_MS = 86_400_000
 
 
-def line(content: str, number: int = 1, role: Role = "user", said_at: int = MONDAY, *, context: bool = False) -> Line:
-    return Line(number, f"m{number}", role, content, said_at, context)
+def line(
+    content: str, number: int = 1, role: Role = "user", said_at: int = MONDAY, *, context: bool = False
+) -> TranscriptLine:
+    return TranscriptLine(number, f"m{number}", role, content, said_at, context)
 
 
-def conversation(*contents: str) -> list[Line]:
+def conversation(*contents: str) -> list[TranscriptLine]:
     return [line(content, number) for number, content in enumerate(contents, 1)]
 
 
-def said(statement: str, *lines: int, day: str = "") -> Candidate:
-    return Candidate(statement, list(lines), day)
+def said(statement: str, *lines: int, day: str = "") -> ExtractedMemory:
+    return ExtractedMemory(statement, list(lines), day)
 
 
-def answer(*memories: Candidate) -> Extracted:
+def answer(*memories: ExtractedMemory) -> Extracted:
     return Extracted(list(memories))
 
 

@@ -4,11 +4,11 @@ import pytest
 
 from app.domain.json_types import Json
 from app.services.learning.extracting import extraction, proposals, refused
-from app.services.learning.transcript import Line
+from app.services.learning.transcript import TranscriptLine
 from tests.services.learning.conversations import DAY_MS, MARK, MONDAY, answer, conversation, line, said
 
 
-def reason(statement: str, *lines: Line, cites: int = 1) -> str:
+def reason(statement: str, *lines: TranscriptLine, cites: int = 1) -> str:
     """Return why a statement that cites a line is refused; "" where it is proposed."""
     given, there = answer(said(statement, cites)), list(lines) or conversation("I live in Oslo.")
     assert len(proposals(given, there)) + len(refused(given, there)) == 1

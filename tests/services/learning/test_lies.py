@@ -12,8 +12,8 @@ from app.domain.messages import Role
 from app.services.learning.classifying import classification, classified
 from app.services.learning.extracting import extraction, named_days, proposals, refused
 from app.services.learning.merging import merge
-from app.services.learning.request import Request, prompts, rules
-from app.services.learning.transcript import Line
+from app.services.learning.request import ModelRequest, prompts, rules
+from app.services.learning.transcript import TranscriptLine
 from app.services.learning.verifying import verdicts, verification
 from tests.services.learning.conversations import MARK, MONDAY
 
@@ -40,10 +40,10 @@ ROLES: Sequence[Role] = ("user", "assistant", "system")
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Line]:
+def conversations(draw: st.DrawFn) -> list[TranscriptLine]:
     said = draw(st.lists(st.tuples(texts, st.sampled_from(ROLES), st.booleans()), min_size=1, max_size=5))
     return [
-        Line(place, f"m{place}", role, content, MONDAY + place, context)
+        TranscriptLine(place, f"m{place}", role, content, MONDAY + place, context)
         for place, (content, role, context) in enumerate(said, 1)
     ]
 
@@ -69,7 +69,7 @@ CLASSIFY = classification([], [], MARK).schema
 
 @given(conversations(), lies(EXTRACT.json_schema))
 def test_what_is_proposed_cites_what_is_there_and_the_rest_is_refused_with_a_reason(
-    lines: list[Line], lie: Any
+    lines: list[TranscriptLine], lie: Any
 ) -> None:
     answer = EXTRACT.read(lie)
     kept, others = proposals(answer, lines), refused(answer, lines)
@@ -86,7 +86,9 @@ def test_what_is_proposed_cites_what_is_there_and_the_rest_is_refused_with_a_rea
 
 
 @given(conversations(), lies(EXTRACT.json_schema), lies(VERIFY.json_schema), lies(CLASSIFY.json_schema))
-def test_no_lie_adds_takes_or_exchanges_a_proposal(lines: list[Line], first: Any, second: Any, third: Any) -> None:
+def test_no_lie_adds_takes_or_exchanges_a_proposal(
+    lines: list[TranscriptLine], first: Any, second: Any, third: Any
+) -> None:
     found = merge(proposals(EXTRACT.read(first), lines))
     judged = verdicts(VERIFY.read(second), found)
     assert len(judged) == len(found)
@@ -105,7 +107,7 @@ def test_no_lie_adds_takes_or_exchanges_a_proposal(lines: list[Line], first: Any
 
 @given(conversations(), lies(EXTRACT.json_schema), st.lists(texts, max_size=3))
 def test_what_a_model_said_stands_only_between_fences_of_a_later_prompt(
-    lines: list[Line], lie: Any, topics: list[str]
+    lines: list[TranscriptLine], lie: Any, topics: list[str]
 ) -> None:
     found = merge(proposals(EXTRACT.read(lie), lines))
     assert_fenced(extraction("detail", lines, MARK), ["messages"])
@@ -118,7 +120,7 @@ def test_what_was_corrected_stands_between_fences_too(said: list[str]) -> None:
     assert_fenced(classification([Proposal(each, ["m1"]) for each in said], said, MARK), ["memories", "topics"])
 
 
-def assert_fenced(request: Request[Any], titles: list[str]) -> None:
+def assert_fenced(request: ModelRequest[Any], titles: list[str]) -> None:
     system, user = request.messages
     assert system.content == rules(request.stage).replace("<MARK>", MARK)
     block = rf"<<<{MARK} (\w+)\n(?:(?!{MARK}).)*\n{MARK}>>>"

@@ -13,7 +13,7 @@ from app.ports.language_model import Stage
 from app.services.learning.classifying import Classification, Classified, classification, classified, topic
 from app.services.learning.extracting import extraction, proposals, refused
 from app.services.learning.passes import plan, readings
-from app.services.learning.request import Request
+from app.services.learning.request import ModelRequest
 from app.services.learning.verifying import Correction, Drop, Verified, verdicts, verification
 from tests.services.learning.conversations import MARK, answer, conversation, lengths, line, proposed, said
 
@@ -120,9 +120,9 @@ def sharing_a_topic(number: int) -> int:
     return len([each for each in labelled([], number=number) if each.topic])
 
 
-def request(stage: Stage) -> Request[Any]:
+def request(stage: Stage) -> ModelRequest[Any]:
     lines, memories = conversation("I live in Oslo."), [proposed("The user lives in Oslo.")]
-    made: dict[Stage, Callable[[], Request[Any]]] = {
+    made: dict[Stage, Callable[[], ModelRequest[Any]]] = {
         "extract": lambda: extraction("extract", lines, MARK),
         "detail": lambda: extraction("detail", lines, MARK),
         "verify": lambda: verification(memories, lines, MARK),
@@ -153,11 +153,11 @@ def checks() -> list[str]:
     return found
 
 
-def verify(memories: Sequence[Proposal]) -> Request[Any]:
+def verify(memories: Sequence[Proposal]) -> ModelRequest[Any]:
     return verification(memories, [], MARK)
 
 
-def classify(memories: Sequence[Proposal]) -> Request[Any]:
+def classify(memories: Sequence[Proposal]) -> ModelRequest[Any]:
     return classification(memories, [], MARK)
 
 

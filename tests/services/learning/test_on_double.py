@@ -11,8 +11,8 @@ from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES
 from app.services.learning.classifying import classification, classified
 from app.services.learning.extracting import extraction, proposals
-from app.services.learning.request import Request
-from app.services.learning.transcript import Line
+from app.services.learning.request import ModelRequest
+from app.services.learning.transcript import TranscriptLine
 from app.services.learning.verifying import verdicts, verification
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
@@ -38,14 +38,14 @@ async def model(double: Handle) -> AsyncIterator[HttpLanguageModel]:
     await model.close()
 
 
-async def ask(model: HttpLanguageModel, request: Request[T]) -> T:
+async def ask(model: HttpLanguageModel, request: ModelRequest[T]) -> T:
     return await model.complete(
         request.messages, request.schema, stage=request.stage, max_tokens=request.max_tokens, affinity="a"
     )
 
 
-def line(number: int, role: Role, content: str) -> Line:
-    return Line(number, f"message-{number}", role, content, MAY_4)
+def line(number: int, role: Role, content: str) -> TranscriptLine:
+    return TranscriptLine(number, f"message-{number}", role, content, MAY_4)
 
 
 LINES = [

@@ -5,11 +5,11 @@ import pytest
 from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.learning.passes import readings
-from app.services.learning.transcript import Line, numbered, transcript
+from app.services.learning.transcript import TranscriptLine, numbered, transcript
 from tests.services.learning.conversations import DAY_MS, MARK, MONDAY, line
 
 
-def lines_of(*lines: Line) -> list[str]:
+def lines_of(*lines: TranscriptLine) -> list[str]:
     return transcript(lines, MARK).splitlines()[1:-1]
 
 
@@ -62,7 +62,10 @@ def test_what_was_read_before_is_marked() -> None:
 def test_messages_of_a_pass_keep_their_numbers_where_one_is_gone() -> None:
     there = {id_: Message(id_, "s", "user", id_, MONDAY) for id_ in ("a", "c")}
     lines = numbered(Pass(0, "extract", ["a", "b", "c"], context=1), there)
-    assert lines == [Line(1, "a", "user", "a", MONDAY, context=True), Line(3, "c", "user", "c", MONDAY)]
+    assert lines == [
+        TranscriptLine(1, "a", "user", "a", MONDAY, context=True),
+        TranscriptLine(3, "c", "user", "c", MONDAY),
+    ]
 
 
 def test_parts_of_a_long_message_keep_its_number_and_lose_no_word() -> None:

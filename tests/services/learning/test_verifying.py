@@ -1,6 +1,6 @@
 import pytest
 
-from app.services.learning.verifying import Correction, Drop, Verdict, Verified, verdicts, verification
+from app.services.learning.verifying import Correction, Drop, ProposalVerdict, Verified, verdicts, verification
 from tests.services.learning.conversations import MARK, MONDAY, conversation, line, proposed
 
 MEMORIES = [proposed("The user lives in Oslo.", "m1"), proposed("The user pays 20 euros.", "m2")]
@@ -18,9 +18,9 @@ def test_a_proposal_passes_is_corrected_or_is_dropped_and_the_reason_is_kept() -
         [Drop(3, "supported", "It was a  question.")],
     )
     assert verdicts(answer, memories) == [
-        Verdict("pass", "The user lives in Oslo.", None, ""),
-        Verdict("correct", "The user pays 30 euros.", "object", "corrected"),
-        Verdict("drop", "The user likes Ann.", "supported", "It was a question."),
+        ProposalVerdict("pass", "The user lives in Oslo.", None, ""),
+        ProposalVerdict("correct", "The user pays 30 euros.", "object", "corrected"),
+        ProposalVerdict("drop", "The user likes Ann.", "supported", "It was a question."),
     ]
 
 

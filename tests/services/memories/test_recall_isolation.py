@@ -15,7 +15,7 @@ from app.domain.memory import NewMemory, Scope, Tenant
 from app.indexing.jobs.backfill import backfill_segments
 from app.ports.database import Statement
 from app.ports.vector_index import IndexedVector
-from app.storage.memories import Line, insert
+from app.storage.memories import MemoryWrite, insert
 from tests.support import generation
 from tests.support.backends import Backend, running_on
 from tests.support.doubles import FailingDatabase
@@ -123,7 +123,7 @@ async def many(service: Service, scope: Scope, vector: Any, contents: Sequence[s
             for content, id_ in zip(contents[start : start + 2_500], ids, strict=False)
         ]
         await service.runtime.backends.database.run(
-            [insert(Tenant(scope.tenant_id), [Line(memory, {}, {}) for memory in memories], config, Author(), 0)]
+            [insert(Tenant(scope.tenant_id), [MemoryWrite(memory, {}, {}) for memory in memories], config, Author(), 0)]
         )
         vectors = [
             IndexedVector(scope, memory.id, vector, memory.created_at, 1, memory.metadata) for memory in memories

@@ -7,7 +7,7 @@ import pytest
 from app.domain.errors import ReaderUnavailable
 from app.grounding import Checker, Source
 from app.services.ingest.grounded import following
-from app.services.models.grounding import AT_ONCE, Claim, checked, decided
+from app.services.models.grounding import AT_ONCE, CitedStatement, checked, decided
 from app.services.models.reader import TenantReader
 from app.services.turns.shares import Shares
 from tests.services.scripted_reader import ScriptedReader
@@ -16,11 +16,11 @@ USE = "Use pnpm, not npm."
 PREFERS = "The user prefers pnpm over npm."
 
 
-def claim(text: str, *lines: str) -> Claim:
-    return Claim(text, [Source(line, None, "user") for line in lines])
+def claim(text: str, *lines: str) -> CitedStatement:
+    return CitedStatement(text, [Source(line, None, "user") for line in lines])
 
 
-async def rejected(reader: ScriptedReader | None, *claims: Claim) -> list[list[str]]:
+async def rejected(reader: ScriptedReader | None, *claims: CitedStatement) -> list[list[str]]:
     tenant = None if reader is None else TenantReader("acme", reader, Shares(1), 0.5)
     found = await decided(claims, checked(claims, Checker()), tenant)
     return [[each.kind for each in one] for one in found]

@@ -10,7 +10,7 @@ from app.domain.query import Query
 from app.services.snapshots.keeping import SnapshotKeeper
 from app.services.snapshots.manifest import SnapshotManifest
 from app.services.snapshots.reading import Snapshots
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.objects import keys
 
@@ -59,7 +59,7 @@ async def grow_old(bench: Bench, milliseconds: int = LATE_MS) -> None:
 
 async def restored(bench: Bench, manifest: SnapshotManifest, target: str) -> dict[str, Any]:
     to = bench.backends.of_tenant(target, replace(ADMINISTRATOR, channel="import"))
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         await snapshots(bench, manifest.tenant).restore(manifest, to, report)
         return dict(report.summary)
 

@@ -32,7 +32,7 @@ from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
 from app.services.tiers.audit import Auditor, Recorded, Replay
 from app.services.tiers.episodic import EpisodicMemory
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
@@ -70,7 +70,7 @@ def call(number: int = 0, **fields: Any) -> ToolCall:
 
 async def replayed(bench: Bench, limit: int = 100, **who: Any) -> list[Step]:
     steps: list[Step] = []
-    after: Place | None = None
+    after: ListPosition | None = None
     while True:
         page = await auditor(bench).replay(RUN, limit=limit, after=after, **who)
         assert len(page.steps) <= limit
@@ -396,7 +396,7 @@ async def test_the_audit_lists_everything_newest_first_by_each_filter_and_page_b
 
 async def listed(bench: Bench, where: AuditFilter, limit: int = 100) -> list[Any]:
     events: list[Any] = []
-    after: Place | None = None
+    after: ListPosition | None = None
     while True:
         page = await auditor(bench).events(where, limit=limit, after=after)
         assert len(page.events) <= limit

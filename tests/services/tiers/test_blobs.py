@@ -31,7 +31,7 @@ from app.domain.errors import (
 from app.domain.memory import NewMemory
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.services.tiers.blobs import Blobs
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, at, keys
@@ -113,7 +113,7 @@ async def test_pages_of_a_listing_have_every_blob_once_the_newest_first(bench: B
     sent = [await blobs(bench).put("bot", bytes([n]), "text/plain") for n in range(7)]
     await blobs(bench).put(None, DATA, "text/plain")
     listed: list[Blob] = []
-    after: Place | None = None
+    after: ListPosition | None = None
     while True:
         page = await blobs(bench).list("bot", limit=3, after=after)
         listed += page.blobs

@@ -10,12 +10,12 @@ import pytest
 from app.domain.author import Author
 from app.domain.episodes import NewRun
 from app.domain.errors import InvalidRequest, NotFound
-from app.domain.facts import Fact, Held
+from app.domain.facts import Fact, FactStatement
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.tiers.facts import Learned, SemanticMemory
+from app.services.tiers.facts import SemanticMemory, StoredFact
 from tests.services.scripted_reader import EVENT, ScriptedReader
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
@@ -37,7 +37,7 @@ def tier(bench: Bench, author: Author = ADMINISTRATOR, tenant: str = "acme") -> 
     return SemanticMemory(bench.backends.of_tenant(tenant, author))
 
 
-async def learn(bench: Bench, *parts: str, day: int | None = None, single: bool = True, **fields: Any) -> Learned:
+async def learn(bench: Bench, *parts: str, day: int | None = None, single: bool = True, **fields: Any) -> StoredFact:
     subject, predicate, said = parts
     fact = Fact(subject, predicate, said, single=single, **fields)
     return await tier(bench).learn("bot", fact, occurred_at=None if day is None else day * DAY)
@@ -60,7 +60,7 @@ async def say_before(bench: Bench, content: str, claims: Mapping[str, str], day:
     return memory_id
 
 
-async def held(bench: Bench, **asked: Any) -> list[Held]:
+async def held(bench: Bench, **asked: Any) -> list[FactStatement]:
     return list((await tier(bench).facts("bot", **asked)).facts)
 
 

@@ -17,7 +17,7 @@ from app.runtime.windows import settle_once
 from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
 from app.services.memories.sessions import Sessions
-from app.services.tiers.windows import Appended, Window, WindowService
+from app.services.tiers.windows import AppendedTurns, Window, WindowService
 from app.storage.agents import AgentChange
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -44,7 +44,7 @@ def said(*numbers: int, size: int = 20, role: Any = "user") -> list[NewMessage]:
     return [NewMessage(role, f"turn {number} ".ljust(size, "x")) for number in numbers]
 
 
-async def append(bench: Bench, messages: Sequence[NewMessage], *, ttl: int = 3600) -> Appended:
+async def append(bench: Bench, messages: Sequence[NewMessage], *, ttl: int = 3600) -> AppendedTurns:
     """Append to a window, and wait for what falls out of it."""
     done = await windows(bench).append("bot", "i", messages, ttl_seconds=ttl)
     await ended(bench)

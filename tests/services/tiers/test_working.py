@@ -20,7 +20,7 @@ from app.domain.errors import (
 from app.domain.preconditions import Precondition
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
-from app.services.tiers.working import WorkingMemory, Written
+from app.services.tiers.working import WorkingMemory, WorkingWrite
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -51,7 +51,7 @@ def working(bench: Bench, tenant: str = "acme") -> WorkingMemory:
 
 async def put(
     bench: Bench, key: str, value: Any = 1, *, ttl: int = 3600, only: Precondition | None = None, instance: str = "i"
-) -> Written:
+) -> WorkingWrite:
     only = only or Precondition()
     return await working(bench).set("bot", instance, key, value, ttl_seconds=ttl, only=only)
 
@@ -63,7 +63,7 @@ async def later(bench: Bench, seconds: int) -> None:
         await bench.change(f"UPDATE {table} SET expires_at = expires_at - {shift}")
 
 
-def at(written: Written) -> Precondition:
+def at(written: WorkingWrite) -> Precondition:
     return Precondition([str(written.value.version)])
 
 

@@ -19,7 +19,7 @@ from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
 from app.services.transfer.reading import check
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.support.gateways import Bench
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "format.schema.json"
@@ -137,7 +137,7 @@ async def exported(bench: Bench, tenant: str = "acme", **options: Any) -> bytes:
 
 async def imported(bench: Bench, data: bytes, tenant: str = "acme", **options: Any) -> list[dict[str, Any]]:
     """Import, and return the report."""
-    report = Report()
+    report = ImportReport()
     try:
         await import_lines(in_chunks(data), Import(bench.backends.of_tenant(tenant), report, **options), report)
         return told(report.chunks())

@@ -15,7 +15,7 @@ from app.domain.memory import Scope
 from app.services.transfer.batch import ImportLine, batches, candidates
 from app.services.transfer.importer import Import
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.interfaces.cli.line import Line
 from tests.services.transfer.corpus import file_of, imported, numbered
 from tests.support.gateways import Bench, bench_on
@@ -62,7 +62,7 @@ async def test_lines_that_come_in_the_order_of_their_ids_are_stored_batch_by_bat
 ) -> None:
     records = [replace(record, id=f"01K2Z4M1V7Q8T3B5N6C7D8E9F{n}") for n, record in enumerate(numbered(5))]
     backends = replace(bench.backends.of_tenant("acme"), import_lines=2, import_window=100)
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         importing = Import(backends, report)
         await importing.begin()
         for line, record in enumerate(records if in_order else reversed(records)):
@@ -120,7 +120,7 @@ async def test_a_memory_without_an_id_that_an_older_version_imported_is_found(be
     memories = [replace(record, id=older, created_at=5)]
     assert (await imported(bench, file_of(memories)))[-1]["imported"] == 1
     for _ in range(2):
-        with closing(Report()) as report:
+        with closing(ImportReport()) as report:
             importing = Import(bench.backends.of_tenant("acme"), report)
             await importing.begin()
             await importing.add(1, record)

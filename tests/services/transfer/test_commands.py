@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.interfaces.cli import cli
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.services.transfer.corpus import file_of, numbered
 
 
@@ -152,7 +152,7 @@ def test_an_import_that_writes_to_very_many_agents_names_some_and_counts_the_res
     told = line.ok("import", "-", "--format", "mem0", stdin="\n".join(entries).encode()).stdout
     assert told.count("(1)") == 20
     assert told.endswith(" and others (100).\n")
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         for n in range(1200):
             report.add(n, "imported", agent_id=f"agent-{n}")
         assert len(report.agents) == 1000

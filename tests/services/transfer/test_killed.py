@@ -6,7 +6,7 @@ import pytest
 
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.services.transfer.corpus import file_of, in_chunks, numbered
 from tests.simulation import clock
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
@@ -23,7 +23,7 @@ _CALLS = {"database.run", "embedder.embed", "index.upsert"}
 
 
 async def _bring(replica: Replica) -> dict[str, object]:
-    report = Report()
+    report = ImportReport()
     try:
         taking = Import(replica.backends.of_tenant("acme"), report)
         await import_lines(in_chunks(_DATA), taking, report)

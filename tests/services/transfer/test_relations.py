@@ -10,7 +10,7 @@ from app.domain.query import Query
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.services.transfer.corpus import exported, imported, in_chunks, told
@@ -53,7 +53,7 @@ async def test_who_may_speak_for_some_alone_imports_no_relations(tmp_path: Path,
     bound = Author("of-ella", "import", speakers=frozenset({"ella"}))
     async with bench_on(tmp_path / "from", backend) as source, bench_on(tmp_path / "to", backend) as target:
         data = await compared(source)
-        report = Report()
+        report = ImportReport()
         await import_lines(in_chunks(data), Import(target.backends.of_tenant("acme", bound), report), report)
         rejected = [line for line in told(report.chunks()) if line.get("status") == "rejected"]
         report.close()

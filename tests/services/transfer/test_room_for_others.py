@@ -9,7 +9,7 @@ from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from tests.services.transfer.corpus import file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
 from tests.support.gateways import Bench
@@ -84,7 +84,7 @@ async def test_an_export_waits_for_its_parts(bench: Bench) -> None:
 
 
 async def test_an_import_reads_a_few_lines_in_each_part(bench: Bench) -> None:
-    told, report = _Told(), Report()
+    told, report = _Told(), ImportReport()
     counting = _Counting(Import(replace(bench.backends.of_tenant("acme"), part=told.part), report))
     told.lines = lambda: counting.lines
     await import_lines(in_chunks(file_of(numbered(MEMORIES))), counting, report)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage import batches
 from tests.services.transfer.corpus import SCHEMA, corpora, exported, file_of, imported, in_chunks, numbered
@@ -151,7 +151,7 @@ async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: 
 @pytest.mark.parametrize("part", ["embedder", "database"])
 async def test_an_outage_ends_an_import_with_an_error_and_made_again_it_ends_the_same(bench: Bench, part: str) -> None:
     data = file_of(numbered(450))
-    report = Report()
+    report = ImportReport()
     failing = bench.embedder if part == "embedder" else bench.database
     backends = replace(bench.backends.of_tenant("acme"), import_window=50)  # it is stored while it is read
 

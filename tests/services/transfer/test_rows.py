@@ -23,7 +23,7 @@ from app.services.tiers.working import WorkingMemory
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import LINE_BYTES, Manifest, Total, held, write_end, write_manifest, write_row
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 from app.services.transfer.rows import RowImport
 from app.services.transfer.verify import verify
 from app.storage.tiers import rows as tier_rows
@@ -140,7 +140,7 @@ async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: 
 
 
 async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: Bench) -> None:
-    data, report = file_of_rows(calls(450)), Report()
+    data, report = file_of_rows(calls(450)), ImportReport()
 
     async def chunks() -> Any:
         async for chunk in in_chunks(data):

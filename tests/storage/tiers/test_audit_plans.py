@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from app.domain.audit import AuditFilter
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.tiers.audit_listing import events
 from tests.support import migrated
 
@@ -25,7 +25,7 @@ FILTERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_every_filter_alone_goes_by_an_index(tmp_path: Path, name: str) -> None:
     migrated.prepare(tmp_path)
-    statement = events("acme", AuditFilter(**{name: FILTERS[name]}), limit=5, after=Place(9, "t"))
+    statement = events("acme", AuditFilter(**{name: FILTERS[name]}), limit=5, after=ListPosition(9, "t"))
     with apsw.Connection(str(tmp_path / "memory.sqlite3")) as connection:
         rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
         details = [str(detail) for *_, detail in rows.fetchall()]

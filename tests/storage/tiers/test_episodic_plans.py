@@ -7,13 +7,13 @@ import pytest
 
 from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunsWanted
 from app.ports.database import Statement
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.system import episodes
 from app.storage.tiers.episodic import Episodic
 from tests.support import migrated
 
 STATEMENTS = Episodic("acme")
-AFTER = Place(5, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+AFTER = ListPosition(5, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 
@@ -41,7 +41,7 @@ def plan(connection: apsw.Connection, statement: Statement) -> list[str]:
     ],
 )
 def test_the_newest_episodes_are_the_first_of_an_index_and_nothing_is_sorted(
-    connection: apsw.Connection, wanted: dict[str, str], index: str, after: Place | None
+    connection: apsw.Connection, wanted: dict[str, str], index: str, after: ListPosition | None
 ) -> None:
     details = plan(connection, STATEMENTS.episodes(EpisodesWanted(**wanted), limit=10, after=after))
     (read,) = [each for each in details if each.startswith("SEARCH episode")]

@@ -11,7 +11,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
 from app.storage.candidates import CandidateQuery, find_candidates
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.tiers.facts import Facts
 from tests.support import migrated
 
@@ -40,9 +40,9 @@ def scanned(details: list[str]) -> list[str]:
 @pytest.mark.parametrize("history", [False, True])
 @pytest.mark.parametrize("asked", [None, about(None, "lives in")])
 @pytest.mark.parametrize("run_id", [None, RUN])
-@pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
+@pytest.mark.parametrize("after", [None, ListPosition(5, f"{RUN} user/lives_in")])
 def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_up_the_rest(
-    connection: apsw.Connection, asked: About | None, run_id: str | None, after: Place | None, *, history: bool
+    connection: apsw.Connection, asked: About | None, run_id: str | None, after: ListPosition | None, *, history: bool
 ) -> None:
     details = plan(connection, Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after))
     index = "happened (tenant_id=? AND agent_id=?" if run_id is None else "taught (tenant_id=? AND <expr>=?"
@@ -56,9 +56,9 @@ def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_
 
 @pytest.mark.parametrize("history", [False, True])
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
-@pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
+@pytest.mark.parametrize("after", [None, ListPosition(5, f"{RUN} user/lives_in")])
 def test_a_listing_of_a_subject_searches_the_claims_by_their_keys_and_looks_up_memories_by_their_ids(
-    connection: apsw.Connection, asked: About, after: Place | None, *, history: bool
+    connection: apsw.Connection, asked: About, after: ListPosition | None, *, history: bool
 ) -> None:
     details = plan(connection, Facts(SCOPE).page(asked, run_id=None, history=history, limit=21, after=after))
     (claim,) = [each for each in details if each.startswith("SEARCH claim ")]

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors
 from app.adapters.local.passes import Passes
 from app.adapters.local.reader.encoder import ReaderEncoder
 from app.adapters.local.reader.tokens import MAX_TOKENS, ReaderTokens, Task, TokenSequence
@@ -51,7 +51,7 @@ class LocalReader:
         card = self._card = ReaderCard.read(directory)
         shape = BertShape.read(trunk / "config.json")
         self._tokens = ReaderTokens(WordPiece.from_directory(trunk))
-        with Weights(trunk / "model.safetensors") as words:
+        with MappedTensors(trunk / "model.safetensors") as words:
             found = trunk_digest(words, shape)
             if found != card.trunk:
                 raise ConfigurationError(
@@ -146,7 +146,7 @@ class LocalReader:
         return await future
 
 
-def trunk_digest(words: Weights, shape: BertShape) -> str:
+def trunk_digest(words: MappedTensors, shape: BertShape) -> str:
     """Return the SHA-256 of an embedding model's word embeddings, of every hundredth row of them."""
     rows = words.tensor(WORDS, shape.vocabulary, shape.hidden)[::100]
     return hashlib.sha256(np.ascontiguousarray(rows, np.float32).tobytes()).hexdigest()

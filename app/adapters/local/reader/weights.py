@@ -11,7 +11,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors, Matrix
 from app.adapters.local.model_files import read_json
 from app.adapters.local.reader.tokens import TYPES, Task
 from app.domain.errors import ConfigurationError
@@ -66,7 +66,7 @@ class ReaderCard:
 class ReaderWeights:
     """The tensors of a reader; its word embeddings are those of the embedding model."""
 
-    def __init__(self, directory: Path, words: Weights, shape: BertShape) -> None:
+    def __init__(self, directory: Path, words: MappedTensors, shape: BertShape) -> None:
         """Read the tensors.
 
         Raises:

@@ -18,7 +18,7 @@ _SPEAKING_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LabelledTurn:
     """A message of a conversation."""
 
     id: str
@@ -44,7 +44,7 @@ class LabelledConversation:
     """What one profile is told, and asked."""
 
     id: str
-    turns: Sequence[Turn]
+    turns: Sequence[LabelledTurn]
     questions: Sequence[Labelled]
     asked_at: int | None
     """When the questions are asked (ms since the epoch); None: now."""
@@ -62,7 +62,7 @@ def read_labelled(files: Sequence[Path], *, sealed: bool = False) -> list[Labell
             if not line.strip():
                 continue
             try:
-                found.append(_conversation(_Line.model_validate_json(line), sealed=sealed))
+                found.append(_conversation(_LabelledLine.model_validate_json(line), sealed=sealed))
             except ValidationError as error:
                 first = error.errors(include_input=False)[0]
                 where = ".".join(map(str, first["loc"]))
@@ -99,14 +99,14 @@ class _Question(_Form):
     sealed: bool = False
 
 
-class _Line(_Form):
+class _LabelledLine(_Form):
     conv_id: str = Field(pattern=rf"^{limits.ID_FORM}$")
     turns: tuple[_Turn, ...] = Field(min_length=1)
     questions: tuple[_Question, ...]
     asked_at: str | None = None
 
 
-def _conversation(line: _Line, *, sealed: bool) -> LabelledConversation:
+def _conversation(line: _LabelledLine, *, sealed: bool) -> LabelledConversation:
     """Make a line into a conversation; raises ValueError where its parts do not fit together."""
     turns = [_turn(turn) for turn in line.turns]
     known = {turn.id for turn in turns}
@@ -117,12 +117,12 @@ def _conversation(line: _Line, *, sealed: bool) -> LabelledConversation:
     return LabelledConversation(line.conv_id, turns, questions, asked_at)
 
 
-def _turn(turn: _Turn) -> Turn:
+def _turn(turn: _Turn) -> LabelledTurn:
     role = _SPEAKING_ROLES.get(turn.speaker)
     text = turn.text if role is not None else f"{turn.speaker}: {turn.text}"
     content = f"{text} [{turn.caption}]" if turn.caption else text
     said_at = None if turn.date is None else _moment(turn.date)
-    return Turn(turn.id, str(turn.session), NewMessage(role or "user", content, said_at))
+    return LabelledTurn(turn.id, str(turn.session), NewMessage(role or "user", content, said_at))
 
 
 def _question(question: _Question, known: set[str]) -> Labelled:
@@ -141,9 +141,9 @@ def _moment(text: str) -> int:
     return milliseconds(datetime.strptime(f"{text} +0000", "%I:%M %p on %d %B, %Y %z"))
 
 
-def sessions(conversation: LabelledConversation) -> Iterator[tuple[str, list[Turn]]]:
+def sessions(conversation: LabelledConversation) -> Iterator[tuple[str, list[LabelledTurn]]]:
     """Give the turns of each session in their order, at most as many at once as an ingestion takes."""
-    by_session: dict[str, list[Turn]] = {}
+    by_session: dict[str, list[LabelledTurn]] = {}
     for turn in conversation.turns:
         by_session.setdefault(turn.session_id, []).append(turn)
     for session_id, turns in by_session.items():

@@ -23,7 +23,7 @@ _INGEST_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class EvaluatedSide:
     """One way to serve, by settings."""
 
     name: str
@@ -31,7 +31,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EvaluationRun:
     """One run of a side: everything ingested anew, and every question asked once."""
 
     judged: Sequence[Judged]
@@ -42,8 +42,8 @@ class Run:
 
 
 async def measure(
-    side: Side, conversations: Sequence[LabelledConversation], runs: int, progress: Callable[[str], None]
-) -> list[Run]:
+    side: EvaluatedSide, conversations: Sequence[LabelledConversation], runs: int, progress: Callable[[str], None]
+) -> list[EvaluationRun]:
     """Make so many runs. Nothing of them touches other data: they are kept in a folder that is deleted in the end.
 
     Raises:
@@ -71,7 +71,7 @@ async def _ping(runtime: Runtime) -> None:
         await runtime.backends.model.ping()
 
 
-async def _run(runtime: Runtime, conversations: Sequence[LabelledConversation]) -> Run:
+async def _run(runtime: Runtime, conversations: Sequence[LabelledConversation]) -> EvaluationRun:
     services = runtime.services("eval")
     started = time.monotonic()
     for conversation in conversations:
@@ -80,7 +80,7 @@ async def _run(runtime: Runtime, conversations: Sequence[LabelledConversation]) 
     judged = [each for conversation in conversations for each in await _asked(services.profiles, conversation)]
     usage = await services.browser.model_usage()
     calls, tokens = (0, 0) if usage is None else (usage.calls_today, usage.tokens_today)
-    return Run(judged, calls, tokens, ingested)
+    return EvaluationRun(judged, calls, tokens, ingested)
 
 
 async def _ingest(services: TenantServices, conversation: LabelledConversation) -> None:

@@ -7,7 +7,7 @@ from statistics import mean, pstdev
 import numpy as np
 
 from app.interfaces.cli.evaluation.judging import EVIDENCE_AMONG, Judged
-from app.interfaces.cli.evaluation.measuring import Run
+from app.interfaces.cli.evaluation.measuring import EvaluationRun
 
 ALL = "all"
 _RESAMPLES = 2_000
@@ -44,7 +44,7 @@ class Difference:
     high: float
 
 
-def spreads(runs: Sequence[Run]) -> dict[str, dict[str, Spread]]:
+def spreads(runs: Sequence[EvaluationRun]) -> dict[str, dict[str, Spread]]:
     """Return the figures of each category, and of all questions; a figure that nothing is labelled for is left out."""
     categories = [ALL, *sorted({one.category for one in runs[0].judged} - {ALL})]
     found: dict[str, dict[str, Spread]] = {}
@@ -54,13 +54,13 @@ def spreads(runs: Sequence[Run]) -> dict[str, dict[str, Spread]]:
     return found
 
 
-def differences(one: Sequence[Run], other: Sequence[Run]) -> dict[str, Difference]:
+def differences(one: Sequence[EvaluationRun], other: Sequence[EvaluationRun]) -> dict[str, Difference]:
     """Return by how much the other side is above the one, question by question, as ``FIGURES`` names them."""
     found = {name: _difference(one, other, figure) for name, figure in FIGURES.items()}
     return {name: difference for name, difference in found.items() if difference is not None}
 
 
-def to_json(sides: Mapping[str, Sequence[Run]], notes: Sequence[str]) -> dict[str, object]:
+def to_json(sides: Mapping[str, Sequence[EvaluationRun]], notes: Sequence[str]) -> dict[str, object]:
     """Return everything that was measured."""
     data: dict[str, object] = {"notes": list(notes), "sides": {name: _side(runs) for name, runs in sides.items()}}
     if len(sides) > 1:
@@ -69,12 +69,12 @@ def to_json(sides: Mapping[str, Sequence[Run]], notes: Sequence[str]) -> dict[st
     return data
 
 
-def markdown(sides: Mapping[str, Sequence[Run]], notes: Sequence[str]) -> str:
+def markdown(sides: Mapping[str, Sequence[EvaluationRun]], notes: Sequence[str]) -> str:
     """Return a table for each side, one of their difference, and the notes."""
     return "\n".join(_lines(sides, notes))
 
 
-def _spread(runs: Sequence[Run], figure: _Figure, category: str) -> Spread | None:
+def _spread(runs: Sequence[EvaluationRun], figure: _Figure, category: str) -> Spread | None:
     means = []
     questions = 0
     for run in runs:
@@ -86,7 +86,7 @@ def _spread(runs: Sequence[Run], figure: _Figure, category: str) -> Spread | Non
     return Spread(questions, mean(means), pstdev(means), min(means), max(means))
 
 
-def _difference(one: Sequence[Run], other: Sequence[Run], figure: _Figure) -> Difference | None:
+def _difference(one: Sequence[EvaluationRun], other: Sequence[EvaluationRun], figure: _Figure) -> Difference | None:
     before, after = _by_question(one, figure), _by_question(other, figure)
     values = np.array([after[name] - before[name] for name in before if name in after])
     if not values.size:
@@ -96,7 +96,7 @@ def _difference(one: Sequence[Run], other: Sequence[Run], figure: _Figure) -> Di
     return Difference(float(values.mean()), float(low), float(high))
 
 
-def _by_question(runs: Sequence[Run], figure: _Figure) -> dict[str, float]:
+def _by_question(runs: Sequence[EvaluationRun], figure: _Figure) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for run in runs:
         for one in run.judged:
@@ -106,7 +106,7 @@ def _by_question(runs: Sequence[Run], figure: _Figure) -> dict[str, float]:
     return {name: mean(values) for name, values in found.items()}
 
 
-def _side(runs: Sequence[Run]) -> dict[str, object]:
+def _side(runs: Sequence[EvaluationRun]) -> dict[str, object]:
     return {
         "runs": len(runs),
         "model_calls": [run.calls for run in runs],
@@ -120,7 +120,7 @@ def _side(runs: Sequence[Run]) -> dict[str, object]:
     }
 
 
-def _lines(sides: Mapping[str, Sequence[Run]], notes: Sequence[str]) -> Iterator[str]:
+def _lines(sides: Mapping[str, Sequence[EvaluationRun]], notes: Sequence[str]) -> Iterator[str]:
     for name, runs in sides.items():
         yield f"## {name}: {len(runs)} runs"
         yield ""

@@ -17,7 +17,7 @@ from app.interfaces.http.schemas.archive import (
     ArchiveQuery,
     RestoredAnswer,
 )
-from app.services.transfer.report import STATUSES, Report
+from app.services.transfer.report import STATUSES, ImportReport
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 
@@ -62,7 +62,7 @@ async def restore_archived(caller: BodylessAdministrator, archive_id: ArchiveId)
     changed, and nothing was stored.
     """
     services, only_agent = caller.tenant()
-    with closing(Report()) as report:
+    with closing(ImportReport()) as report:
         archived = await services.archives.one(archive_id, only_agent=only_agent)
         await services.archives.restore(archived, report, only_agent=only_agent)
         return RestoredAnswer(**{status: report.counts[status] for status in STATUSES})

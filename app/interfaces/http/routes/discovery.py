@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request, Response
 from app.domain.errors import FieldError, InvalidRequest
 from app.domain.json_types import to_json
 from app.interfaces.http import llms
-from app.interfaces.http.pages import Page, Pages
+from app.interfaces.http.pages import Pages, StaticPage
 from app.services.access.credentials import SCOPES
 
 _METHODS = ["GET", "HEAD", "OPTIONS"]
@@ -73,7 +73,7 @@ async def _answer(request: Request, base: str, make: Callable[[], str], media_ty
         return Response(status_code=204, headers=_HEADERS)
     key = f"{request.scope['path']} {base}"
     pages: Pages = request.app.state.pages_by_host
-    page = await pages.get(key, lambda: Page.of(make().encode(), media_type, _HEADERS))
+    page = await pages.get(key, lambda: StaticPage.of(make().encode(), media_type, _HEADERS))
     return page.answer(request)
 
 

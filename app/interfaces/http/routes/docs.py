@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from app.domain.errors import InvalidRequest, NotFound
-from app.interfaces.http.pages import Page, Pages
+from app.interfaces.http.pages import Pages, StaticPage
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
 from app.interfaces.http.schemas.agent_memory import AgentMemoryIngestRequest, AgentMemoryMessage
 from app.interfaces.http.schemas.ingest import IngestMessage, IngestRequest
@@ -50,7 +50,7 @@ async def docs(request: Request) -> Response:
     return page.answer(request)
 
 
-def _docs(root: str) -> Page:
+def _docs(root: str) -> StaticPage:
     page = get_swagger_ui_html(
         openapi_url=f"{root}/openapi.json",
         title="Memory Gateway",
@@ -66,7 +66,7 @@ def _docs(root: str) -> Page:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
-    return Page.of(content, "text/html; charset=utf-8", headers)
+    return StaticPage.of(content, "text/html; charset=utf-8", headers)
 
 
 @router.api_route("/openapi.json", methods=["GET", "HEAD"])
@@ -86,16 +86,16 @@ async def asset(request: Request, name: Annotated[str, Path()]) -> Response:
     return page.answer(request)
 
 
-def _document(document: dict[str, Any], root: str) -> Page:
+def _document(document: dict[str, Any], root: str) -> StaticPage:
     if root:  # the service is served below a path: a client that is not a page knows it by this
         document = {**document, "servers": [{"url": root}, *document.get("servers", [])]}
     content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    return Page.of(content, "application/json", {"Cache-Control": _CACHED})
+    return StaticPage.of(content, "application/json", {"Cache-Control": _CACHED})
 
 
-def _asset(name: str) -> Page:
+def _asset(name: str) -> StaticPage:
     content = (files("fastapi_swagger") / "resources" / name).read_bytes()
-    return Page.of(content, _ASSET_TYPES[name], {"Cache-Control": _CACHED, "X-Content-Type-Options": "nosniff"})
+    return StaticPage.of(content, _ASSET_TYPES[name], {"Cache-Control": _CACHED, "X-Content-Type-Options": "nosniff"})
 
 
 def pages_of(request: Request) -> Pages:

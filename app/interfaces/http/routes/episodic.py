@@ -37,7 +37,7 @@ from app.interfaces.http.schemas.episodic import (
     StartedRunAnswer,
     StartRunRequest,
 )
-from app.services.tiers.episodic import Appended
+from app.services.tiers.episodic import AppendedEpisodes
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _WRITES = (*ACCESS, *BODY, *WRITES, Erasing)
@@ -95,7 +95,7 @@ async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer
 )
 async def append_episode(
     caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, response: Response
-) -> Appended:
+) -> AppendedEpisodes:
     """Write what has happened in a run: all of it, or nothing. An episode whose id the run has stays as it is."""
     services, agent_id = caller.shared()
 

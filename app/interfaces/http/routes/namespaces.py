@@ -23,7 +23,7 @@ from app.interfaces.http.schemas.namespaces import (
     NamespaceName,
 )
 from app.services.profiles.namespaces import Namespaces
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 from app.storage.namespaces import Namespace
 
 TAG = "agent memory, as Cloudflare has it"
@@ -59,7 +59,7 @@ async def list_(
     cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
     after = cursors.read(query.cursor, now=now).id if query.cursor else None
     page = await _of(caller).list(limit=query.per_page, after=after, order=query.order, direction=query.direction)
-    cursor = "" if page.after is None else cursors.write(Place(0, page.after), now=now)
+    cursor = "" if page.after is None else cursors.write(ListPosition(0, page.after), now=now)
     info = CloudflareResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.namespaces))
     return AgentMemoryNamespacesPage(result=[_answer(each, account_id) for each in page.namespaces], result_info=info)
 

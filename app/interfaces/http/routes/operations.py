@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import Named, no_query, no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import NamedRoute, no_query, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.pages import LatelyMade
 from app.interfaces.http.problems import responses
@@ -19,10 +19,10 @@ from app.interfaces.http.schemas.operations import (
     ReadinessAnswer,
     ReadinessQuery,
 )
-from app.runtime.checks import Part
+from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
 
-operations = APIRouter(tags=["operations"], route_class=Named)
+operations = APIRouter(tags=["operations"], route_class=NamedRoute)
 
 
 @operations.get("/healthz", dependencies=[Depends(no_query)], responses=responses(InvalidRequest))
@@ -82,7 +82,7 @@ def _circuits(runtime: Runtime) -> list[CircuitAnswer]:
     ]
 
 
-def _part(part: Part) -> PartAnswer:
+def _part(part: PartState) -> PartAnswer:
     if part.error is None:
         return PartAnswer(name=part.name, backend=part.backend, status="ok", detail=part.notice)
     return PartAnswer(

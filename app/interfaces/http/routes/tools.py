@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import Conflict, FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request
-from app.interfaces.http.dependencies import Named, no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import NamedRoute, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.browse import OptionalAgent
@@ -19,7 +19,7 @@ from app.interfaces.tools.manifests import Format, manifest, manifest_of
 from app.interfaces.tools.sets import SETS
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 
-tools = APIRouter(tags=["tools"], route_class=Named)
+tools = APIRouter(tags=["tools"], route_class=NamedRoute)
 
 _SET = {"type": "string", "enum": [*get_args(ToolSet)], "examples": [DEFAULT_TOOLS]}
 

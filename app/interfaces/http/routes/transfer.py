@@ -29,7 +29,7 @@ from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import LINE_BYTES
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 
 
 def _lines(example: str, *media_types: str) -> dict[str, Any]:
@@ -118,7 +118,7 @@ async def import_(caller: Importer, request: Request) -> Response:
     The answer, once all has been read, has a line for each line that holds a memory or cannot be taken, and a summary.
     """
     services, only_agent = caller.tenant()
-    report = Report()
+    report = ImportReport()
     try:
         importing = Import(services.backends, report, only_agent=only_agent)
         await import_lines(_body(request), importing, report)
@@ -143,7 +143,7 @@ async def _body(request: Request) -> AsyncIterator[bytes]:
             raise MalformedRequest("The body broke off.") from error
 
 
-def _chunks(report: Report) -> Iterator[bytes]:
+def _chunks(report: ImportReport) -> Iterator[bytes]:
     try:
         yield from report.chunks()
     finally:

@@ -46,7 +46,7 @@ from app.interfaces.http.schemas.workflows import (
     WorkflowVersionNumber,
     WorkflowVersionsAnswer,
 )
-from app.storage.listing import Place
+from app.storage.listing import ListPosition
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _SVG = {"schema": {"type": "string", "format": "binary"}, "example": examples.PICTURE}
@@ -156,7 +156,7 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
     cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
     after = cursors.read(query.cursor, now=now).id if query.cursor else None
     page = await services.workflows.page(query.agent_type, query.task_type, limit=query.limit, after=after)
-    cursor = None if page.after is None else cursors.write(Place(0, page.after), now=now)
+    cursor = None if page.after is None else cursors.write(ListPosition(0, page.after), now=now)
     return WorkflowsAnswer(workflows=[ListedWorkflowAnswer.of(each) for each in page.workflows], cursor=cursor)
 
 

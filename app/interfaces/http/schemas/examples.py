@@ -17,7 +17,7 @@ from app.domain.moments import milliseconds, parse_moment
 from app.interfaces.fields import invalid
 from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
 from app.services.transfer.record import Record
-from app.services.transfer.report import Report
+from app.services.transfer.report import ImportReport
 
 TENANT = "acme"
 AGENT_ID = "default"
@@ -320,7 +320,7 @@ def _lines() -> str:
 
 
 def _report() -> str:
-    report = Report()
+    report = ImportReport()
     report.lines, report.manifest, report.end = 3, True, "holds"
     report.add(2, "imported", id_=MEMORY_ID)
     text = b"".join(report.chunks()).decode()

@@ -5,14 +5,14 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.facts import Fact, Held
+from app.domain.facts import Fact, FactStatement
 from app.domain.moments import milliseconds
 from app.domain.query import Query
 from app.interfaces.fields import Answer, Digits, Moment, Number, QueryText, Request, Timestamp, TopK, Within
 from app.interfaces.http.schemas import examples, facts_examples
 from app.interfaces.http.schemas.browse import ListCursor
 from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
-from app.services.tiers.facts import Learned, Recalled
+from app.services.tiers.facts import Recalled, StoredFact
 
 _OWNER = "Whose facts. Absent: those of the agent whose id is `agent_type`."
 _SINGLE = (
@@ -156,7 +156,7 @@ class LearnedFactAnswer(Answer):
     holds: bool = Field(description="Whether it is what holds now: neither a later nor a surer fact says otherwise.")
 
 
-class _Told(Answer):
+class _FactBody(Answer):
     memory_id: str
     content: str = Field(description="The fact in a sentence, or the text whose statement it is.")
     confidence: float
@@ -165,7 +165,7 @@ class _Told(Answer):
     learned_from_run_id: _SomeText = _absent()
 
 
-class RecalledFactAnswer(_Told):
+class RecalledFactAnswer(_FactBody):
     """A fact that answers a question."""
 
     subject: _SomeText = _absent("Absent, with the others: the content is all there is.")
@@ -187,7 +187,7 @@ class RecalledFactsAnswer(Answer):
     )
 
 
-class FactAnswer(_Told):
+class FactAnswer(_FactBody):
     """A fact."""
 
     subject: str
@@ -207,7 +207,7 @@ class FactsAnswer(Answer):
     cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
 
 
-def learned_answer(learned: Learned) -> LearnedFactAnswer:
+def learned_answer(learned: StoredFact) -> LearnedFactAnswer:
     """Return the answer for a fact that was stored."""
     fact = learned.fact
     return LearnedFactAnswer(
@@ -233,7 +233,7 @@ def recalled_answer(recalled: Recalled) -> RecalledFactAnswer:
     )
 
 
-def fact_answer(held: Held) -> FactAnswer:
+def fact_answer(held: FactStatement) -> FactAnswer:
     """Return the answer for a fact of a listing."""
     told = _told(held.memory_id, held.content, held.fact)
     return FactAnswer.model_validate({**told, "since": held.since, "until": held.until, "holds": held.holds})

@@ -11,7 +11,7 @@ from app.interfaces.fields import Digits, Request, Timestamp, Within
 from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.working import BIG, HELD, VALUE, Given, TtlSeconds
-from app.services.tiers.working import Entry, Logged, LogPage, Value
+from app.services.tiers.working import Logged, LoggedEntry, LogPage, Value
 
 RUN_ID = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 _NUMBER = 1_790_000_000_002
@@ -146,6 +146,6 @@ class RunLogQuery(Request):
     ] = 0
 
 
-def _entry(entry: Entry) -> RunLogEntry:
+def _entry(entry: LoggedEntry) -> RunLogEntry:
     assert isinstance(entry.entry, dict)  # noqa: S101 - nothing else is appended
     return RunLogEntry(number=entry.number, entry=entry.entry, created_at=entry.created_at, expires_at=entry.expires_at)

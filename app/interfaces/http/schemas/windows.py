@@ -12,7 +12,7 @@ from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.ingest import IngestMessage
 from app.interfaces.http.schemas.working import INSTANCE, TtlSeconds
 from app.retrieval.selection import tokens
-from app.services.tiers.windows import Appended, Counted, Window, counted
+from app.services.tiers.windows import AppendedTurns, Counted, Window, counted
 from app.storage.tiers.window_summaries import MadeBy, Summary
 
 _SAID: dict[str, Any] = {"role": "user", "content": "Send me the invoice of March, please."}
@@ -89,7 +89,7 @@ class AppendAnswer(BaseModel):
     expires_at: Timestamp = Field(description="When the window is moved into long-term memory, unless it is used.")
 
     @classmethod
-    def of(cls, instance: str, done: Appended) -> "AppendAnswer":
+    def of(cls, instance: str, done: AppendedTurns) -> "AppendAnswer":
         """Make it of what was done."""
         return cls(
             session_id=instance,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, Weights
+from app.adapters.local.bert_weights import BertShape, MappedTensors
 from app.adapters.local.reader.encoder import ANSWERS
 from app.adapters.local.reader.local_reader import trunk_digest
 from app.adapters.local.reader.tokens import MAX_TOKENS, TYPES
@@ -29,7 +29,7 @@ def write_reader(
     own.mkdir()
     write_tensors(own, tensors())
     shape = BertShape.read(trunk / "config.json")
-    with Weights(trunk / "model.safetensors") as words:
+    with MappedTensors(trunk / "model.safetensors") as words:
         ReaderCard("reader-tiny", trunk_digest(words, shape), TEMPERATURES, THRESHOLDS).write(own, {})
     if card is not None:
         path = own / CARD
