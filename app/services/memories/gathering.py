@@ -174,29 +174,51 @@ class CandidateGatherer:
 
     async def _read_enough(self, parsed: ParsedQuery, vectors: VectorSearch, width: int) -> "_ReadCandidates":
         """Read candidates, and more of them where others took the places of entries; raises as ``gather`` does."""
-        query, crowded = self._query, False
+        crowded = False
+        while True:
+            read = await self._read_with_hits(parsed, vectors, width, crowded=crowded)
+            judgement = await self._judge(read, vectors.hits, width)
+            if judgement.final:
+                return read
+            crowded = judgement.crowded
+            width = await self._widen(vectors, width)
+
+    async def _read_with_hits(
+        self, parsed: ParsedQuery, vectors: VectorSearch, width: int, *, crowded: bool
+    ) -> "_ReadCandidates":
+        """Read the candidates together with the index's hits, which the run may find itself."""
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            found = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical_hits.hits)
-            fill = 0 if vectors.hits.filtered and not crowded else query.most_entries
-            wanted = self._wanted(found, vectors.config.index_name, width, fill)
-            gathered = await self._read(vectors, found, wanted)
-            if not await vectors.settle(width * vector.DEPTH) or not (vectors.hits.filtered or wanted.fill):
-                continue  # what the run has found out in passing, or has not, asks for another
-            if vectors.hits.hits is not found.hits:  # the run has found them itself
-                gathered = replace(gathered, parsed=replace(found, hits=vectors.hits.hits))
-            if query.collapse:
-                await fold(gathered.readable)
-            crowded = is_crowded(vectors.hits, gathered.candidates, query)
-            unread = len(gathered.candidates) >= wanted.most or len(gathered.readable) < len(gathered.candidates)
-            more = vectors.hits.more or unread or (crowded and not wanted.fill)
-            enough = _is_enough(gathered.readable, query) and not crowded
-            if enough or not more or width >= _most_width(gathered.readable, query, crowded=crowded):
-                return gathered
-            # Vectors whose memory is gone, memories of one content or session, what no longer holds, or rows of a
-            # program took the places.
-            width = min(4 * width, _MAX_WIDTH)
-            await vectors.ask(width * vector.DEPTH)
+            with_hits = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical_hits.hits)
+            fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
+            wanted = self._wanted(with_hits, vectors.config.index_name, width, fill)
+            read = await self._read(vectors, with_hits, wanted)
+            settled = await vectors.settle(width * vector.DEPTH)
+            if settled and (vectors.hits.filtered or fill):
+                return replace(read, parsed=replace(with_hits, hits=vectors.hits.hits))
+            # The run could not ask the index, or has found hits that only the newest memories can fill up: again.
+
+    async def _judge(self, read: "_ReadCandidates", hits: Hits, width: int) -> "_Judgement":
+        """Tell whether these candidates are enough, or all that can be had."""
+        query = self._query
+        if query.collapse:
+            await fold(read.readable)
+        crowded = is_crowded(hits, read.candidates, query)
+        if not crowded and _is_enough(read.readable, query):
+            return _Judgement(crowded, final=True)
+        unread = len(read.candidates) >= read.wanted.most or len(read.readable) < len(read.candidates)
+        more = hits.more or unread or (crowded and not read.wanted.fill)
+        return _Judgement(crowded, final=not more or width >= _most_width(read.readable, query, crowded=crowded))
+
+    async def _widen(self, vectors: VectorSearch, width: int) -> int:
+        """Ask the index for four times as many hits, and return that width.
+
+        Vectors whose memory is gone, memories of one content or session, what no longer holds, or rows of a program
+        took the places of entries.
+        """
+        wider = min(4 * width, _MAX_WIDTH)
+        await vectors.ask(wider * vector.DEPTH)
+        return wider
 
     def _wanted(self, found: ParsedQuery, index_name: str, width: int, fill: int) -> CandidateQuery:
         query = self._query
@@ -247,7 +269,7 @@ class CandidateGatherer:
         found, stats = read_candidates(rows)
         candidates = [Candidate(**fields) for fields in found]
         named = [str(row["topic"]) for row in known]
-        return _ReadCandidates(candidates, ScopeStats(**stats), waiting, outages, degraded, parsed, named)
+        return _ReadCandidates(candidates, ScopeStats(**stats), waiting, outages, degraded, parsed, wanted, named)
 
     async def _rows(
         self, wanted: CandidateQuery, awaited: AwaitedHits | None
@@ -274,12 +296,23 @@ class _ReadCandidates:
     outages: Sequence[Away]
     degraded: Sequence[str]
     parsed: ParsedQuery
+    wanted: CandidateQuery
     topics: Sequence[str]
 
     @property
     def readable(self) -> Sequence[Candidate]:
         """The candidates that may be entries."""
         return [candidate for candidate in self.candidates if candidate.whole]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """What was made of candidates."""
+
+    crowded: bool
+    """Whether rows that a program keeps took the places of memories."""
+    final: bool
+    """Whether there are enough of them, or no more to be had."""
 
 
 def _words_away() -> Away:
