@@ -1,0 +1,98 @@
+"""How long the way of a request through the code is: it may grow shorter, and never longer.
+
+A figure goes down with the way; docs/architecture.md has the aims.
+"""
+
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import httpx
+import pytest
+
+import app
+from tests.support.service import Service, serving
+
+ROOT = str(Path(app.__file__).parent)
+FOLLOWED: ContextVar[bool] = ContextVar("followed", default=False)
+"""Whether a task is the request's own, or one that it began; the background work of the process is neither."""
+
+Call = Callable[[Service], Awaitable[httpx.Response]]
+
+
+class Walk:
+    """The files of the product that a request enters, and how deep its calls lie in one another."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.depth = 0
+
+    def enter(self, frame: FrameType, event: str, _: Any) -> None:
+        of_request = FOLLOWED.get() or threading.current_thread() is not threading.main_thread()
+        if event != "call" or not of_request or not frame.f_code.co_filename.startswith(ROOT):
+            return
+        self.files.add(frame.f_code.co_filename.removeprefix(ROOT))
+        self.depth = max(self.depth, sum(outer.f_code.co_filename.startswith(ROOT) for outer in outwards(frame)))
+
+
+def outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+@contextmanager
+def followed(walk: Walk) -> Iterator[None]:
+    token = FOLLOWED.set(True)
+    threading.setprofile(walk.enter)
+    sys.setprofile(walk.enter)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        FOLLOWED.reset(token)
+
+
+async def store(service: Service) -> httpx.Response:
+    answer = await service.post("/store", {"agent_id": "bot", "content": "Ann drinks green tea."})
+    await service.delivered()
+    return answer
+
+
+async def recall(service: Service) -> httpx.Response:
+    return await service.post("/recall", {"agent_id": "bot", "query": "Which tea does Ann drink?"})
+
+
+async def profile_recall(service: Service) -> httpx.Response:
+    return await service.post("/profiles/bot/recall", {"query": "Which tea does Ann drink?"})
+
+
+async def listing(service: Service) -> httpx.Response:
+    return await service.client.get("/memories?agent_id=bot", headers=service.credential(admin=True))
+
+
+async def usage(service: Service) -> httpx.Response:
+    return await service.client.get("/usage", headers=service.credential(admin=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "files", "depth"),
+    [(store, 60, 17), (recall, 90, 21), (profile_recall, 98, 25), (listing, 40, 14), (usage, 36, 14)],
+)
+async def test_the_way_through_the_code_grows_no_longer(tmp_path: Path, call: Call, files: int, depth: int) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("Ben drinks coffee.")
+        assert (await call(service)).is_success  # what is done once, and what is kept for a while, is done now
+        walk = Walk()
+        with followed(walk):
+            answer = await call(service)
+        assert answer.is_success, answer.text
+    assert len(walk.files) <= files, "\n".join(sorted(walk.files))
+    assert walk.depth <= depth
+    assert "/interfaces/http/dependencies.py" in walk.files
