@@ -126,5 +126,5 @@ def _load_installed(name: str) -> click.Command | None:
 def cli() -> None:
     """Keep long-term memories for AI agents.
 
-    Settings come from the environment, from the file that ENV_FILE names and from .env. README.md lists them.
+    Settings come from the environment, from the file that ENV_FILE names and from .env. docs/settings.md lists them.
     """
