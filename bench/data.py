@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from random import Random
 
-from app.bootstrap import wall_clock
 from app.domain.memory import Scope
+from app.domain.moments import wall_clock
 from app.interfaces.http.schemas.recall import RecallRequest
 from app.interfaces.http.schemas.store import StoreRequest
 from app.services.access.credentials import Credentials

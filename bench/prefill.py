@@ -9,11 +9,12 @@ from types import MappingProxyType
 from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
-from app.bootstrap import build_runtime, wall_clock
+from app.bootstrap import build_runtime
 from app.domain.author import Author
 from app.domain.embedding import Vector
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
+from app.domain.moments import wall_clock
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
 from app.runtime.backends import Backends

@@ -12,7 +12,6 @@ from app.bootstrap.service import (
     build_runtime,
     build_shards,
     open_maintenance,
-    wall_clock,
 )
 
 __all__ = [
@@ -36,5 +35,4 @@ __all__ = [
     "read_shards",
     "shard_file",
     "vacuum_files",
-    "wall_clock",
 ]

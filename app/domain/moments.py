@@ -1,12 +1,18 @@
 """Moments: integer milliseconds since the Unix epoch in UTC, and RFC 3339 text."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_WITHOUT_ZONE = _EPOCH.replace(tzinfo=None)
+
+
+def wall_clock() -> int:
+    """Return now in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def milliseconds(moment: datetime, *, up: bool = False) -> int:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from ulid import ULID
 
-from app.bootstrap import wall_clock
+from app.domain.moments import wall_clock
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
 from bench.client import HOST, get, post_json

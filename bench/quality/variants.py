@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import httpx
 
-from app.bootstrap import wall_clock
+from app.domain.moments import wall_clock
 from app.services.access.credentials import Credentials
 from bench.ablation import PARTS
 from bench.client import HOST, post_json

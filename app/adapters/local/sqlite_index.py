@@ -1,7 +1,6 @@
 """The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +17,7 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.embedding import EmbeddingConfig, Vector, same_text
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
+from app.domain.moments import wall_clock
 from app.domain.query import Filter
 from app.ports.database import NOW
 from app.ports.index_admin import CountsUnreadable, Expected, IdPage, IndexRecord
@@ -289,7 +289,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
 
     async def watermark(self) -> int:
         """Return the current time, because every acknowledged write is visible."""
-        return time.time_ns() // 1_000_000
+        return wall_clock()
 
     async def ping(self) -> None:
         """Read from the index's tables."""

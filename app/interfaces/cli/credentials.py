@@ -6,8 +6,9 @@ from typing import Any
 import click
 import jwt
 
-from app.bootstrap import build_credentials, wall_clock
+from app.bootstrap import build_credentials
 from app.domain.limits import is_id
+from app.domain.moments import wall_clock
 from app.interfaces.cli.parameters import (
     DEFAULT,
     Duration,

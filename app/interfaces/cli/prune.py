@@ -7,8 +7,9 @@ from dataclasses import asdict, fields
 
 import click
 
-from app.bootstrap import build_objects, open_databases, wall_clock
+from app.bootstrap import build_objects, open_databases
 from app.domain.errors import Conflict, MemoryGatewayError, ShardUnavailable
+from app.domain.moments import wall_clock
 from app.domain.shards import MAIN
 from app.indexing.jobs.consolidate import Consolidated
 from app.indexing.jobs.prune import Prune, Pruned

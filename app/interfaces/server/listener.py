@@ -16,8 +16,9 @@ from typing import Any
 
 import uvicorn
 
-from app.bootstrap import build_shards, wall_clock
+from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.domain.moments import wall_clock
 from app.interfaces.admission import Admission
 from app.interfaces.asgi import create_app
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED

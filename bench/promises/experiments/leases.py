@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx
 
-from app.bootstrap import wall_clock
 from app.domain.messages import Message, message_id
+from app.domain.moments import wall_clock
 from app.services.access.credentials import Credentials
 from bench.client import HOST
 from bench.data import AUTH_SECRETS, SECRETS

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from app.bootstrap import wall_clock
+from app.domain.moments import wall_clock
 from app.services.access.credentials import Credentials
 from bench.client import HOST
 from bench.data import AUTH_SECRETS, SECRETS
