@@ -20,8 +20,9 @@ from app.bootstrap import build_runtime
 from app.domain.embedding import EmbeddingConfig
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.runtime.background import Pace
 from app.runtime.recall_log import write_recalls
-from app.runtime.runtime import Pace, Runtime
+from app.runtime.runtime import Runtime
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.write import Writer
 from app.settings import load_settings

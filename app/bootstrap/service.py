@@ -1,6 +1,5 @@
 """Settings to a running service."""
 
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,6 +26,7 @@ from app.bootstrap.models import (
 )
 from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
 from app.domain.errors import ConfigurationError
+from app.domain.moments import wall_clock
 from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Shard
 from app.indexing.cosine_scales import CosineScales
@@ -38,9 +38,10 @@ from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends, LastAnswer
+from app.runtime.background import Pace
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.places import Places
-from app.runtime.runtime import Pace, Runtime
+from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.services.access.credentials import Credentials
 from app.services.access.revocations import Revocations
@@ -334,8 +335,3 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
 def _pace(settings: Settings, usual: Pace) -> Pace:
     seconds = settings.indexer_seconds
     return usual if seconds is None else replace(usual, indexer_seconds=seconds)
-
-
-def wall_clock() -> int:
-    """Return now in milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000

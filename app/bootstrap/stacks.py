@@ -18,7 +18,7 @@ from app.domain.shards import Shard
 from app.ports.database import Database
 from app.ports.index_admin import IndexAdmin
 from app.ports.processes import Processes, UnknownProcesses
-from app.runtime.runtime import Pace
+from app.runtime.background import Pace
 from app.settings import Settings
 
 _METERED = Pace(

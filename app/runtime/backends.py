@@ -166,6 +166,8 @@ class Backends:
     """Those that this version knows."""
     watch: Callable[[Database], Database] = lambda database: database
     """Returns the database so that what a newer version has made of it is seen where it refuses a statement."""
+    watched: Database = field(init=False)
+    """The database as ``watch`` returns it: requests run their statements on it."""
 
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
@@ -221,6 +223,10 @@ class Backends:
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
     """What each tenant brings at once of messages."""
 
+    def __post_init__(self) -> None:
+        """Have the database watched, once for all requests."""
+        object.__setattr__(self, "watched", self.watch(self.database))
+
     def of_tenant(
         self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None
     ) -> TenantBackends:
@@ -256,9 +262,7 @@ class Backends:
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
-            database=TenantDatabase(
-                tenant_id, self.watch(self.database), lambda: self.reads.take(tenant_id, 1), self.presence
-            ),
+            database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
             clock=self.clock,
             quotas=self.quotas,
             tenant_episodes=self.tenant_episodes,

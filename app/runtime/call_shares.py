@@ -11,7 +11,7 @@ import structlog
 
 from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Database
-from app.runtime.attempts import attempt
+from app.runtime.periodic import attempt
 from app.storage.system import call_shares
 from app.storage.system.call_shares import CallLimits, CallReport
 

@@ -10,8 +10,8 @@ import structlog
 from app.domain import limits
 from app.domain.errors import Unavailable
 from app.domain.shards import MAIN, TenantMove
-from app.runtime.attempts import attempt
 from app.runtime.checks import PartState
+from app.runtime.periodic import PeriodicWork
 from app.runtime.runtime import Runtime
 from app.storage.system import directory
 
@@ -126,15 +126,16 @@ class Fullness:
 
         A measurement that fails, or that lacks a shard, is made again after five minutes.
         """
-        seconds = FIRST_SECONDS
-        while True:
-            await asyncio.sleep(seconds)
-            if self._main.not_ready is not None:
-                seconds = FIRST_SECONDS
-            elif await attempt(self.measure, waits="measuring_waits") and not self.unmeasured:
-                seconds = _MEASURED_SECONDS
-            else:
-                seconds = REUSE_SECONDS
+        work = PeriodicWork(
+            "shards",
+            self.measure,
+            "measuring_waits",
+            lambda measured: REUSE_SECONDS if self.unmeasured or not measured else _MEASURED_SECONDS,
+            delay=FIRST_SECONDS,
+            ready=lambda: self._main.not_ready is None,
+            unready_seconds=FIRST_SECONDS,
+        )
+        await work.run()
 
     async def _measure(self) -> list[ShardFigures]:
         """Measure, and tell of it in metrics and warnings."""

@@ -1,28 +1,17 @@
 """What the process does for its language model: it keeps what calls have cost, and names a model that is gone."""
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import astuple
 
 import structlog
 
 from app.domain.errors import Unavailable
 from app.ports.language_model import STAGES, LanguageModel
-from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.models.spend import DAY_MS
 from app.storage.system import model_spend
 
 WRITE_SECONDS = 30.0
 """Between two writings of what calls have cost."""
-
-
-async def keep_spend(backends: Backends, ready: Callable[[], bool], seconds: float = WRITE_SECONDS) -> None:
-    """Write what calls have cost every so many seconds while the service is ready, until cancelled."""
-    while True:
-        await asyncio.sleep(seconds)
-        if ready():
-            await attempt(lambda: write_spend(backends), waits="model_spend_waits")
 
 
 async def write_spend(backends: Backends) -> None:

@@ -1,11 +1,7 @@
 """Releases what processes of this machine held that have died, so that others go on with their work at once."""
 
-import asyncio
-from collections.abc import Callable
-
 import structlog
 
-from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_once
 from app.storage.system.leases import release_dead
@@ -29,14 +25,8 @@ async def release_all(backends: Backends) -> int:
     return count
 
 
-async def look_for_dead(backends: Backends, ready: Callable[[], bool]) -> None:
-    """Release what the dead held, and go on with their work, again after a while, until cancelled."""
-
-    async def release() -> None:
-        if ready() and await release_all(backends):
-            backends.acknowledgements.wake()  # the indexer takes its lease
-            await resume_once(backends)
-
-    while True:
-        await attempt(release, waits="leases_wait")
-        await asyncio.sleep(LOOK_SECONDS)
+async def take_over(backends: Backends) -> None:
+    """Release what the dead held, and go on with their work."""
+    if await release_all(backends):
+        backends.acknowledgements.wake()  # the indexer takes its lease
+        await resume_once(backends)

@@ -1,26 +1,15 @@
 """Writes what was noted of recalls and for runs, while the service runs and when it ends."""
 
-import asyncio
-from collections.abc import Callable
 from time import monotonic
 
 import structlog
 
 from app.domain.errors import DatabaseRejected
-from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.storage.system import departures, recall_log
 
 WRITE_SECONDS = 30.0
 """Between two writings."""
-
-
-async def keep_recalls(backends: Backends, ready: Callable[[], bool], seconds: float = WRITE_SECONDS) -> None:
-    """Write what was noted every so many seconds while the service is ready, until cancelled."""
-    while True:
-        await asyncio.sleep(seconds)
-        if ready():
-            await attempt(lambda: write_recalls(backends), waits="recall_log_waits")
 
 
 async def write_recalls(backends: Backends) -> None:

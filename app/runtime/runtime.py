@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -14,21 +15,16 @@ from app.domain.request_note import RequestNote
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
-from app.ports.reader import Reader
-from app.runtime.archive import keep_archived
-from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
+from app.runtime.background import Conditions, Pace, periodic_works
 from app.runtime.checks import Checks, another_config
-from app.runtime.ingestions import resume_ingestions
-from app.runtime.language_model import keep_spend, name_missing_models, write_spend
-from app.runtime.processes import look_for_dead, release_all
-from app.runtime.recall_log import keep_recalls, write_recalls
+from app.runtime.language_model import name_missing_models, write_spend
+from app.runtime.periodic import PeriodicWork
+from app.runtime.processes import release_all
+from app.runtime.recall_log import write_recalls
 from app.runtime.relating import keep_related
 from app.runtime.schema import SchemaWatch
-from app.runtime.snapshots import keep_snapshots
 from app.runtime.tenant_services import TenantServices
-from app.runtime.windows import settle_windows
-from app.runtime.words_index import keep_words_merged
 from app.services.access.credentials import Credentials, Principal
 from app.services.access.revocations import Revocation
 from app.storage import embedding_configs
@@ -39,26 +35,6 @@ from app.storage.system.outbox_status import OutboxStatus
 
 _RETRY_SECONDS = 1.0
 _MAX_RETRY_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often the process does its background work; calls to a metered service are less frequent."""
-
-    indexer_seconds: float = 1.0
-    """The pause between two rounds of the indexer."""
-    look_again_seconds: float = 0.0
-    """How long the result of a check of the parts is reused."""
-    windows_seconds: float = 30.0
-    """The pause between two looks for windows whose turns are to fall out of them."""
-    schema_seconds: float = 60.0
-    """The pause between two looks at the version of the schema."""
-    words_seconds: float = 30.0
-    """The pause between two merges of the index of words."""
-    relations_seconds: float = 60.0
-    """The pause between two looks for memories that wait for the reader, and that no store here has noted."""
-    gather_seconds: float = 0.2
-    """For how long stored memories are gathered before the reader reads them: their answers go first."""
 
 
 class Runtime:
@@ -184,37 +160,20 @@ class Runtime:
             raise
         except Unavailable as error:
             self._wait_for_data(error)
-        self._background = [
-            asyncio.create_task(self._work(), name="indexer"),
-            asyncio.create_task(self._read_older_memories(), name="backfill"),
-            asyncio.create_task(look_for_dead(self.backends, self._may_work), name="processes"),
-            asyncio.create_task(resume_ingestions(self.backends, self._may_work), name="ingestions"),
-            asyncio.create_task(
-                settle_windows(self.backends, self._may_work, self.pace.windows_seconds),
-                name="windows",
-            ),
-            asyncio.create_task(
-                keep_words_merged(self.backends.database, self._may_work, self.pace.words_seconds, self._words_missing),
-                name="words",
-            ),
-            asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
-            asyncio.create_task(self._keep_looking_at_schema(), name="schema"),
-        ]
-        if self.backends.reader is not None:
-            related = asyncio.create_task(self._keep_related(self.backends.reader), name="relations")
-            self._background = [*self._background, related]
-        if self.backends.snapshots_kept:
-            keeping = keep_snapshots(self.backends, self._may_work, self.backends.snapshots_kept)
-            self._background = [*self._background, asyncio.create_task(keeping, name="snapshots")]
-        if self.backends.archive_days:
-            archiving = keep_archived(self.backends, self._may_work, self.backends.archive_days)
-            self._background = [*self._background, asyncio.create_task(archiving, name="archive")]
-        if self.backends.model is not None:
-            self._background = [
-                *self._background,
-                asyncio.create_task(name_missing_models(self.backends.model), name="models"),
-                asyncio.create_task(keep_spend(self.backends, lambda: self._not_ready is None), name="model spend"),
-            ]
+        works = {
+            "indexer": self._work,
+            "backfill": self._read_older_memories,
+            "relations": self._keep_related,
+            "models": self._name_missing_models,
+            **{work.name: work.run for work in self._periodic_works()},
+        }
+        self._background = [asyncio.create_task(work(), name=name) for name, work in works.items()]
+
+    def _periodic_works(self) -> Sequence[PeriodicWork]:
+        conditions = Conditions(lambda: self._not_ready is None, self._may_work, self._words_missing)
+        seconds = self.pace.schema_seconds
+        schema = PeriodicWork("schema", self._look_at_schema, "schema_unread", pause=seconds, delay=seconds)
+        return [*periodic_works(self.backends, self.pace, conditions), schema]
 
     async def close(self) -> None:
         """Stop the background work, write the remaining acknowledgements and close everything."""
@@ -225,9 +184,7 @@ class Runtime:
                     await task
             await self.backends.background.close()
             await self.backends.deliveries.close()
-            await self._write_spend()
-            await self._write_recalls()
-            await self._close_indexer()
+            await self._write_what_is_left()
             await self.backends.scales.close()
             self.backends.processes.leave()
             if self.backends.call_shares is not None:
@@ -304,8 +261,7 @@ class Runtime:
         return outbox_status.read(row)
 
     async def _read_revocations(self, since: int) -> list[Revocation]:
-        database = self._schema.watch(self.backends.database)
-        rows, (state,) = await database.run([revocations.read(since), directory.COUNT_SHARDS])
+        rows, (state,) = await self.backends.watched.run([revocations.read(since), directory.COUNT_SHARDS])
         self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 
@@ -327,16 +283,22 @@ class Runtime:
                 structlog.get_logger().exception("background_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _keep_related(self, reader: Reader) -> None:
+    async def _keep_related(self) -> None:
         """Compare memories once those of older versions are up to date: what these called a task is freed by that."""
+        if self.backends.reader is None:
+            return
         await self._older_read.wait()
         await keep_related(
             self.backends,
-            reader,
+            self.backends.reader,
             self._may_work,
             seconds=self.pace.relations_seconds,
             gather_seconds=self.pace.gather_seconds,
         )
+
+    async def _name_missing_models(self) -> None:
+        if self.backends.model is not None:
+            await name_missing_models(self.backends.model)
 
     async def _read_older_memories(self) -> None:
         """Bring memories of older versions up to date, in the background; an outage only delays it."""
@@ -359,14 +321,12 @@ class Runtime:
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _MAX_RETRY_SECONDS)
 
-    async def _keep_looking_at_schema(self) -> None:
-        """Read the schema's version now and then; a version that had to stop goes on where it may again."""
-        while True:
-            await asyncio.sleep(self.pace.schema_seconds)
-            if isinstance(self._not_ready, SchemaTooNew):
-                await attempt(self._go_on_if_set_back, waits="schema_unread")
-            elif self._not_ready is None:
-                await attempt(self._schema.look, waits="schema_unread")
+    async def _look_at_schema(self) -> None:
+        """Read the schema's version; a version that had to stop goes on where it may again."""
+        if isinstance(self._not_ready, SchemaTooNew):
+            await self._go_on_if_set_back()
+        elif self._not_ready is None:
+            await self._schema.look()
 
     async def _go_on_if_set_back(self) -> None:
         """Prepare again. While the database does not answer, what is known of its schema holds.
@@ -394,27 +354,18 @@ class Runtime:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
         self._not_ready = error
 
-    async def _write_spend(self) -> None:
+    async def _write_what_is_left(self) -> None:
+        """Write what only this process knows; what the database does not take is logged."""
         if self._not_ready is not None:
             return
-        try:
-            await write_spend(self.backends)
-        except Unavailable as error:
-            structlog.get_logger().warning("model_spend_lost", code=error.code, reason=error.detail)
-
-    async def _write_recalls(self) -> None:
-        if self._not_ready is not None:
-            return
-        try:
-            await write_recalls(self.backends)
-        except Unavailable as error:
-            left = len(self.backends.recall_log)
-            structlog.get_logger().warning("recall_log_lost", rows=left, code=error.code, reason=error.detail)
-
-    async def _close_indexer(self) -> None:
-        if self._not_ready is not None:
-            return
-        try:
-            await self.indexer.close()
-        except Unavailable as error:  # the rows are checked again
-            structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
+        backends = self.backends
+        left: Sequence[tuple[str, Callable[[], Awaitable[None]], Callable[[], dict[str, int]]]] = [
+            ("model_spend_lost", partial(write_spend, backends), dict),
+            ("recall_log_lost", partial(write_recalls, backends), lambda: {"rows": len(backends.recall_log)}),
+            ("marks_left", self.indexer.close, dict),  # the rows are checked again
+        ]
+        for event, write, figures in left:
+            try:
+                await write()
+            except Unavailable as error:
+                structlog.get_logger().warning(event, **figures(), code=error.code, reason=error.detail)

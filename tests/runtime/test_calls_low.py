@@ -9,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.bootstrap import build_runtime
+from app.runtime.background import Pace
 from app.runtime.call_shares import ProcessCalls
-from app.runtime.runtime import Pace, Runtime
+from app.runtime.runtime import Runtime
 from tests.support import migrated
 from tests.support.backends import running_on
 from tests.support.doubles import FailingDatabase

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from app.domain.quotas import ModelLimits
 from app.ports.database import Statement
 from app.ports.language_model import Spent
 from app.runtime.backends import Backends
-from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
+from app.runtime.language_model import model_names, name_missing_models, write_spend
 from app.services.models.spend import DAY_MS, ModelSpend
 from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase
 from tests.support.language_models import ScriptedLanguageModel
+from tests.support.periodic import periodically
 from tests.support.service import NOW, serving
 
 TODAY = NOW // DAY_MS
@@ -107,23 +107,20 @@ async def test_what_was_erased_is_not_used_any_more(backends: Backends) -> None:
 
 async def test_what_calls_have_cost_is_written_every_so_often_once_the_service_is_ready(backends: Backends) -> None:
     database = FailingDatabase(backends.database, DatabaseUnavailable("away"))
-    watched = replace(backends, database=database)
+    watched = replace(backends, database=database, model=ScriptedLanguageModel())
     watched.model_spend.add("a", CALL, NOW)
     ready: list[bool] = []
     with capture_logs() as logs:
-        keeping = asyncio.create_task(keep_spend(watched, lambda: bool(ready), seconds=0.001))
-        await asyncio.sleep(0.02)
-        assert database.runs == []
-        ready.append(True)
-        async with asyncio.timeout(5):
-            while len(database.runs) < 2:
-                await asyncio.sleep(0.001)
-            database.error = None
-            while not await rows(backends):
-                await asyncio.sleep(0.001)
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
+        async with periodically(watched, "model spend", lambda: bool(ready)):
+            await asyncio.sleep(0.02)
+            assert database.runs == []
+            ready.append(True)
+            async with asyncio.timeout(5):
+                while len(database.runs) < 2:
+                    await asyncio.sleep(0.001)
+                database.error = None
+                while not await rows(backends):
+                    await asyncio.sleep(0.001)
     assert await rows(backends) == [("a", TODAY, "extract", 1, 100)]
     assert {entry["event"] for entry in logs} == {"model_spend_waits"}
 

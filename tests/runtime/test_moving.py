@@ -107,8 +107,8 @@ def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     async def rest(*_: object) -> None:
         return
 
-    for name in ("Runtime._work", "keep_recalls", "settle_windows", "resume_ingestions"):
-        monkeypatch.setattr(f"app.runtime.runtime.{name}", rest)
+    monkeypatch.setattr("app.runtime.runtime.Runtime._work", rest)
+    monkeypatch.setattr("app.runtime.runtime.periodic_works", lambda *_: [])
 
 
 @pytest.mark.usefixtures("nothing_in_the_background")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +10,12 @@ import pytest
 from app.domain.errors import DatabaseUnavailable
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage
-from app.runtime.processes import look_for_dead, release_all
+from app.runtime.processes import release_all
 from app.services.ingest.identify import identify
 from app.services.ingest.messages import Taking
 from app.storage.system.leases import INDEXER
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.periodic import periodically
 
 
 class Neighbours:
@@ -69,9 +69,6 @@ async def test_what_a_dead_process_had_taken_is_made_memories(bench: Bench) -> N
     services = bench.backends.of_tenant("acme", ADMINISTRATOR)
     conversation = await identify([NewMessage("user", "I live in Rome")], "s", services.clock())
     await Taking(services, Scope("acme", "bot"), conversation).take("dead/1")
-    looking = asyncio.create_task(look_for_dead(replace(bench.backends, processes=Neighbours("dead")), lambda: True))
-    while await bench.memories() == 0:
-        await asyncio.sleep(0.01)
-    looking.cancel()
-    with suppress(asyncio.CancelledError):
-        await looking
+    async with periodically(replace(bench.backends, processes=Neighbours("dead")), "processes"):
+        while await bench.memories() == 0:
+            await asyncio.sleep(0.01)

@@ -12,7 +12,7 @@ from app.bootstrap import stacks
 from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Statement
 from app.runtime.backends import Backends
-from app.runtime.runtime import Pace
+from app.runtime.background import Pace
 from app.storage.migrations.runner import known_migrations
 from tests.support.doubles import FailingDatabase
 from tests.support.problem_shape import assert_problem

@@ -8,7 +8,7 @@ import pytest
 from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
-from app.runtime.runtime import Pace
+from app.runtime.background import Pace
 from tests.simulation import clock
 from tests.simulation.killer import KilledError
 from tests.simulation.network import SOUND, Rates

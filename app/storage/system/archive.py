@@ -1,6 +1,6 @@
 """Statements that find agents of all tenants that have something old. No request imports them."""
 
-from app.ports.database import NOW, Statement
+from app.ports.database import NOW, Row, Statement
 from app.storage.system.leases import NamedLease
 
 LEASE = NamedLease("archive", 60_000)
@@ -25,9 +25,10 @@ ORDER BY usage.tenant_id, usage.agent_id LIMIT {MAX_AGENTS}
 """
 
 
-def due(days: int, after: tuple[str, str]) -> Statement:
-    """Read the next agents, in the order of tenants and agents, that have something of at least this age in days.
+def due(days: int, after: Row) -> Statement:
+    """Read the agents after a row, in the order of tenants and agents, that have something of this age in days.
 
     Each comes with the database's ``now``, and the moment ``until`` which what is old was written.
     """
-    return Statement.read(_DUE, days=days, after_tenant=after[0], after_agent=after[1])
+    tenant_id, agent_id = after.get("tenant_id", ""), after.get("agent_id", "")
+    return Statement.read(_DUE, days=days, after_tenant=tenant_id, after_agent=agent_id)

@@ -65,9 +65,9 @@ class ErasedSnapshot:
     on_its_way: bool
 
 
-def due(after: str) -> Statement:
-    """Read the next tenants, in the order of their ids, that have no snapshot since the last 02:00 UTC."""
-    return Statement.read(_DUE, after=after)
+def due(after: Row) -> Statement:
+    """Read the tenants after a row, in the order of their ids, that have no snapshot since the last 02:00 UTC."""
+    return Statement.read(_DUE, after=after.get("tenant_id", ""))
 
 
 def of_erasure(erasure: RunningErasure) -> list[Statement]:

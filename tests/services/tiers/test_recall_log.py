@@ -19,7 +19,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.observability.audit_metrics import AuditMetrics
 from app.ports.database import Row
-from app.runtime.recall_log import keep_recalls, write_recalls
+from app.runtime.recall_log import write_recalls
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.profiles.profile import ProfileService
 from app.services.tenant import recall_log
@@ -29,6 +29,7 @@ from tests.services.tiers.test_audit import RUN, begin
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.periodic import periodically
 
 READ = "SELECT * FROM recall_log ORDER BY recorded_at, id"
 
@@ -162,15 +163,14 @@ async def test_a_batch_that_the_database_refuses_for_good_is_counted_and_keeps_n
 
 
 async def test_the_loop_writes_what_was_noted_and_goes_on_after_an_outage(bench: Bench) -> None:
-    loop = asyncio.create_task(keep_recalls(bench.backends, lambda: True, 0.001))
-    bench.backends.recall_log.add(RecallNote("acme", "bot", "http"))
-    bench.database.error = Unavailable("away")
-    while not bench.database.runs:
-        await asyncio.sleep(0.001)
-    bench.database.error = None
-    while len(bench.backends.recall_log):
-        await asyncio.sleep(0.001)
-    loop.cancel()
+    async with periodically(bench.backends, "recall log"):
+        bench.backends.recall_log.add(RecallNote("acme", "bot", "http"))
+        bench.database.error = Unavailable("away")
+        while not bench.database.runs:
+            await asyncio.sleep(0.001)
+        bench.database.error = None
+        while len(bench.backends.recall_log):
+            await asyncio.sleep(0.001)
     assert len(await bench.rows(READ)) == 1
 
 

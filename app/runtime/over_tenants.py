@@ -1,0 +1,93 @@
+"""Work over all tenants of a shard, each with its tenant's own services."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from app.domain.errors import TenantMoved
+from app.indexing.lease_keeper import LeaseKeeper
+from app.ports.database import Row, Statement
+from app.runtime.backends import Backends
+from app.runtime.periodic import attempt
+from app.storage.system import directory
+from app.storage.system.leases import NamedLease
+
+_AT_ONCE = 4
+
+T = TypeVar("T")
+
+
+async def walk_alone(
+    backends: Backends,
+    lease: NamedLease,
+    due: Callable[[Row], Statement],
+    work: Callable[[Row], Awaitable[None]],
+    *,
+    page: int,
+    waits: str,
+    ready: Callable[[], bool],
+) -> bool:
+    """Do the work of each row that is due, one after another, unless another process does; return whether this one did.
+
+    ``due`` reads the next ``page`` rows after one, first after an empty one. A row whose work fails keeps no other
+    waiting: it is logged, an outage under the event ``waits``. The walk ends early where it is not ``ready`` any more.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    since = asyncio.get_running_loop().time()
+    holder = backends.processes.name
+    (held,) = await backends.database.run([lease.hold(holder)])
+    if not held:
+        return False
+
+    async def walk() -> None:
+        rows: Sequence[Row] = [{}]
+        while rows:
+            rows = await _read(backends, due(rows[-1]))
+            for row in rows:
+                if not ready():
+                    return
+                await attempt(lambda row=row: _unless_moved(work(row)), waits=waits)  # type: ignore[misc]
+            if len(rows) < page:
+                return
+
+    try:
+        keeper = LeaseKeeper(backends.database, lease, holder)
+        return await keeper.keep(walk(), since=since, lease_ms=lease.longest_ms)
+    finally:
+        await backends.database.run([lease.release(holder)])
+
+
+async def work_off(
+    backends: Backends,
+    due: Statement,
+    read: Callable[[Sequence[Row]], Sequence[T]],
+    work: Callable[[T], Awaitable[bool]],
+) -> int:
+    """Do the next work that is due, a few at once, and return how much of it was finished.
+
+    Raises:
+        MemoryGatewayError: the database does not answer, or some of the work fails.
+    """
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def take(one: T) -> bool:
+        async with turns:
+            return bool(await _unless_moved(work(one)))
+
+    return sum(await asyncio.gather(*map(take, read(await _read(backends, due)))))
+
+
+async def _read(backends: Backends, statement: Statement) -> list[Row]:
+    """Read rows of all tenants, and hear beside it how many shards there are."""
+    rows, (state,) = await backends.database.run([statement, directory.COUNT_SHARDS])
+    backends.shards_seen(directory.read_count(state))
+    return rows
+
+
+async def _unless_moved(work: Awaitable[T]) -> T | None:
+    try:
+        return await work
+    except TenantMoved:  # its shard's runtime does it
+        return None

@@ -1,0 +1,25 @@
+"""The periodic work of a runtime, done without pauses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from app.runtime.backends import Backends
+from app.runtime.background import Conditions, Pace, periodic_works
+
+_SECONDS = 0.001
+
+
+@asynccontextmanager
+async def periodically(backends: Backends, name: str, ready: Callable[[], bool] = lambda: True) -> AsyncIterator[None]:
+    """Do the work of this name again and again until the block ends."""
+    works = {work.name: work for work in periodic_works(backends, Pace(), Conditions(ready, ready, asyncio.Event()))}
+    often = replace(works[name], pause=_SECONDS, delay=_SECONDS, unready_seconds=_SECONDS)
+    task = asyncio.create_task(often.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
