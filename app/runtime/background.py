@@ -7,16 +7,9 @@ from functools import partial
 from itertools import chain, repeat
 
 from app.indexing.jobs.merge_words import merge_words
-from app.runtime import archive, ingestions, language_model, processes, recall_log, snapshots
-from app.runtime.archive import archive_all
+from app.runtime import archive, ingestions, language_model, processes, recall_log, snapshots, windows
 from app.runtime.backends import Backends
-from app.runtime.ingestions import resume_once
-from app.runtime.language_model import write_spend
 from app.runtime.periodic import READY_SECONDS, PeriodicWork
-from app.runtime.processes import take_over
-from app.runtime.recall_log import write_recalls
-from app.runtime.snapshots import snapshot_all
-from app.runtime.windows import settle_once
 
 _MERGE_STEPS = 300
 """Of making the index of words again, in the time between two merges."""
@@ -42,92 +35,49 @@ class Pace:
     """For how long stored memories are gathered before the reader reads them: their answers go first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What periodic work asks of the runtime."""
+def periodic_works(
+    backends: Backends,
+    pace: Pace,
+    *,
+    served: Callable[[], bool],
+    may_work: Callable[[], bool],
+    words_missing: asyncio.Event,
+) -> Sequence[PeriodicWork]:
+    """Return what is done again and again over the data of a shard, beside the work of the indexer and of the reader.
 
-    served: Callable[[], bool]
-    """Whether requests are served."""
-    may_work: Callable[[], bool]
-    """Whether work may begin: also not where few calls are left."""
-    words_missing: asyncio.Event
-    """Is set where the index of words lacks some."""
-
-
-def periodic_works(backends: Backends, pace: Pace, on: Conditions) -> Sequence[PeriodicWork]:
-    """Return all work over the data of a shard that is done again and again, beside the indexer's and the reader's."""
+    Work begins where requests are ``served``, or where it ``may_work``: also not where few calls are left.
+    ``words_missing`` is set where the index of words lacks some.
+    """
+    resume, settle = partial(ingestions.resume_once, backends), partial(windows.settle_once, backends)
     resumed = chain([ingestions.LEASED_SECONDS], repeat(ingestions.LOOK_SECONDS))
+    merge = partial(merge_words, backends.database, pause=pace.words_seconds / _MERGE_STEPS)
+    write_recalls, recalls_seconds = partial(recall_log.write_recalls, backends), recall_log.WRITE_SECONDS
+    write_spend, spend_seconds = partial(language_model.write_spend, backends), language_model.WRITE_SECONDS
+    keep_snapshots = partial(snapshots.snapshot_all, backends, backends.snapshots_kept, may_work)
+    move_old = partial(archive.archive_all, backends, backends.archive_days or 0, may_work)
+
+    def unless_cut_off(seconds: float) -> Callable[[bool], float]:
+        return lambda _: seconds if may_work() else READY_SECONDS  # what was cut off goes on soon
+
+    work = PeriodicWork
     works = [
-        PeriodicWork(
-            "processes", partial(take_over, backends), "leases_wait", pause=processes.LOOK_SECONDS, ready=on.may_work
-        ),
-        PeriodicWork(
-            "ingestions",
-            partial(_while, on.may_work, partial(resume_once, backends)),
-            "ingestions_wait",
-            pause=lambda _: next(resumed),
-            ready=on.may_work,
-        ),
-        PeriodicWork(
-            "windows",
-            partial(_while, on.may_work, partial(settle_once, backends)),
-            "windows_wait",
-            pause=pace.windows_seconds,
-            ready=on.may_work,
-        ),
-        PeriodicWork(
-            "words",
-            partial(merge_words, backends.database, pause=pace.words_seconds / _MERGE_STEPS),
-            "words_merge_waits",
-            pause=pace.words_seconds,
-            ready=on.may_work,
-            wanted=on.words_missing,
-        ),
-        PeriodicWork(
-            "recall log",
-            partial(write_recalls, backends),
-            "recall_log_waits",
-            pause=recall_log.WRITE_SECONDS,
-            delay=recall_log.WRITE_SECONDS,
-            ready=on.served,
-            unready_seconds=recall_log.WRITE_SECONDS,
-        ),
-        PeriodicWork(
-            "model spend",
-            partial(write_spend, backends),
-            "model_spend_waits",
-            pause=language_model.WRITE_SECONDS,
-            delay=language_model.WRITE_SECONDS,
-            ready=on.served,
-            unready_seconds=language_model.WRITE_SECONDS,
-            needed=backends.model is not None,
-        ),
-        PeriodicWork(
-            "snapshots",
-            partial(snapshot_all, backends, backends.snapshots_kept, on.may_work),
-            "snapshots_wait",
-            pause=_unless_cut_off(snapshots.LOOK_SECONDS, on.may_work),
-            ready=on.may_work,
-            needed=bool(backends.snapshots_kept),
-        ),
-        PeriodicWork(
-            "archive",
-            partial(archive_all, backends, backends.archive_days or 0, on.may_work),
-            "archive_waits",
-            pause=_unless_cut_off(archive.LOOK_SECONDS, on.may_work),
-            ready=on.may_work,
-            needed=bool(backends.archive_days),
-        ),
+        work("processes", partial(processes.take_over, backends), "leases_wait", processes.LOOK_SECONDS, may_work),
+        work("ingestions", partial(_while, may_work, resume), "ingestions_wait", lambda _: next(resumed), may_work),
+        work("windows", partial(_while, may_work, settle), "windows_wait", pace.windows_seconds, may_work),
+        work("words", merge, "words_merge_waits", pace.words_seconds, may_work, wanted=words_missing),
+        work("recall log", write_recalls, "recall_log_waits", recalls_seconds, served, delay=recalls_seconds),
     ]
-    return [work for work in works if work.needed]
+    if backends.model is not None:
+        works += [work("model spend", write_spend, "model_spend_waits", spend_seconds, served, delay=spend_seconds)]
+    if backends.snapshots_kept:
+        pause = unless_cut_off(snapshots.LOOK_SECONDS)
+        works += [work("snapshots", keep_snapshots, "snapshots_wait", pause, may_work)]
+    if backends.archive_days:
+        works += [work("archive", move_old, "archive_waits", unless_cut_off(archive.LOOK_SECONDS), may_work)]
+    return works
 
 
 async def _while(ready: Callable[[], bool], work: Callable[[], Awaitable[int]]) -> None:
     """Do work until nothing of it was finished, or until it may not go on."""
     while ready() and await work():
         pass
-
-
-def _unless_cut_off(seconds: float, ready: Callable[[], bool]) -> Callable[[bool], float]:
-    """Return a pause of so many seconds; a short one after work that was cut off, which goes on soon."""
-    return lambda _: seconds if ready() else READY_SECONDS

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
@@ -11,7 +10,7 @@ import structlog
 
 from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Database
-from app.runtime.periodic import attempt
+from app.runtime.periodic import attempt, stop
 from app.storage.system import call_shares
 from app.storage.system.call_shares import CallLimits, CallReport
 
@@ -140,9 +139,7 @@ class CallShares:
         if self._keeping is None:
             return
         self._budget.report_by(None)
-        self._keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._keeping
+        await stop([self._keeping])
         self._keeping = None
         self._done.set()
         await attempt(self.give_back, waits="call_share_left")

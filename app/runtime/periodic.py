@@ -1,7 +1,7 @@
 """Work in the background that is done again and again, and of which one failure must not be the last."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -29,6 +29,14 @@ async def attempt(work: Callable[[], Awaitable[object]], *, waits: str) -> bool:
     return False
 
 
+async def stop(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and return when each has ended."""
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
 @dataclass(frozen=True, slots=True)
 class PeriodicWork:
     """Work that is done again after a pause, for as long as the process lives."""
@@ -39,16 +47,14 @@ class PeriodicWork:
     """The log event of an outage, after which the work is tried again as if it were done."""
     pause: float | Callable[[bool], float]
     """Seconds between two times; a function is told whether the work was done the last time."""
-    delay: float = 0.0
-    """Seconds before the first time."""
     ready: Callable[[], bool] = lambda: True
     """Whether the work may begin."""
+    delay: float = 0.0
+    """Seconds before the first time."""
     unready_seconds: float = READY_SECONDS
     """Seconds to the next look where it may not."""
     wanted: asyncio.Event | None = None
     """Ends a pause when it is set; cleared before each time."""
-    needed: bool = True
-    """Whether this process does the work at all."""
 
     async def run(self) -> None:
         """Do the work again and again, until cancelled."""

@@ -9,9 +9,9 @@ from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.relate import BATCH, Relating
 from app.ports.reader import Reader
 from app.runtime.backends import Backends
+from app.runtime.periodic import READY_SECONDS
 from app.storage.system.relating import MemoryAddress
 
-_READY_SECONDS = 1.0
 _LONGEST_SECONDS = 60.0
 _LEASE_SECONDS = 60.0
 """After so long the lease of a process that has died has ended."""
@@ -34,7 +34,7 @@ async def keep_related(
     mine = True
     while True:
         if not ready():
-            await asyncio.sleep(_READY_SECONDS)
+            await asyncio.sleep(READY_SECONDS)
             continue
         try:
             if not begun:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +16,10 @@ from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
-from app.runtime.background import Conditions, Pace, periodic_works
+from app.runtime.background import Pace, periodic_works
 from app.runtime.checks import Checks, another_config
 from app.runtime.language_model import name_missing_models, write_spend
-from app.runtime.periodic import PeriodicWork
+from app.runtime.periodic import PeriodicWork, stop
 from app.runtime.processes import release_all
 from app.runtime.recall_log import write_recalls
 from app.runtime.relating import keep_related
@@ -170,18 +170,20 @@ class Runtime:
         self._background = [asyncio.create_task(work(), name=name) for name, work in works.items()]
 
     def _periodic_works(self) -> Sequence[PeriodicWork]:
-        conditions = Conditions(lambda: self._not_ready is None, self._may_work, self._words_missing)
+        works = periodic_works(
+            self.backends,
+            self.pace,
+            served=lambda: self._not_ready is None,
+            may_work=self._may_work,
+            words_missing=self._words_missing,
+        )
         seconds = self.pace.schema_seconds
-        schema = PeriodicWork("schema", self._look_at_schema, "schema_unread", pause=seconds, delay=seconds)
-        return [*periodic_works(self.backends, self.pace, conditions), schema]
+        return [*works, PeriodicWork("schema", self._look_at_schema, "schema_unread", seconds, delay=seconds)]
 
     async def close(self) -> None:
         """Stop the background work, write the remaining acknowledgements and close everything."""
         try:
-            for task in self._background:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await stop(self._background)
             await self.backends.background.close()
             await self.backends.deliveries.close()
             await self._write_what_is_left()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import structlog
@@ -12,6 +12,7 @@ from app.domain.shards import MAIN, Place, Shard, is_shard_name
 from app.runtime.checks import PartState
 from app.runtime.fullness import Fullness
 from app.runtime.openings import Openings, OpenShard
+from app.runtime.periodic import stop
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
 from app.services.access.credentials import Principal
@@ -78,10 +79,7 @@ class Shards:
             await self._openings.close()
             for runtime in self.runtimes.values():
                 closing.push_async_callback(runtime.close)
-            for task in self._background:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await stop(self._background)
             await self.fullness.close()
 
     def check_turn(self, authorization: Callable[[], Sequence[str]]) -> None:

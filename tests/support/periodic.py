@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from app.runtime.backends import Backends
-from app.runtime.background import Conditions, Pace, periodic_works
+from app.runtime.background import Pace, periodic_works
 
 _SECONDS = 0.001
 
@@ -14,8 +14,9 @@ _SECONDS = 0.001
 @asynccontextmanager
 async def periodically(backends: Backends, name: str, ready: Callable[[], bool] = lambda: True) -> AsyncIterator[None]:
     """Do the work of this name again and again until the block ends."""
-    works = {work.name: work for work in periodic_works(backends, Pace(), Conditions(ready, ready, asyncio.Event()))}
-    often = replace(works[name], pause=_SECONDS, delay=_SECONDS, unready_seconds=_SECONDS)
+    works = periodic_works(backends, Pace(), served=ready, may_work=ready, words_missing=asyncio.Event())
+    (work,) = (work for work in works if work.name == name)
+    often = replace(work, pause=_SECONDS, delay=_SECONDS, unready_seconds=_SECONDS)
     task = asyncio.create_task(often.run())
     try:
         yield

@@ -1,0 +1,88 @@
+"""Work that is done again and again goes on after a failure, waits until it may begin, and stops when it is told to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from structlog.testing import capture_logs
+
+from app.domain.errors import DatabaseUnavailable
+from app.runtime.periodic import PeriodicWork, stop
+
+_LONG = 3600.0
+
+
+class Counted:
+    """Work that counts how often it was done, and raises what is left of its errors first."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.times = 0
+
+    async def work(self) -> None:
+        self.times += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+    async def done(self, times: int) -> None:
+        async with asyncio.timeout(5):
+            while self.times < times:
+                await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def running(work: PeriodicWork) -> AsyncIterator[None]:
+    task = asyncio.create_task(work.run())
+    try:
+        yield
+    finally:
+        await stop([task])
+
+
+async def test_neither_an_outage_nor_a_defect_is_the_last_time() -> None:
+    counted = Counted(DatabaseUnavailable("away"), KeyError("a defect"))
+    with capture_logs() as logs:
+        async with running(PeriodicWork("work", counted.work, "work_waits", 0.0)):
+            await counted.done(3)
+    assert [entry["event"] for entry in logs] == ["work_waits", "background_failed"]
+
+
+async def test_the_pause_may_depend_on_whether_the_work_was_done() -> None:
+    counted, told = Counted(DatabaseUnavailable("away")), list[bool]()
+
+    def pause(done: bool) -> float:  # noqa: FBT001 - it is called with this alone
+        told.append(done)
+        return 0.0
+
+    async with running(PeriodicWork("work", counted.work, "work_waits", pause)):
+        await counted.done(3)
+    assert told[:2] == [False, True]
+
+
+async def test_a_pause_ends_when_the_work_is_wanted() -> None:
+    counted, wanted = Counted(), asyncio.Event()
+    async with running(PeriodicWork("work", counted.work, "work_waits", _LONG, wanted=wanted)):
+        await counted.done(1)
+        wanted.set()
+        await counted.done(2)
+        assert not wanted.is_set()
+
+
+async def test_work_that_is_wanted_while_it_may_not_begin_lets_others_work_and_is_done_once_it_may() -> None:
+    counted, wanted, ready = Counted(), asyncio.Event(), list[bool]()
+    wanted.set()
+    work = PeriodicWork(
+        "work", counted.work, "work_waits", _LONG, lambda: bool(ready), unready_seconds=0.001, wanted=wanted
+    )
+    async with running(work):
+        await asyncio.sleep(0.01)
+        assert counted.times == 0
+        ready.append(True)
+        await counted.done(1)
+
+
+async def test_the_first_time_may_be_later_than_the_start() -> None:
+    counted = Counted()
+    async with running(PeriodicWork("work", counted.work, "work_waits", 0.0, delay=_LONG)):
+        await asyncio.sleep(0.01)
+    assert counted.times == 0
