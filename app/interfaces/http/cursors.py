@@ -3,123 +3,17 @@
 import base64
 import hmac
 import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict
 
-from app.domain.audit import AuditFilter
-from app.domain.episodes import EpisodesWanted, RunsWanted
 from app.domain.errors import InvalidCursor
-from app.domain.query import Filter
 from app.services.access.credentials import Credentials
 from app.storage.listing import ListPosition
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 HOLDS_MS = 24 * 3600 * 1000
 """How long a cursor is valid."""
 
 _PURPOSE = "memory-gateway cursor of a listing, 1"
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceListing:
-    """Identifies a listing of namespaces."""
-
-    tenant_id: str
-    order: str
-    direction: str
-    what: str = "namespaces"
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileListing:
-    """Identifies a listing of what one agent remembers."""
-
-    tenant_id: str
-    agent_id: str
-    session_id: str | None
-    type: str | None
-    what: str = "profile"
-
-
-@dataclass(frozen=True, slots=True)
-class RunListing:
-    """Identifies a listing of runs."""
-
-    tenant_id: str
-    wanted: RunsWanted
-    what: str = "runs"
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeListing:
-    """Identifies a listing of episodes."""
-
-    tenant_id: str
-    wanted: EpisodesWanted
-    what: str = "episodes"
-
-
-@dataclass(frozen=True, slots=True)
-class BlobListing:
-    """Identifies a listing of the blobs of an agent or, where it is None, of those of the tenant as a whole."""
-
-    tenant_id: str
-    agent_id: str | None
-    what: str = "blobs"
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowListing:
-    """Identifies a listing of workflows; None is of every type."""
-
-    tenant_id: str
-    agent_type: str | None
-    task_type: str | None
-    what: str = "workflows"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayListing:
-    """Identifies the replay of a run. ``only_agent`` None: what it tells is of any agent."""
-
-    tenant_id: str
-    run_id: str
-    only_agent: str | None
-    what: str = "replay"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditListing:
-    """Identifies a listing of events."""
-
-    tenant_id: str
-    where: AuditFilter
-    what: str = "audit"
-
-
-@dataclass(frozen=True, slots=True)
-class FactListing:
-    """Identifies a listing of one agent's facts."""
-
-    tenant_id: str
-    agent_id: str
-    subject: str | None
-    predicate: str | None
-    learned_from_run_id: str | None
-    history: bool
-    what: str = "facts"
-
-
-@dataclass(frozen=True, slots=True)
-class ListingScope:
-    """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
-
-    tenant_id: str
-    agent_id: str | None
-    where: Filter
-    written_by: str | None = None
 
 
 class Cursors:
@@ -129,13 +23,14 @@ class Cursors:
     tenant, agent or filter its signature is wrong.
     """
 
-    def __init__(self, credentials: Credentials, listing: "DataclassInstance") -> None:
+    def __init__(self, credentials: Credentials, listing: Mapping[str, object]) -> None:
         """Derive the keys from the credentials' secrets, which replicas share and operators rotate.
 
-        ``listing`` says of which listing they are: its tenant, and all that it was asked for.
+        ``listing`` says of which listing they are: its tenant, and all that it was asked for, as JSON values and
+        dataclasses of them.
         """
         self._keys = credentials.keys(_PURPOSE)
-        self._listing = json.dumps(asdict(listing), sort_keys=True)
+        self._listing = json.dumps(listing, sort_keys=True, default=asdict)
 
     def write(self, place: ListPosition, *, now: int) -> str:
         """Return the cursor for a place."""
@@ -162,6 +57,33 @@ class Cursors:
         # The length comes first, so that no other listing and body give the same signed text.
         signed = f"{len(self._listing)}:{self._listing}{body}"
         return hmac.new(key, signed.encode(errors="surrogatepass"), "sha256").hexdigest()
+
+
+class Listing:
+    """A listing of which a request asks for one page."""
+
+    def __init__(self, cursors: Cursors, cursor: str | None, *, now: int) -> None:
+        """Read the request's cursor, at this time; None and the empty text are of the first page.
+
+        Raises:
+            InvalidCursor: the cursor does not hold for this listing.
+        """
+        self._cursors = cursors
+        self._now = now
+        self.after = cursors.read(cursor, now=now) if cursor else None
+        """Where the page begins; None: at the beginning."""
+
+    @property
+    def after_id(self) -> str | None:
+        """The id behind which the page begins, in a listing in order of ids; None: at the beginning."""
+        return None if self.after is None else self.after.id
+
+    def cursor(self, position: ListPosition | str | None) -> str | None:
+        """Return the cursor of the next page, which begins at a position or behind an id; None: there is no more."""
+        if position is None:
+            return None
+        place = ListPosition(0, position) if isinstance(position, str) else position
+        return self._cursors.write(place, now=self._now)
 
 
 def _invalid() -> InvalidCursor:

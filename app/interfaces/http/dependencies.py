@@ -15,6 +15,7 @@ from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, MalformedRequest, TenantMoved, UnsupportedMediaType
 from app.domain.request_note import RequestNote
 from app.interfaces.fields import refused
+from app.interfaces.http.cursors import Cursors, Listing
 from app.interfaces.request_state import VERIFIED, note_of
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -82,6 +83,21 @@ class Access:
         """
         self.principal.check_every_agent()
         return self._services()
+
+    def listing(self, what: str | None, cursor: str | None, **asked: object) -> Listing:
+        """Return a listing of the tenant, from where the request's cursor goes on.
+
+        Args:
+            what: What it lists; None: long-term memory, whose cursors do not say it.
+            cursor: The request's; None or empty: from the beginning.
+            asked: All else that decides which listing it is, as JSON values and dataclasses of them.
+
+        Raises:
+            InvalidCursor: the cursor is of another listing, or too old.
+        """
+        named = {} if what is None else {"what": what}
+        listing = {**asked, **named, "tenant_id": self.principal.tenant_id}
+        return Listing(Cursors(self.runtime.credentials, listing), cursor, now=self.runtime.backends.clock())
 
     def _services(self) -> TenantServices:
         return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)

@@ -5,7 +5,7 @@ https://developers.cloudflare.com/agent-memory/api/http-api/#error-responses
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -77,6 +77,12 @@ class Page(Envelope[list[_T]], Generic[_T]):
     """A page of a listing."""
 
     result_info: CloudflareResultInfo
+
+    @classmethod
+    def of(cls, result: list[_T], *, cursor: str | None, per_page: int) -> Self:
+        """Make it of its entries; ``cursor`` None: there are no more."""
+        info = CloudflareResultInfo(cursor=cursor or "", per_page=per_page, count=len(result))
+        return cls(result=result, result_info=info)
 
 
 class CloudflareNothing(Envelope[dict[str, Any] | None]):

@@ -40,6 +40,8 @@ UPSTREAM = (
     UpstreamRejected,
 )
 """Errors of calls to other services."""
+READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+"""Errors of a read of the database."""
 WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *UPSTREAM)
 """Errors of a write to the database."""
 OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *UPSTREAM)

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from app.domain.errors import (
     Erasing,
     InvalidCursor,
-    InvalidRequest,
     LongTermDisabled,
     NotFound,
     QuotaExceeded,
@@ -18,10 +17,9 @@ from app.domain.errors import (
 )
 from app.domain.profiles import ProfileName
 from app.interfaces.http.conversations import announced, read_conversation
-from app.interfaces.http.cursors import Cursors, ProfileListing
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.envelope import CloudflareNothing, CloudflareResultInfo, responses
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
+from app.interfaces.http.envelope import CloudflareNothing, responses
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS, UPSTREAM, WRITES
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
 from app.interfaces.http.schemas.agent_memory import (
@@ -53,7 +51,7 @@ _CONVERSATION: dict[str, Any] = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AgentMemoryIngestRequest"}}},
     }
 }
-_READS = (*ACCESS, InvalidRequest, NotFound, LongTermDisabled, Unavailable, *UPSTREAM)
+_READS = (*READS, NotFound, LongTermDisabled)
 
 agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
 
@@ -129,15 +127,11 @@ async def list_memories(
 ) -> AgentMemoryMemoriesPage:
     """List what a profile remembers, newest first, without what is superseded or was forgotten."""
     service = caller.agent(profile.agent_id).agent_memory
-    listing = ProfileListing(caller.principal.tenant_id, profile.agent_id, query.session_id, query.type)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await service.list(profile, limit=query.per_page, after=after, session_id=query.session_id, type=query.type)
-    cursor = "" if page.after is None else cursors.write(page.after, now=now)
-    info = CloudflareResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.memories))
-    return AgentMemoryMemoriesPage(
-        result=[AgentMemoryMemoryListEntry.of(each) for each in page.memories], result_info=info
-    )
+    asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
+    listing = caller.listing("profile", query.cursor, agent_id=profile.agent_id, **asked)
+    page = await service.list(profile, limit=query.per_page, after=listing.after, **asked)
+    memories = [AgentMemoryMemoryListEntry.of(memory) for memory in page.memories]
+    return AgentMemoryMemoriesPage.of(memories, cursor=listing.cursor(page.after), per_page=query.per_page)
 
 
 @agent_memory.get(f"{PROFILE}/memories/{{memory_id}}", name="agent_memory_memory_get", responses=responses(*_READS))

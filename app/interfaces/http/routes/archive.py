@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded, Unavailable
+from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded
 from app.domain.moments import milliseconds
 from app.interfaces.http.dependencies import Administrator, BodylessAdministrator, CredentialFirst
-from app.interfaces.http.failures import ACCESS, OUTAGE, UPSTREAM
+from app.interfaces.http.failures import ACCESS, OUTAGE, READS
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.archive import (
     ArchiveAnswer,
@@ -19,12 +19,10 @@ from app.interfaces.http.schemas.archive import (
 )
 from app.services.transfer.report import STATUSES, ImportReport
 
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
-
 archives = APIRouter(tags=["archive"], route_class=CredentialFirst)
 
 
-@archives.get("/archive", name="list_archive", responses=responses(*_READS))
+@archives.get("/archive", name="list_archive", responses=responses(*READS))
 async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Query()]) -> ArchiveAnswer:
     """List the objects that memories, episodes and ended runs were archived in, newest first, to an administrator."""
     services, agent_id = caller.tenant(query.agent_id)
@@ -39,7 +37,7 @@ async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Que
     return ArchiveAnswer.model_validate({"objects": objects})
 
 
-@archives.get("/archive/items/{item_id}", name="get_archived", responses=responses(*_READS, NotFound, ObjectGone))
+@archives.get("/archive/items/{item_id}", name="get_archived", responses=responses(*READS, NotFound, ObjectGone))
 async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedItemAnswer:
     """Return an archived memory, episode or run by its id, to an administrator.
 

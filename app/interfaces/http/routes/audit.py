@@ -4,22 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.domain.errors import Erasing, InvalidCursor, InvalidRequest, NotFound, QuotaExceeded, Unavailable
-from app.interfaces.http.cursors import AuditListing, Cursors, ReplayListing
+from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.audit import (
     AuditedAnswer,
     AuditQuery,
     AuditRunRequest,
-    EventAnswer,
     EventsAnswer,
     RunId,
 )
 from app.interfaces.http.schemas.replay import ReplayAnswer, ReplayQuery, StepAnswer
 
-_READS = (*ACCESS, InvalidRequest, InvalidCursor, Unavailable, *UPSTREAM)
+_READS = (*READS, InvalidCursor)
 
 audit = APIRouter(tags=["audit"], route_class=CredentialFirst)
 
@@ -46,12 +44,9 @@ async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> 
 async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
     """Tell what happened in a run: its begin, its tool calls, episodes and recalls in one order, and its end."""
     services, only_agent = caller.shared()
-    listing = ReplayListing(caller.principal.tenant_id, run_id, only_agent)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    replay = await services.auditor.replay(run_id, limit=query.limit, after=after, only_agent=only_agent)
-    cursor = {} if replay.after is None else {"cursor": cursors.write(replay.after, now=now)}
-    return ReplayAnswer(steps=[StepAnswer.of(step) for step in replay.steps], **cursor)
+    listing = caller.listing("replay", query.cursor, run_id=run_id, only_agent=only_agent)
+    replay = await services.auditor.replay(run_id, limit=query.limit, after=listing.after, only_agent=only_agent)
+    return ReplayAnswer(steps=[StepAnswer.of(step) for step in replay.steps], cursor=listing.cursor(replay.after))
 
 
 @audit.get("/audit", name="audit", response_model_exclude_unset=True, responses=responses(*_READS))
@@ -59,9 +54,6 @@ async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query(
     """List what was done, newest first, to an administrator: to memories, by runs and in recalls."""
     services, agent_id = caller.tenant(query.agent_id)
     where = query.to_filter(agent_id)
-    listing = AuditListing(caller.principal.tenant_id, where)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.auditor.events(where, limit=query.limit, after=after)
-    cursor = {} if page.after is None else {"cursor": cursors.write(page.after, now=now)}
-    return EventsAnswer(events=[EventAnswer.of(event) for event in page.events], **cursor)
+    listing = caller.listing("audit", query.cursor, where=where)
+    page = await services.auditor.events(where, limit=query.limit, after=listing.after)
+    return EventsAnswer.model_validate({"events": page.events, "cursor": listing.cursor(page.after)})

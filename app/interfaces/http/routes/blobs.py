@@ -13,14 +13,11 @@ from app.domain.errors import (
     ContentTooLarge,
     Erasing,
     InvalidCursor,
-    InvalidRequest,
     MalformedRequest,
     NotFound,
     QuotaExceeded,
-    Unavailable,
 )
 from app.domain.limits import BLOB_BYTES
-from app.interfaces.http.cursors import BlobListing, Cursors
 from app.interfaces.http.dependencies import (
     OCTETS,
     Access,
@@ -29,12 +26,11 @@ from app.interfaces.http.dependencies import (
     Caller,
     CredentialFirst,
 )
-from app.interfaces.http.failures import ACCESS, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
 from app.runtime.tenant_services import TenantServices
 
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _SENT_AT_ONCE = 256 * 1024
 _BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}, "example": "hello world"}
 _IN: dict[str, Any] = {
@@ -101,22 +97,19 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
     return BlobAnswer.model_validate(blob)
 
 
-@blobs.get("/blobs", response_model_exclude_none=True, responses=responses(*_READS, InvalidCursor))
+@blobs.get("/blobs", response_model_exclude_none=True, responses=responses(*READS, InvalidCursor))
 async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -> BlobListAnswer:
     """List the blobs of an agent or, without one, those of the tenant as a whole, newest first."""
-    now = caller.runtime.backends.clock()
     services = _reading(caller, query.agent_id)
-    cursors = Cursors(caller.runtime.credentials, BlobListing(caller.principal.tenant_id, query.agent_id))
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.blobs.list(query.agent_id, limit=query.limit, after=after)
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return BlobListAnswer.model_validate({"blobs": page.blobs, "cursor": cursor})
+    listing = caller.listing("blobs", query.cursor, agent_id=query.agent_id)
+    page = await services.blobs.list(query.agent_id, limit=query.limit, after=listing.after)
+    return BlobListAnswer.model_validate({"blobs": page.blobs, "cursor": listing.cursor(page.after)})
 
 
 @blobs.get(
     "/blobs/{blob_id}",
     response_class=Response,
-    responses={200: _OUT, **responses(*_READS, NotFound, BlobGone)},
+    responses={200: _OUT, **responses(*READS, NotFound, BlobGone)},
 )
 async def get_blob(
     caller: Caller, blob_id: Annotated[BlobId, Path()], query: Annotated[BlobQuery, Query()]
@@ -135,7 +128,7 @@ async def get_blob(
 @blobs.delete(
     "/blobs/{blob_id}",
     status_code=204,
-    responses=responses(*_READS, Erasing),
+    responses=responses(*READS, Erasing),
 )
 async def delete_blob(
     caller: Administrator, blob_id: Annotated[BlobId, Path()], query: Annotated[BlobQuery, Query()]

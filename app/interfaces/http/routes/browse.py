@@ -5,11 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from app.domain.errors import InvalidCursor, InvalidRequest, NotFound, QuotaExceeded, Unavailable
+from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
-from app.interfaces.http.cursors import Cursors, ListingScope
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.browse import (
     METADATA,
@@ -23,33 +22,29 @@ from app.interfaces.http.schemas.browse import (
 )
 from app.interfaces.http.schemas.store import AgentId, DeleteQuery, MemoryId
 
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
-
 data = APIRouter(tags=["data"], route_class=CredentialFirst)
 
 
 @data.get(
     "/memories",
     response_model_exclude_none=True,
-    responses=responses(*_READS, InvalidCursor),
+    responses=responses(*READS, InvalidCursor),
     openapi_extra={"parameters": [METADATA]},
 )
 async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
-    where, writer, now = query.to_filter(), query.written_by, caller.runtime.backends.clock()
-    cursors = Cursors(caller.runtime.credentials, ListingScope(caller.principal.tenant_id, agent_id, where, writer))
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.browser.list(agent_id, where, limit=query.limit, after=after, written_by=writer)
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return ListAnswer.model_validate({"memories": page.memories, "cursor": cursor})
+    where, writer = query.to_filter(), query.written_by
+    listing = caller.listing(None, query.cursor, agent_id=agent_id, where=where, written_by=writer)
+    page = await services.browser.list(agent_id, where, limit=query.limit, after=listing.after, written_by=writer)
+    return ListAnswer.model_validate({"memories": page.memories, "cursor": listing.cursor(page.after)})
 
 
 @data.get(
     "/memories/{memory_id}",
     response_model=MemoryAnswer,
     response_model_exclude_none=True,
-    responses=responses(*_READS, NotFound),
+    responses=responses(*READS, NotFound),
 )
 async def get_memory(
     caller: Caller, memory_id: Annotated[MemoryId, Path()], query: Annotated[DeleteQuery, Query()]
@@ -59,7 +54,7 @@ async def get_memory(
     return await services.browser.get(query.agent_id, memory_id)
 
 
-@data.get("/usage", response_model_exclude_none=True, responses=responses(*_READS))
+@data.get("/usage", response_model_exclude_none=True, responses=responses(*READS))
 async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> UsagesAnswer:
     """Tell what is used and what the limits are, to an administrator or to a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
@@ -71,7 +66,7 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
     return UsagesAnswer.model_validate(answer)
 
 
-@data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*_READS))
+@data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*READS))
 async def get_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()]) -> AgentAnswer:
     """Tell what an agent is set to, to an administrator."""
     services, _ = caller.tenant(agent_id)

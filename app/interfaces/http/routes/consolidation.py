@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.domain.consolidation import ConsolidationForecast, ConsolidationUndone
-from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.errors import NotFound, Unavailable
 from app.interfaces.http.dependencies import Administrator, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.consolidation import (
     ConsolidationForecastAnswer,
@@ -24,7 +24,7 @@ consolidation = APIRouter(tags=["data"], route_class=CredentialFirst)
 @consolidation.get(
     "/consolidations",
     name="consolidations",
-    responses=responses(*ACCESS, InvalidRequest, Unavailable, *UPSTREAM),
+    responses=responses(*READS),
 )
 async def list_consolidations(
     caller: Administrator, query: Annotated[ConsolidationsQuery, Query()]

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.domain.context import ContextRead
-from app.domain.errors import Erasing, InvalidRequest, NotFound, PreconditionFailed, QuotaExceeded, Unavailable
+from app.domain.errors import Erasing, NotFound, PreconditionFailed, QuotaExceeded
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.context import (
@@ -25,7 +25,6 @@ from app.interfaces.http.schemas.context import (
 
 # A name with a slash is refused as a name: without these convertors, nothing would say what is wrong with it.
 _NAMED = "/context/{name:context_name}"
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _WRITES = (*ACCESS, *BODY, *WRITES, Erasing, PreconditionFailed, QuotaExceeded)
 _CACHED: dict[str, Any] = {
     "headers": {
@@ -53,7 +52,7 @@ def _say(response: Response, read: ContextRead, seconds: int) -> None:
     response.headers["Cache-Control"] = f"private, max-age={seconds}"
 
 
-@context.get("/context", name="list_context", dependencies=[Depends(no_query)], responses=responses(*_READS))
+@context.get("/context", name="list_context", dependencies=[Depends(no_query)], responses=responses(*READS))
 async def list_context(caller: Caller) -> ContextListAnswer:
     """List the documents of the tenant by their names, without what they say."""
     services, _ = caller.shared()
@@ -65,7 +64,7 @@ async def list_context(caller: Caller) -> ContextListAnswer:
     "/context/{name:path}/versions",
     name="context_versions",
     dependencies=[Depends(no_query)],
-    responses=responses(*_READS, NotFound),
+    responses=responses(*READS, NotFound),
 )
 async def context_versions(caller: Caller, name: ContextName) -> ContextVersionsAnswer:
     """List the versions of a document that are kept, the last 20, newest first."""
@@ -74,7 +73,7 @@ async def context_versions(caller: Caller, name: ContextName) -> ContextVersions
     return ContextVersionsAnswer(versions=[ContextVersionAnswer.model_validate(each) for each in versions])
 
 
-@context.get(_NAMED, name="get_context", responses={200: _CACHED, **responses(*_READS, NotFound)})
+@context.get(_NAMED, name="get_context", responses={200: _CACHED, **responses(*READS, NotFound)})
 async def get_context(
     caller: Caller, response: Response, name: ContextName, query: Annotated[ContextQuery, Query()]
 ) -> ContextAnswer:
@@ -107,7 +106,7 @@ async def delete_context(caller: Administrator, name: ContextName) -> None:
     await caller.every_agent().context.delete(name)
 
 
-@context.get("/configuration", name="get_configuration", responses={200: _CACHED, **responses(*_READS, NotFound)})
+@context.get("/configuration", name="get_configuration", responses={200: _CACHED, **responses(*READS, NotFound)})
 async def get_configuration(
     caller: Caller, response: Response, query: Annotated[ContextQuery, Query()]
 ) -> ConfigurationAnswer:

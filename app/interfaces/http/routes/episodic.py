@@ -10,23 +10,19 @@ from app.domain.errors import (
     Conflict,
     Erasing,
     InvalidCursor,
-    InvalidRequest,
     NotFound,
     QuotaExceeded,
     RunEnded,
-    Unavailable,
 )
 from app.domain.quotas import Use
-from app.interfaces.http.cursors import Cursors, EpisodeListing, RunListing
 from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import QUOTA_WARNING, responses
 from app.interfaces.http.schemas.episodic import (
     NEAR_LIMIT,
     AppendedAnswer,
     AppendEpisodesRequest,
     CompleteRunRequest,
-    EpisodeAnswer,
     EpisodesAnswer,
     EpisodesQuery,
     FailRunRequest,
@@ -39,7 +35,6 @@ from app.interfaces.http.schemas.episodic import (
 )
 from app.services.tiers.episodic import AppendedEpisodes
 
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _WRITES = (*ACCESS, *BODY, *WRITES, Erasing)
 
 episodic = APIRouter(tags=["episodes"], route_class=CredentialFirst)
@@ -62,23 +57,21 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
     return StartedRunAnswer.of(begun)
 
 
-@episodic.get("/runs", name="runs", responses=responses(*_READS, InvalidCursor))
+@episodic.get("/runs", name="runs", responses=responses(*READS, InvalidCursor))
 async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
     """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
-    wanted, now = query.wanted(agent_id), caller.runtime.backends.clock()
-    cursors = Cursors(caller.runtime.credentials, RunListing(caller.principal.tenant_id, wanted))
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.episodic.runs(wanted, limit=query.limit, after=after)
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return RunsAnswer(runs=[RunAnswer.model_validate(run) for run in page.runs], cursor=cursor)
+    wanted = query.wanted(agent_id)
+    listing = caller.listing("runs", query.cursor, wanted=wanted)
+    page = await services.episodic.runs(wanted, limit=query.limit, after=listing.after)
+    return RunsAnswer.model_validate({"runs": page.runs, "cursor": listing.cursor(page.after)})
 
 
 @episodic.get(
     "/runs/{run_id}",
     name="get_run",
     dependencies=[Depends(no_query)],
-    responses=responses(*_READS, NotFound, BlobGone),
+    responses=responses(*READS, NotFound, BlobGone),
 )
 async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
     """Return a run, with an input and output of any size. Where the object store has lost one, the answer is 410."""
@@ -128,13 +121,11 @@ async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: Fa
     return RunAnswer.model_validate(await services.episodic.fail(run_id, request.error, only_agent=agent_id))
 
 
-@episodic.get("/episodes", name="episodes", responses=responses(*_READS, InvalidCursor))
+@episodic.get("/episodes", name="episodes", responses=responses(*READS, InvalidCursor))
 async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
     """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
     services, agent_id = caller.shared(query.agent_id)
-    wanted, now = query.wanted(agent_id), caller.runtime.backends.clock()
-    cursors = Cursors(caller.runtime.credentials, EpisodeListing(caller.principal.tenant_id, wanted))
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.episodic.episodes(wanted, limit=query.limit, after=after)
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return EpisodesAnswer(episodes=[EpisodeAnswer.model_validate(each) for each in page.episodes], cursor=cursor)
+    wanted = query.wanted(agent_id)
+    listing = caller.listing("episodes", query.cursor, wanted=wanted)
+    page = await services.episodic.episodes(wanted, limit=query.limit, after=listing.after)
+    return EpisodesAnswer.model_validate({"episodes": page.episodes, "cursor": listing.cursor(page.after)})

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from app.domain.errors import FieldError, InvalidRequest, NotFound, Unavailable
+from app.domain.errors import FieldError, NotFound
 from app.interfaces.fields import refused
 from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.operations import EraseTenantQuery, OperationAnswer, OperationId
 from app.interfaces.http.schemas.store import AgentId
@@ -55,7 +55,7 @@ async def erase_tenant(
     dependencies=[Depends(no_query)],
     response_model=OperationAnswer,
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *UPSTREAM),
+    responses=responses(*READS, NotFound),
 )
 async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> Erasure:
     """Tell how far an erasure is; once it is done, with its receipt."""

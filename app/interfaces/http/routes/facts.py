@@ -8,16 +8,13 @@ from fastapi import APIRouter, Query, Response
 from app.domain.errors import (
     Erasing,
     InvalidCursor,
-    InvalidRequest,
     LongTermDisabled,
     NotFound,
     QuotaExceeded,
-    Unavailable,
 )
 from app.domain.quotas import Use
-from app.interfaces.http.cursors import Cursors, FactListing
 from app.interfaces.http.dependencies import Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS
 from app.interfaces.http.problems import QUOTA_WARNING, responses
 from app.interfaces.http.schemas.facts import (
     FactsAnswer,
@@ -79,29 +76,13 @@ async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledF
 @facts.get(
     "/facts",
     name="facts",
-    responses=responses(*ACCESS, InvalidRequest, InvalidCursor, LongTermDisabled, Unavailable, *UPSTREAM),
+    responses=responses(*READS, InvalidCursor, LongTermDisabled),
 )
 async def list_facts(caller: Caller, query: Annotated[FactsQuery, Query()]) -> FactsAnswer:
     """List what holds, newest first; with `history` what held before too."""
     agent_id = whose(query.agent_id, query.agent_type)
-    services, now = caller.agent(agent_id), caller.runtime.backends.clock()
-    listing = FactListing(
-        caller.principal.tenant_id,
-        agent_id,
-        query.subject,
-        query.predicate,
-        query.learned_from_run_id,
-        query.history,
-    )
-    cursors = Cursors(caller.runtime.credentials, listing)
-    page = await services.semantic.facts(
-        agent_id,
-        subject=query.subject,
-        predicate=query.predicate,
-        learned_from_run_id=query.learned_from_run_id,
-        history=query.history,
-        limit=query.limit,
-        after=cursors.read(query.cursor, now=now) if query.cursor else None,
-    )
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return FactsAnswer(facts=[fact_answer(each) for each in page.facts], cursor=cursor)
+    services = caller.agent(agent_id)
+    asked = query.model_dump(include={"subject", "predicate", "learned_from_run_id", "history"})
+    listing = caller.listing("facts", query.cursor, agent_id=agent_id, **asked)
+    page = await services.semantic.facts(agent_id, limit=query.limit, after=listing.after, **asked)
+    return FactsAnswer(facts=[fact_answer(fact) for fact in page.facts], cursor=listing.cursor(page.after))

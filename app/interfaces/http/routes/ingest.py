@@ -7,16 +7,14 @@ from starlette.responses import JSONResponse
 
 from app.domain.errors import (
     Erasing,
-    InvalidRequest,
     LongTermDisabled,
     NotFound,
     OperationRunning,
     QuotaExceeded,
-    Unavailable,
 )
 from app.interfaces.http.conversations import announced, read_conversation
 from app.interfaces.http.dependencies import BodylessCaller, Caller, CredentialFirst, DryRunCaller, no_query
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.ingest import IngestAnswer, IngestHead, IngestionAnswer, IngestMessage
@@ -81,7 +79,7 @@ async def ingest(
     "/profiles/{profile}/operations/{operation_id}",
     dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *UPSTREAM),
+    responses=responses(*READS, NotFound),
 )
 async def ingestion(
     caller: Caller, profile: Annotated[AgentId, Path()], operation_id: Annotated[OperationId, Path()]

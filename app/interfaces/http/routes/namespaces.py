@@ -9,9 +9,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
-from app.interfaces.http.cursors import Cursors, NamespaceListing
 from app.interfaces.http.dependencies import Access, Administrator, CredentialFirst
-from app.interfaces.http.envelope import CloudflareNothing, CloudflareResultInfo, responses
+from app.interfaces.http.envelope import CloudflareNothing, responses
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.schemas.namespaces import (
     AccountId,
@@ -23,7 +22,6 @@ from app.interfaces.http.schemas.namespaces import (
     NamespaceName,
 )
 from app.services.profiles.namespaces import Namespaces
-from app.storage.listing import ListPosition
 from app.storage.namespaces import Namespace
 
 TAG = "agent memory, as Cloudflare has it"
@@ -55,13 +53,11 @@ async def list_(
     caller: Administrator, account_id: AccountId, query: Annotated[AgentMemoryNamespacesQuery, Query()]
 ) -> AgentMemoryNamespacesPage:
     """List namespaces, as an administrator of all agents."""
-    listing = NamespaceListing(caller.principal.tenant_id, query.order, query.direction)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now).id if query.cursor else None
-    page = await _of(caller).list(limit=query.per_page, after=after, order=query.order, direction=query.direction)
-    cursor = "" if page.after is None else cursors.write(ListPosition(0, page.after), now=now)
-    info = CloudflareResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.namespaces))
-    return AgentMemoryNamespacesPage(result=[_answer(each, account_id) for each in page.namespaces], result_info=info)
+    order, direction = query.order, query.direction
+    listing = caller.listing("namespaces", query.cursor, order=order, direction=direction)
+    page = await _of(caller).list(limit=query.per_page, after=listing.after_id, order=order, direction=direction)
+    namespaces = [_answer(namespace, account_id) for namespace in page.namespaces]
+    return AgentMemoryNamespacesPage.of(namespaces, cursor=listing.cursor(page.after), per_page=query.per_page)
 
 
 @namespaces.get(

@@ -1,13 +1,12 @@
 """The routes for profiles: an agent's memory as the constrained API shows it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
 from app.domain.errors import (
     Erasing,
     InvalidCursor,
-    InvalidRequest,
     LongTermDisabled,
     NotFound,
     QuotaExceeded,
@@ -15,9 +14,8 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.profile_answers import ProfileRecall
-from app.interfaces.http.cursors import Cursors, ProfileListing
 from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.profiles import (
     DetailAnswer,
@@ -38,7 +36,7 @@ from app.interfaces.http.schemas.store import MemoryId
 from app.services.memories.sessions import SessionDeletion
 
 PROFILE = "/profiles/{profile}"
-_READS = (*ACCESS, InvalidRequest, LongTermDisabled, Unavailable, *UPSTREAM)
+_READS = (*READS, LongTermDisabled)
 _MARKS = (*ACCESS, NotFound, LongTermDisabled, *WRITES)
 
 profiles = APIRouter(tags=["profiles"], route_class=CredentialFirst)
@@ -93,14 +91,12 @@ async def recall(caller: Caller, profile: ProfileId, request: RecallProfileReque
 async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[MemoriesQuery, Query()]) -> ListedAnswer:
     """List what holds of a profile's memories, newest first."""
     services = caller.agent(profile)
-    listing = ProfileListing(caller.principal.tenant_id, profile, query.session_id, query.type)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now) if query.cursor else None
-    page = await services.profiles.list(
-        profile, limit=query.limit, after=after, session_id=query.session_id, type=query.type
+    asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
+    listing = caller.listing("profile", query.cursor, agent_id=profile, **asked)
+    page = await services.profiles.list(profile, limit=query.limit, after=listing.after, **asked)
+    return ListedAnswer(
+        memories=[ListedMemory.of(memory) for memory in page.memories], cursor=listing.cursor(page.after)
     )
-    cursor = None if page.after is None else cursors.write(page.after, now=now)
-    return ListedAnswer(memories=[ListedMemory.of(memory) for memory in page.memories], cursor=cursor)
 
 
 @profiles.get(

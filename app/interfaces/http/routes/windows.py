@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from app.domain.errors import Erasing, InvalidRequest, QuotaExceeded, Unavailable
+from app.domain.errors import Erasing, QuotaExceeded
 from app.interfaces.http.dependencies import Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.routes.working import WORKING
 from app.interfaces.http.schemas.store import AgentId
@@ -38,7 +38,7 @@ async def append_messages(
     f"{WORKING}/window",
     name="window",
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, InvalidRequest, Unavailable, *UPSTREAM),
+    responses=responses(*READS),
 )
 async def window(
     caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, query: Annotated[WindowQuery, Query()]

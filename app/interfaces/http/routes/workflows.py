@@ -13,10 +13,8 @@ from app.domain.errors import (
     InvalidRequest,
     NotFound,
     QuotaExceeded,
-    Unavailable,
 )
 from app.interfaces.http import workflows_svg
-from app.interfaces.http.cursors import Cursors, WorkflowListing
 from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,
@@ -26,11 +24,10 @@ from app.interfaces.http.dependencies import (
     no_query,
     octets_or,
 )
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.workflows import (
-    ListedWorkflowAnswer,
     OutcomeAnswer,
     OutcomeRequest,
     PictureQuery,
@@ -46,9 +43,7 @@ from app.interfaces.http.schemas.workflows import (
     WorkflowVersionNumber,
     WorkflowVersionsAnswer,
 )
-from app.storage.listing import ListPosition
 
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _SVG = {"schema": {"type": "string", "format": "binary"}, "example": examples.PICTURE}
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -80,14 +75,14 @@ async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: 
 
     A spec that is replaced stays as a version, the last 10 of them.
     """
-    return WorkflowAnswer.of(await caller.every_agent().workflows.put(request.to_workflow(workflow_id)))
+    return WorkflowAnswer.model_validate(await caller.every_agent().workflows.put(request.to_workflow(workflow_id)))
 
 
-@workflows.get(_WORKFLOW, dependencies=[Depends(no_query)], responses=responses(*_READS, NotFound))
+@workflows.get(_WORKFLOW, dependencies=[Depends(no_query)], responses=responses(*READS, NotFound))
 async def get_workflow(caller: Caller, workflow_id: WorkflowId) -> WorkflowAnswer:
     """Return a workflow with what is known of its rate of success."""
     services, _ = caller.shared()
-    return WorkflowAnswer.of(await services.workflows.get(workflow_id))
+    return WorkflowAnswer.model_validate(await services.workflows.get(workflow_id))
 
 
 @workflows.delete(
@@ -106,7 +101,7 @@ async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> Non
     name="workflow_versions",
     dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*_READS, NotFound),
+    responses=responses(*READS, NotFound),
 )
 async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> WorkflowVersionsAnswer:
     """List the specs of a workflow, newest first: that which it has, and those that were replaced; who wrote each."""
@@ -120,7 +115,7 @@ async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> Workflow
     name="workflow_version",
     dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*_READS, NotFound),
+    responses=responses(*READS, NotFound),
 )
 async def workflow_version(
     caller: Caller, workflow_id: WorkflowId, version: WorkflowVersionNumber
@@ -140,27 +135,25 @@ async def restore_workflow(
     caller: BodylessAdministrator, workflow_id: WorkflowId, version: WorkflowVersionNumber
 ) -> WorkflowAnswer:
     """Give a workflow an older spec again, as an administrator of all agents. It becomes its newest version."""
-    return WorkflowAnswer.of(await caller.every_agent().workflows.restore(workflow_id, version))
+    return WorkflowAnswer.model_validate(await caller.every_agent().workflows.restore(workflow_id, version))
 
 
 @workflows.get(
     "/workflows",
     name="workflows",
     response_model_exclude_none=True,
-    responses=responses(*_READS, InvalidCursor),
+    responses=responses(*READS, InvalidCursor),
 )
 async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query()]) -> WorkflowsAnswer:
     """List workflows in order of id, with what is known of their rates of success."""
     services, _ = caller.shared()
-    listing = WorkflowListing(caller.principal.tenant_id, query.agent_type, query.task_type)
-    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
-    after = cursors.read(query.cursor, now=now).id if query.cursor else None
-    page = await services.workflows.page(query.agent_type, query.task_type, limit=query.limit, after=after)
-    cursor = None if page.after is None else cursors.write(ListPosition(0, page.after), now=now)
-    return WorkflowsAnswer(workflows=[ListedWorkflowAnswer.of(each) for each in page.workflows], cursor=cursor)
+    agent_type, task_type = query.agent_type, query.task_type
+    listing = caller.listing("workflows", query.cursor, agent_type=agent_type, task_type=task_type)
+    page = await services.workflows.page(agent_type, task_type, limit=query.limit, after=listing.after_id)
+    return WorkflowsAnswer.model_validate({"workflows": page.workflows, "cursor": listing.cursor(page.after)})
 
 
-@workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*_READS)})
+@workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*READS)})
 async def workflows_picture(request: Request, caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
     """Draw the posteriors of the workflows of a task, the 20 with the best means, as SVG."""
     services, _ = caller.shared()
@@ -184,7 +177,7 @@ async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAn
     selection = await services.workflows.select(
         request.agent_type, request.task_type, seed=request.seed, run_id=request.run_id, agent_id=agent_id
     )
-    return SelectionAnswer.of(selection)
+    return SelectionAnswer.model_validate(selection)
 
 
 @workflows.post(

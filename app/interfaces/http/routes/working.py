@@ -8,14 +8,12 @@ from app.domain.errors import (
     BlobGone,
     ContentTooLarge,
     Erasing,
-    InvalidRequest,
     NotFound,
     PreconditionFailed,
     QuotaExceeded,
-    Unavailable,
 )
 from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.run_state import (
@@ -39,7 +37,6 @@ from app.interfaces.http.schemas.working import (
 
 WORKING = "/working/{agent_id}/{instance}"
 _RUN = "/runs/{run_id}"
-_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _CHANGES = (*ACCESS, *BODY, Erasing, PreconditionFailed, QuotaExceeded, *WRITES)
 working = APIRouter(tags=["working memory"], route_class=CredentialFirst)
 
@@ -75,7 +72,7 @@ async def set_working(
     f"{WORKING}/{{key:working_key}}",
     name="get_working",
     dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*_READS, NotFound, BlobGone)},
+    responses={200: ETAG, **responses(*READS, NotFound, BlobGone)},
 )
 async def get_working(
     caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
@@ -86,7 +83,7 @@ async def get_working(
     return WorkingValue.of(held)
 
 
-@working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*_READS))
+@working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*READS))
 async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
     """Return all keys of an instance with what they hold, and its budget. Over 100,000 bytes it is a pointer."""
     return WorkingAnswer.of(await caller.agent(agent_id).working.list(agent_id, instance))
@@ -144,7 +141,7 @@ async def set_turn_state(
     f"{_RUN}/state",
     name="get_turn_state",
     dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*_READS, NotFound, BlobGone)},
+    responses={200: ETAG, **responses(*READS, NotFound, BlobGone)},
 )
 async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
     """Return the turn state of a run."""
@@ -173,7 +170,7 @@ async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) 
     f"{_RUN}/log",
     name="run_log",
     response_model_exclude_none=True,
-    responses=responses(*_READS, NotFound),
+    responses=responses(*READS, NotFound),
 )
 async def run_log(caller: Caller, run_id: RunId, query: Annotated[RunLogQuery, Query()]) -> RunLogAnswer:
     """Return the log of a run, oldest first."""

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.interfaces.fields import Answer, Moment, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.audit import MOMENT
 from app.interfaces.http.schemas.browse import ListLimit
+from app.interfaces.http.schemas.optional import OptionalMoment, id_schema
 
 OBJECT: dict[str, Any] = {
     "archive_id": examples.MEMORY_ID,
@@ -33,7 +33,7 @@ class ArchiveQuery(Request):
 
     agent_id: Annotated[
         Annotated[str, Within(limits.AGENT_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+        id_schema(limits.AGENT_ID, examples.AGENT_ID),
         Field(description="Only of this agent."),
     ] = None
     kind: Annotated[
@@ -41,11 +41,11 @@ class ArchiveQuery(Request):
         WithJsonSchema({"type": "string", "enum": ["memories", "episodes", "runs"], "examples": ["memories"]}),
         Field(description="Only of this kind."),
     ] = None
-    since: Annotated[Moment | None, MOMENT, Field(description="Only what has an item of this time or later.")] = None
-    until: Annotated[Moment | None, MOMENT, Field(description="Only what has an item of this time or earlier.")] = None
+    since: Annotated[OptionalMoment, Field(description="Only what has an item of this time or later.")] = None
+    until: Annotated[OptionalMoment, Field(description="Only what has an item of this time or earlier.")] = None
     before: Annotated[
         Annotated[str, Within(limits.MEMORY_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.MEMORY_ID.schema, "examples": [examples.MEMORY_ID]}),
+        id_schema(limits.MEMORY_ID, examples.MEMORY_ID),
         Field(description="Go on behind the object of this id: the last one of the answer before."),
     ] = None
     limit: ListLimit = 20

@@ -8,7 +8,6 @@ from ulid import ULID
 
 from app.domain import limits
 from app.domain.audit import (
-    AuditEvent,
     AuditFilter,
     ToolCall,
     canonical_json,
@@ -19,10 +18,9 @@ from app.domain.moments import milliseconds
 from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Moment, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.optional import OptionalMoment, OptionalText, absent_if_none, id_schema, optional
 
-MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 _ULID = {"type": "string", **limits.MEMORY_ID.schema}
-TEXT = WithJsonSchema({"type": "string"})
 OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
 ANY = WithJsonSchema(ANY_JSON_SCHEMA)
 
@@ -31,15 +29,6 @@ _Tool: TypeAlias = Annotated[str, Field(strict=True, description="What the tool 
 
 # A double, as MAX_NUMBER is not: what reads it as such would let the next number pass.
 _COUNTED: dict[str, Any] = {"minimum": 0, "exclusiveMaximum": limits.MAX_NUMBER + 1}
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out."""
-    return Field(None, description=description, json_schema_extra=_without_default)
 
 
 # Under "then", which generators of clients pass over: of a "oneOf" beside properties they make code that fails.
@@ -59,21 +48,21 @@ class ToolCallRequest(Request):
 
     model_config = ConfigDict(json_schema_extra=_INPUT_OR_HASH)
 
-    call_id: Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None = absent(
+    call_id: Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None = optional(
         "A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another."
     )
     tool: _Tool
-    input: Annotated[Any, Within(limits.TOOL_INPUT), ANY] = absent(
+    input: Annotated[Any, Within(limits.TOOL_INPUT), ANY] = optional(
         f"Any JSON, at most {limits.TOOL_INPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
-    input_hash: Annotated[str, Field(strict=True), Within(limits.INPUT_HASH)] | None = absent(
+    input_hash: Annotated[str, Field(strict=True), Within(limits.INPUT_HASH)] | None = optional(
         "SHA-256 of the input's canonical JSON, in hex, in place of the input."
     )
     outcome: Literal["ok", "error"]
-    error: Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None = absent(
+    error: Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None = optional(
         f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8."
     )
-    output: Annotated[Any, Within(limits.TOOL_OUTPUT), ANY] = absent(
+    output: Annotated[Any, Within(limits.TOOL_OUTPUT), ANY] = optional(
         f"Any JSON, at most {limits.TOOL_OUTPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
     ms: Annotated[float | int, Number, Within(limits.TOOL_MS), WithJsonSchema({"type": "number", **_COUNTED})] = Field(
@@ -81,8 +70,8 @@ class ToolCallRequest(Request):
     )
     tokens: (
         Annotated[int, Number, Within(limits.TOOL_TOKENS), WithJsonSchema({"type": "integer", **_COUNTED})] | None
-    ) = absent("What it cost, where it calls a model.")
-    called_at: Moment | None = absent("When it was, to the millisecond.")
+    ) = optional("What it cost, where it calls a model.")
+    called_at: Moment | None = optional("When it was, to the millisecond.")
 
     @model_validator(mode="after")
     def _has_one_input(self) -> Self:
@@ -130,12 +119,12 @@ class AuditQuery(Request):
 
     agent_id: Annotated[
         Annotated[str, Within(limits.AGENT_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+        id_schema(limits.AGENT_ID, examples.AGENT_ID),
         Field(description="Only of this agent."),
     ] = None
     event: Annotated[
         Annotated[str, Within(limits.AUDIT_EVENT)] | None,
-        WithJsonSchema({"type": "string", **limits.AUDIT_EVENT.schema, "examples": ["tool_call"]}),
+        id_schema(limits.AUDIT_EVENT, "tool_call"),
         Field(description="Only of this name, such as `stored`, `deleted`, `tool_call`, `recall`."),
     ] = None
     memory_id: Annotated[
@@ -150,11 +139,11 @@ class AuditQuery(Request):
     ] = None
     written_by: Annotated[
         Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
+        id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has done."),
     ] = None
-    after: Annotated[Moment | None, MOMENT, Field(description="Later than this.")] = None
-    before: Annotated[Moment | None, MOMENT, Field(description="Earlier than this.")] = None
+    after: Annotated[OptionalMoment, Field(description="Later than this.")] = None
+    before: Annotated[OptionalMoment, Field(description="Earlier than this.")] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -176,18 +165,11 @@ class EventAnswer(Answer):
 
     at: Timestamp
     event: str
-    agent_id: Annotated[str | None, TEXT] = absent("Absent: it concerns all agents.")
-    memory_id: Annotated[str | None, TEXT] = absent()
-    run_id: Annotated[str | None, TEXT] = absent()
+    agent_id: OptionalText = absent_if_none("Absent: it concerns all agents.")
+    memory_id: OptionalText = absent_if_none()
+    run_id: OptionalText = absent_if_none()
     detail: Annotated[dict[str, Any], OBJECT] = Field(description="By event; never a content or a query.")
-    written_by: Annotated[str | None, TEXT] = absent("The id of the credential. Absent: an operator.")
-
-    @classmethod
-    def of(cls, event: AuditEvent) -> Self:
-        """Make it of an event."""
-        names = ("agent_id", "memory_id", "run_id", "written_by")
-        some = {name: getattr(event, name) for name in names if getattr(event, name) is not None}
-        return cls.model_validate({"at": event.at, "event": event.event, "detail": event.detail, **some})
+    written_by: OptionalText = absent_if_none("The id of the credential. Absent: an operator.")
 
 
 class EventsAnswer(Answer):
@@ -196,4 +178,4 @@ class EventsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [audit_examples.EVENTS]})
 
     events: list[EventAnswer]
-    cursor: Annotated[str | None, TEXT] = absent("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")

@@ -12,7 +12,6 @@ from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,
     Answer,
     Digits,
-    Moment,
     Number,
     Request,
     Timestamp,
@@ -21,6 +20,7 @@ from app.interfaces.fields import (
 )
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
+from app.interfaces.http.schemas.optional import OptionalMoment, id_schema
 from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import DEFAULT_TOOLS, AgentChange, ToolSet
@@ -28,12 +28,7 @@ from app.storage.kept import MAX_ROWS
 from app.storage.quotas import MAX_AGENTS
 
 # May be left out of a query, where there is no null to send.
-OptionalAgent: TypeAlias = Annotated[
-    AgentId | None, WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]})
-]
-_Moment: TypeAlias = Annotated[
-    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
+OptionalAgent: TypeAlias = Annotated[AgentId | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
 ListLimit: TypeAlias = Annotated[
     int,
     Digits,
@@ -77,11 +72,11 @@ class ListQuery(Request):
     cursor: ListCursor = None
     written_by: Annotated[
         Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
-        WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
+        id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has written."),
     ] = None
-    created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
-    created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
+    created_after: Annotated[OptionalMoment, Field(description="Stored later than this.")] = None
+    created_before: Annotated[OptionalMoment, Field(description="Stored earlier than this.")] = None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(_json_object), Within(limits.FILTER_METADATA)] = None
 
     def to_filter(self) -> Filter:

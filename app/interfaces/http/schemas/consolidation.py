@@ -9,6 +9,7 @@ from app.domain.consolidation import MAX_NAMED
 from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic import AgentName
+from app.interfaces.http.schemas.optional import OptionalTimestamp, absent_if_none
 from app.services.memories.consolidation import MAX_MEMORIES
 
 _CONSOLIDATION_ID = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
@@ -38,22 +39,6 @@ _UNDONE: dict[str, Any] = {
 }
 
 
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
-    return Field(
-        None,
-        description=description,
-        json_schema_extra=_without_default,
-        exclude_if=lambda value: value is None,
-    )
-
-
-_SomeMoment = Annotated[
-    Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
 _SomeMilliseconds = Annotated[int | None, WithJsonSchema({"type": "integer", "examples": [1250]})]
 
 
@@ -105,9 +90,11 @@ class ConsolidationAnswer(Answer):
 
     id: str
     started_at: Timestamp
-    finished_at: _SomeMoment = _absent("Absent: it is under way, or was stopped and goes on with the next one.")
-    undone_at: _SomeMoment = _absent("When it was undone.")
-    milliseconds: _SomeMilliseconds = _absent("How long it took, with all stops.")
+    finished_at: OptionalTimestamp = absent_if_none(
+        "Absent: it is under way, or was stopped and goes on with the next one."
+    )
+    undone_at: OptionalTimestamp = absent_if_none("When it was undone.")
+    milliseconds: _SomeMilliseconds = absent_if_none("How long it took, with all stops.")
     memories: int = Field(description="Texts that were merged into others.")
     facts: int = Field(description="Facts that were merged into others.")
     chains: int = Field(description="Chains of superseded memories that lead straight to their ends since.")

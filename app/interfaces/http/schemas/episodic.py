@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
@@ -12,7 +12,6 @@ from app.interfaces.fields import (
     AT_MOST_CONTENT_BYTES,
     Answer,
     Metadata,
-    Moment,
     Number,
     Request,
     Timestamp,
@@ -21,31 +20,21 @@ from app.interfaces.fields import (
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.http.schemas import episodic_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.optional import (
+    NotNull,
+    OptionalMoment,
+    OptionalText,
+    OptionalTimestamp,
+    absent_if_none,
+    id_schema,
+    optional,
+)
 from app.services.tiers.episodic import Begun
 
 _VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
 _STATUSES: list[str] = ["running", "completed", "failed"]
 
 
-def _given(value: object) -> object:
-    """Refuse null: what is not said is left out."""
-    if value is None:
-        raise ValueError("must not be null: leave it out")
-    return value
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out; an answer without it must keep the nulls of its JSON values."""
-    return Field(
-        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
-    )
-
-
-_Given = BeforeValidator(_given)
 _ID_EXAMPLES = {"examples": [episodic_examples.RUN_ID]}
 AgentName: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"examples": [examples.AGENT_ID]}), Within(limits.AGENT_ID)
@@ -65,24 +54,15 @@ RunValue: TypeAlias = Annotated[
 ]
 _ID_SCHEMA = WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES})
 _OptionalRunId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None, _Given, _ID_SCHEMA
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None, NotNull, _ID_SCHEMA
 ]
 _OptionalEpisodeId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.EPISODE_ID)] | None, _Given, _ID_SCHEMA
+    Annotated[str, Field(strict=True), Within(limits.EPISODE_ID)] | None, NotNull, _ID_SCHEMA
 ]
-_SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
-_SomeMoment: TypeAlias = Annotated[
-    Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
-_Moment: TypeAlias = Annotated[
-    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
-_AgentFilter: TypeAlias = Annotated[
-    AgentName | None, WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]})
-]
+_AgentFilter: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
 _TypeFilter: TypeAlias = Annotated[
     AgentName | None,
-    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [episodic_examples.AGENT_TYPE]}),
+    id_schema(limits.AGENT_ID, episodic_examples.AGENT_TYPE),
 ]
 NEAR_LIMIT: dict[str, Any] = {
     "headers": {
@@ -104,15 +84,15 @@ class StartRunRequest(Request):
     agent_id: AgentName
     agent_type: AgentType
     input: RunValue
-    run_id: _OptionalRunId = _absent("A ULID of the caller: the same request again is the same run.")
+    run_id: _OptionalRunId = optional("A ULID of the caller: the same request again is the same run.")
     episodes: Annotated[
         int,
         Number,
         Within(limits.EPISODES_GIVEN),
         Field(description="How many of the last episodes of this agent type the answer has."),
     ] = 10
-    parent_run_id: _OptionalRunId = _absent("The run that delegates this one: it has to be running.")
-    handed_over: Annotated[Any, _Given, Within(limits.HANDED_OVER), WithJsonSchema({**ANY_JSON_SCHEMA})] = _absent(
+    parent_run_id: _OptionalRunId = optional("The run that delegates this one: it has to be running.")
+    handed_over: Annotated[Any, NotNull, Within(limits.HANDED_OVER), WithJsonSchema({**ANY_JSON_SCHEMA})] = optional(
         f"What its parent gives it to know: any JSON but null, at most {limits.HANDED_OVER_BYTES} bytes. "
         "`GET /runs/{run_id}` of the run has it, and nothing else."
     )
@@ -126,7 +106,7 @@ class StartRunRequest(Request):
 class EpisodeRequest(Request):
     """Something that has happened in a run."""
 
-    episode_id: _OptionalEpisodeId = _absent("A ULID of the caller: the same id again is the same episode.")
+    episode_id: _OptionalEpisodeId = optional("A ULID of the caller: the same id again is the same episode.")
     type: Annotated[
         str,
         Field(strict=True, description="What kind of thing happened, in your own words."),
@@ -134,9 +114,7 @@ class EpisodeRequest(Request):
     ]
     content: Annotated[str, Field(strict=True, description=AT_MOST_CONTENT_BYTES), Within(limits.EPISODE_CONTENT)]
     data: Metadata = Field(default_factory=dict)
-    occurred_at: Annotated[
-        Moment | None, _Given, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-    ] = _absent("When it happened, where that is not now.")
+    occurred_at: Annotated[OptionalMoment, NotNull] = optional("When it happened, where that is not now.")
 
     def to_episode(self) -> NewEpisode:
         """Return the domain's new episode."""
@@ -180,8 +158,8 @@ class RunsQuery(Request):
     status: Annotated[
         RunStatus | None, WithJsonSchema({"type": "string", "enum": _STATUSES, "examples": ["running"]})
     ] = None
-    started_after: Annotated[_Moment, Field(description="Started later than this.")] = None
-    started_before: Annotated[_Moment, Field(description="Started earlier than this.")] = None
+    started_after: Annotated[OptionalMoment, Field(description="Started later than this.")] = None
+    started_before: Annotated[OptionalMoment, Field(description="Started earlier than this.")] = None
     parent_run_id: Annotated[
         RunId | None,
         WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
@@ -271,12 +249,12 @@ class RunAnswer(Answer):
     started_at: Timestamp
     input: Any = Field(description="What it was started with.")
     episode_ids: list[str] = Field(description="The episodes that it was given when it began, newest first.")
-    ended_at: _SomeMoment = _absent("Absent: it is running.")
-    output: Annotated[Any, WithJsonSchema({})] = _absent("What it was completed with. Absent: nothing.")
-    error: _SomeText = _absent("What it has failed of.")
-    workflow_id: _SomeText = _absent("The workflow that was selected for it last.")
-    parent_run_id: _SomeText = _absent("The run that has delegated it.")
-    handed_over: Annotated[Any, WithJsonSchema({})] = _absent(
+    ended_at: OptionalTimestamp = absent_if_none("Absent: it is running.")
+    output: Annotated[Any, WithJsonSchema({})] = absent_if_none("What it was completed with. Absent: nothing.")
+    error: OptionalText = absent_if_none("What it has failed of.")
+    workflow_id: OptionalText = absent_if_none("The workflow that was selected for it last.")
+    parent_run_id: OptionalText = absent_if_none("The run that has delegated it.")
+    handed_over: Annotated[Any, WithJsonSchema({})] = absent_if_none(
         "What its parent has given it to know. Only in the answer of the run itself."
     )
 
@@ -287,7 +265,7 @@ class RunsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.RUNS]})
 
     runs: list[RunAnswer]
-    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
 
 
 class EpisodesAnswer(Answer):
@@ -296,7 +274,7 @@ class EpisodesAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.EPISODES]})
 
     episodes: list[EpisodeAnswer]
-    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
 
 
 class AppendedAnswer(Answer):

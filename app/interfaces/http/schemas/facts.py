@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field
 
 from app.domain import limits
 from app.domain.facts import Fact, FactStatement
@@ -12,6 +12,14 @@ from app.interfaces.fields import Answer, Digits, Moment, Number, QueryText, Req
 from app.interfaces.http.schemas import examples, facts_examples
 from app.interfaces.http.schemas.browse import ListCursor
 from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
+from app.interfaces.http.schemas.optional import (
+    OptionalCodes,
+    OptionalText,
+    OptionalTimestamp,
+    absent_if_none,
+    id_schema,
+    optional,
+)
 from app.services.tiers.facts import Recalled, StoredFact
 
 _OWNER = "Whose facts. Absent: those of the agent whose id is `agent_type`."
@@ -22,36 +30,17 @@ _SINGLE = (
 _SHARED = "Without an `agent_id`: the facts that all agents of this type share."
 
 
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out."""
-    return Field(
-        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
-    )
-
-
-def _id(bound: limits.Bound, example: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", **bound.schema, "examples": [example]})
-
-
 Subject: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"examples": ["user"]}), Within(limits.FACT_SUBJECT)
 ]
 Predicate: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"examples": ["lives in"]}), Within(limits.FACT_PREDICATE)
 ]
-_Agent: TypeAlias = Annotated[AgentName | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
-_Type: TypeAlias = Annotated[AgentType | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
-_Run: TypeAlias = Annotated[RunId | None, _id(limits.RUN_ID, examples.MEMORY_ID)]
-_SomeSubject: TypeAlias = Annotated[Subject | None, _id(limits.FACT_SUBJECT, "user")]
-_SomePredicate: TypeAlias = Annotated[Predicate | None, _id(limits.FACT_PREDICATE, "lives in")]
-_SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
-_SomeMoment: TypeAlias = Annotated[
-    Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
-]
+_Agent: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
+_Type: TypeAlias = Annotated[AgentType | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
+_Run: TypeAlias = Annotated[RunId | None, id_schema(limits.RUN_ID, examples.MEMORY_ID)]
+_SomeSubject: TypeAlias = Annotated[Subject | None, id_schema(limits.FACT_SUBJECT, "user")]
+_SomePredicate: TypeAlias = Annotated[Predicate | None, id_schema(limits.FACT_PREDICATE, "lives in")]
 
 
 # Under "then", which generators of clients pass over.
@@ -68,8 +57,8 @@ class LearnFactRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.LEARN], **_OF_SOMEBODY})
 
-    agent_id: AgentName | None = _absent(_OWNER)
-    agent_type: AgentType | None = _absent(_SHARED)
+    agent_id: AgentName | None = optional(_OWNER)
+    agent_type: AgentType | None = optional(_SHARED)
     subject: Subject
     predicate: Predicate
     object: Annotated[str, Field(strict=True, json_schema_extra={"examples": ["Oslo"]}), Within(limits.FACT_OBJECT)]
@@ -79,12 +68,12 @@ class LearnFactRequest(Request):
         Within(limits.CONFIDENCE),
         Field(description="How sure it is. Below 0.5 it is doubtful: it holds only where nothing sure says otherwise."),
     ] = 1.0
-    learned_from_run_id: RunId | None = _absent("The run that it was learned from.")
-    fact_id: Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None = _absent(
+    learned_from_run_id: RunId | None = optional("The run that it was learned from.")
+    fact_id: Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None = optional(
         "Your own id of it, which is kept with it."
     )
     single: Annotated[bool, Field(strict=True, description=_SINGLE)] = False
-    occurred_at: Moment | None = _absent("Since when it holds, where that is not now.")
+    occurred_at: Moment | None = optional("Since when it holds, where that is not now.")
 
     def to_fact(self) -> Fact:
         """Return the domain's fact."""
@@ -110,12 +99,12 @@ class RecallFactsRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALL], **_OF_SOMEBODY})
 
-    agent_id: AgentName | None = _absent(_OWNER)
-    agent_type: AgentType | None = _absent(_SHARED)
+    agent_id: AgentName | None = optional(_OWNER)
+    agent_type: AgentType | None = optional(_SHARED)
     query: QueryText
     top_k: TopK = 5
-    subject: Subject | None = _absent("Only facts of this subject.")
-    predicate: Predicate | None = _absent("Only facts of this predicate.")
+    subject: Subject | None = optional("Only facts of this subject.")
+    predicate: Predicate | None = optional("Only facts of this predicate.")
 
     def to_query(self) -> Query:
         """Return the domain's query."""
@@ -160,20 +149,20 @@ class _FactBody(Answer):
     memory_id: str
     content: str = Field(description="The fact in a sentence, or the text whose statement it is.")
     confidence: float
-    fact_id: _SomeText = _absent()
-    agent_type: _SomeText = _absent()
-    learned_from_run_id: _SomeText = _absent()
+    fact_id: OptionalText = absent_if_none()
+    agent_type: OptionalText = absent_if_none()
+    learned_from_run_id: OptionalText = absent_if_none()
 
 
 class RecalledFactAnswer(_FactBody):
     """A fact that answers a question."""
 
-    subject: _SomeText = _absent("Absent, with the others: the content is all there is.")
-    predicate: _SomeText = _absent()
-    object: _SomeText = _absent()
+    subject: OptionalText = absent_if_none("Absent, with the others: the content is all there is.")
+    predicate: OptionalText = absent_if_none()
+    object: OptionalText = absent_if_none()
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
     created_at: Timestamp
-    occurred_at: _SomeMoment = _absent("Since when it holds, as its teller said.")
+    occurred_at: OptionalTimestamp = absent_if_none("Since when it holds, as its teller said.")
 
 
 class RecalledFactsAnswer(Answer):
@@ -182,7 +171,7 @@ class RecalledFactsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALLED]})
 
     entries: list[RecalledFactAnswer]
-    degraded: Annotated[list[str] | None, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = _absent(
+    degraded: OptionalCodes = absent_if_none(
         "Present when the answer may not be all there is, as in the answer of a recall."
     )
 
@@ -194,7 +183,7 @@ class FactAnswer(_FactBody):
     predicate: str
     object: str
     since: Timestamp = Field(description="When it was said.")
-    until: _SomeMoment = _absent("When what replaced it was said.")
+    until: OptionalTimestamp = absent_if_none("When what replaced it was said.")
     holds: bool
 
 
@@ -204,7 +193,7 @@ class FactsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.FACTS]})
 
     facts: list[FactAnswer]
-    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
 
 
 def learned_answer(learned: StoredFact) -> LearnedFactAnswer:

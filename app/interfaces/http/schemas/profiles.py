@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
@@ -14,9 +14,19 @@ from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
 from app.domain.memory import Memory
 from app.domain.moments import milliseconds
 from app.domain.profile_answers import MemoryDetail
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.optional import (
+    NotNull,
+    OptionalCodes,
+    OptionalMoment,
+    OptionalText,
+    OptionalTimestamp,
+    absent_if_empty,
+    id_schema,
+    optional,
+)
 from app.interfaces.http.schemas.recall import FindingAnswer
 from app.interfaces.http.schemas.standing import InstructionAnswer
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
@@ -26,37 +36,20 @@ _TYPES: list[str] = ["fact", "instruction", "event", "task"]
 _TYPE = "What it is, by what it states. Absent: its statements were not read yet."
 
 
-def _given(value: object) -> object:
-    """Refuse null: what is not said is left out."""
-    if value is None:
-        raise ValueError("must not be null: leave it out")
-    return value
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-_CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
-_Given = BeforeValidator(_given)
-_TEXT = WithJsonSchema({"type": "string"})
-_MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 _Session: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.SESSION_ID.schema, "examples": [_SESSION]}),
+    NotNull,
+    id_schema(limits.SESSION_ID, _SESSION),
 ]
 _Type: TypeAlias = Annotated[
-    MemoryType | None, _Given, WithJsonSchema({"type": "string", "enum": _TYPES, "examples": ["fact"]})
+    MemoryType | None, NotNull, WithJsonSchema({"type": "string", "enum": _TYPES, "examples": ["fact"]})
 ]
-_SomeText: TypeAlias = Annotated[str | None, _TEXT]
-_SomeMoment: TypeAlias = Annotated[Timestamp | None, _MOMENT]
 _SomeType: TypeAlias = Annotated[MemoryType | None, WithJsonSchema({"type": "string", "enum": _TYPES})]
 
 _Run: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
+    NotNull,
+    id_schema(limits.RUN_ID, examples.MEMORY_ID),
 ]
 ProfileId: TypeAlias = Annotated[
     str,
@@ -77,11 +70,6 @@ SessionId: TypeAlias = Annotated[
 ]
 
 
-def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out."""
-    return Field(None, description=description, json_schema_extra=_without_default)
-
-
 class RememberRequest(Request):
     """Something to remember."""
 
@@ -90,15 +78,15 @@ class RememberRequest(Request):
     content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
     session_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)] | None,
-        _Given,
+        NotNull,
         WithJsonSchema({"type": "string", **limits.MESSAGE_SESSION_ID.schema}),
-    ] = _absent("The conversation it comes from.")
-    occurred_at: Annotated[Moment | None, _Given, _MOMENT] = _absent("When it happened, where that is not now.")
-    expires_at: Annotated[Future | None, _Given, WithJsonSchema(FUTURE_SCHEMA)] = _absent(
+    ] = optional("The conversation it comes from.")
+    occurred_at: Annotated[OptionalMoment, NotNull] = optional("When it happened, where that is not now.")
+    expires_at: Annotated[Future | None, NotNull, WithJsonSchema(FUTURE_SCHEMA)] = optional(
         "When it is dropped, in the future. Absent: what the reader calls a task and names its day, "
         "after that day and seven days; anything else as its agent is set."
     )
-    run_id: _Run = _absent("The run that remembers: its log tells of it, and its undo takes it back.")
+    run_id: _Run = optional("The run that remembers: its log tells of it, and its undo takes it back.")
 
     @property
     def moments(self) -> dict[str, int | None]:
@@ -117,8 +105,8 @@ class RecallProfileRequest(Request):
         Field(strict=True, description=f"At most {PROFILE_QUERY_BYTES} bytes in UTF-8."),
         Within(limits.PROFILE_QUERY),
     ]
-    run_id: _Run = _absent("The run that recalls: its log and its replay tell of it.")
-    reference_date: Annotated[Moment | None, _Given, _MOMENT] = _absent(
+    run_id: _Run = optional("The run that recalls: its log and its replay tell of it.")
+    reference_date: Annotated[OptionalMoment, NotNull] = optional(
         "What `yesterday` and `last week` are counted from, where that is not now."
     )
     thinking_level: Annotated[
@@ -150,7 +138,7 @@ class SummaryRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{}, {"session_id": _SESSION}]})
 
-    session_id: _Session = _absent(f"Only this conversation, at most {SESSION_ID_BYTES} bytes. Absent: all.")
+    session_id: _Session = optional(f"Only this conversation, at most {SESSION_ID_BYTES} bytes. Absent: all.")
 
 
 class MemoriesQuery(Request):
@@ -166,12 +154,12 @@ class ListedMemory(Answer):
     """A memory without its content."""
 
     id: str
-    type: _SomeType = _absent(_TYPE)
+    type: _SomeType = optional(_TYPE)
     summary: str = Field(description="Its first line, cut where it is long.")
-    session_id: _SomeText = _absent()
-    occurred_at: _SomeMoment = _absent("When it happened, where that was said.")
+    session_id: OptionalText = optional()
+    occurred_at: OptionalTimestamp = optional("When it happened, where that was said.")
     created_at: Timestamp
-    expires_at: _SomeMoment = _absent()
+    expires_at: OptionalTimestamp = optional()
 
     @classmethod
     def of(cls, memory: Memory, **more: Any) -> Self:  # noqa: ANN401 - fields of any type
@@ -187,7 +175,7 @@ class ListedAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.PROFILE_LISTED]})
 
     memories: list[ListedMemory]
-    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = optional("Present when there are more: ask the same again, with it.")
 
 
 class RememberedAnswer(ListedMemory):
@@ -196,8 +184,8 @@ class RememberedAnswer(ListedMemory):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.REMEMBERED]})
 
     content: str
-    forgotten_at: _SomeMoment = _absent("Since when no recall finds it. Absent: it is remembered.")
-    superseded_at: _SomeMoment = _absent("When what replaced it was said. Absent: it holds.")
+    forgotten_at: OptionalTimestamp = optional("Since when no recall finds it. Absent: it is remembered.")
+    superseded_at: OptionalTimestamp = optional("When what replaced it was said. Absent: it holds.")
 
 
 class VersionAnswer(Answer):
@@ -212,7 +200,7 @@ class VersionAnswer(Answer):
     id: str
     summary: str
     happened_at: Timestamp
-    superseded_at: _SomeMoment = _absent("When what replaced it was said. Absent: it holds.")
+    superseded_at: OptionalTimestamp = optional("When what replaced it was said. Absent: it holds.")
 
 
 class MessageSourceAnswer(Answer):
@@ -220,7 +208,7 @@ class MessageSourceAnswer(Answer):
 
     id: str
     role: Literal["system", "user", "assistant"]
-    session_id: _SomeText = _absent()
+    session_id: OptionalText = optional()
     said_at: Timestamp
     memory_id: str = Field(description="The memory that the message is.")
 
@@ -258,7 +246,7 @@ class CandidateAnswer(Answer):
 
     id: str
     summary: str
-    session_id: _SomeText = _absent()
+    session_id: OptionalText = optional()
     happened_at: Timestamp = Field(description="When it happened, or else was stored.")
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
     findings: list[FindingAnswer] | None = Field(
@@ -277,12 +265,9 @@ class ProfileRecallAnswer(Answer):
     )
     count: int = Field(description="How many candidates there are. 0: nothing on the subject is known.")
     candidates: list[CandidateAnswer] = Field(description="The best first.")
-    degraded: Annotated[list[str] | None, _CODES] = Field(
-        None,
-        description="Why it may not be all there is, as in the answer of a recall, or why a language model has not "
-        "written it. Absent: it is, and it has where one is set.",
-        json_schema_extra=_without_default,
-        exclude_if=lambda value: not value,
+    degraded: OptionalCodes = absent_if_empty(
+        "Why it may not be all there is, as in the answer of a recall, or why a language model has not "
+        "written it. Absent: it is, and it has where one is set."
     )
     cited: list[str] = Field(description="The ids of the memories that the answer is made of.")
     instructions: list[InstructionAnswer] | None = Field(
@@ -298,11 +283,8 @@ class SummaryAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.SUMMARY]})
 
     summary: str = Field(description="Markdown; empty where nothing is known.")
-    degraded: Annotated[list[str] | None, _CODES] = Field(
-        None,
-        description="Why a language model has not written it, where one is set. Absent: it has, or none is.",
-        json_schema_extra=_without_default,
-        exclude_if=lambda value: not value,
+    degraded: OptionalCodes = absent_if_empty(
+        "Why a language model has not written it, where one is set. Absent: it has, or none is."
     )
 
 

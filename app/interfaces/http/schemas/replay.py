@@ -9,11 +9,16 @@ from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, RunState, Step
 from app.domain.episodes import Episode
 from app.interfaces.fields import Answer, Request, Timestamp
 from app.interfaces.http.schemas import audit_examples
-from app.interfaces.http.schemas.audit import ANY, MOMENT, OBJECT, TEXT, absent
+from app.interfaces.http.schemas.audit import ANY, OBJECT
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 from app.interfaces.http.schemas.episodic import EpisodeAnswer
-
-_CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
+from app.interfaces.http.schemas.optional import (
+    OptionalCodes,
+    OptionalText,
+    OptionalTimestamp,
+    absent_if_none,
+    optional,
+)
 
 
 class ReplayQuery(Request):
@@ -30,11 +35,11 @@ class ReplayRun(Answer):
     agent_id: str
     agent_type: str
     status: Literal["running", "completed", "failed"]
-    input: Annotated[Any, ANY] = absent("Of the step `started`.")
-    episode_ids: Annotated[list[str] | None, _CODES] = absent("Of the step `started`: the episodes it was given.")
-    workflow_id: Annotated[str | None, TEXT] = absent("Of the step `ended`.")
-    output: Annotated[Any, ANY] = absent("Of the step `ended`.")
-    error: Annotated[str | None, TEXT] = absent("Of the step `ended`.")
+    input: Annotated[Any, ANY] = optional("Of the step `started`.")
+    episode_ids: OptionalCodes = optional("Of the step `started`: the episodes it was given.")
+    workflow_id: OptionalText = absent_if_none("Of the step `ended`.")
+    output: Annotated[Any, ANY] = optional("Of the step `ended`.")
+    error: OptionalText = absent_if_none("Of the step `ended`.")
 
 
 class ReplayCall(Answer):
@@ -43,20 +48,20 @@ class ReplayCall(Answer):
     call_id: str
     number: int = Field(description="In the order of arrival, from 1.")
     tool: str
-    input: Annotated[Any, ANY] = absent("Absent: only its hash was sent.")
+    input: Annotated[Any, ANY] = optional("Absent: only its hash was sent.")
     input_hash: str = Field(description="SHA-256 of the input's canonical JSON, in hex.")
     outcome: Literal["ok", "error"]
-    error: Annotated[str | None, TEXT] = absent()
-    output: Annotated[Any, ANY] = absent()
+    error: OptionalText = absent_if_none()
+    output: Annotated[Any, ANY] = optional()
     ms: Annotated[Any, WithJsonSchema({"type": "number"})]
-    tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = absent()
-    called_at: Annotated[Timestamp | None, MOMENT] = absent()
+    tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = absent_if_none()
+    called_at: OptionalTimestamp = absent_if_none()
 
 
 class ReplayRecall(Answer):
     """A recall that named the run."""
 
-    recall_id: str
+    recall_id: str = Field(validation_alias="id")
     agent_id: str
     detail: Annotated[dict[str, Any], OBJECT] = Field(
         description="The ids of the memories that it returned, the way it came, the channels that found them, ms, how "
@@ -67,10 +72,10 @@ class ReplayRecall(Answer):
 class ReplayChild(Answer):
     """A run that the run has delegated."""
 
-    run_id: str
+    run_id: str = Field(validation_alias="id")
     agent_id: str
     agent_type: str
-    status: Annotated[str | None, TEXT] = absent("Of the step `child_ended`: `completed` or `failed`.")
+    status: OptionalText = absent_if_none("Of the step `child_ended`: `completed` or `failed`.")
 
 
 class StepAnswer(Answer):
@@ -78,11 +83,11 @@ class StepAnswer(Answer):
 
     kind: Literal["started", "tool_call", "episode", "recall", "child_started", "child_ended", "ended"]
     at: Timestamp = Field(description="By the database's clock: of a tool call or an episode when it arrived.")
-    run: ReplayRun = absent("How it began or ended.")
-    call: ReplayCall = absent("The tool call.")
-    episode: EpisodeAnswer = absent("The episode.")
-    recall: ReplayRecall = absent("The recall.")
-    child: ReplayChild = absent("The run that was delegated.")
+    run: ReplayRun = optional("How it began or ended.")
+    call: ReplayCall = optional("The tool call.")
+    episode: EpisodeAnswer = optional("The episode.")
+    recall: ReplayRecall = optional("The recall.")
+    child: ReplayChild = optional("The run that was delegated.")
 
     @classmethod
     def of(cls, step: Step) -> Self:
@@ -94,12 +99,11 @@ class StepAnswer(Answer):
             case LoggedCall() as call:
                 what = {"call": _call(call)}
             case Episode() as episode:
-                what = {"episode": EpisodeAnswer.model_validate(episode)}
+                what = {"episode": episode}
             case LoggedRecall() as recall:
-                what = {"recall": {"recall_id": recall.id, "agent_id": recall.agent_id, "detail": recall.detail}}
+                what = {"recall": recall}
             case ChildRun() as child:
-                told = {"run_id": child.id, "agent_id": child.agent_id, "agent_type": child.agent_type}
-                what = {"child": told | _some(status=child.status)}
+                what = {"child": child}
         return cls.model_validate({"kind": step.kind, "at": step.at, **what})
 
 
@@ -109,37 +113,30 @@ class ReplayAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [audit_examples.REPLAY]})
 
     steps: list[StepAnswer]
-    cursor: Annotated[str | None, TEXT] = absent("Present when there is more: ask the same again, with it.")
+    cursor: OptionalText = absent_if_none("Present when there is more: ask the same again, with it.")
 
 
 def _run(run: RunState, kind: str) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "run_id": run.id,
-        "agent_id": run.agent_id,
-        "agent_type": run.agent_type,
-        "status": "running" if kind == "started" else run.status,
-    }
+    begun = {"run_id": run.id, "agent_id": run.agent_id, "agent_type": run.agent_type}
     if kind == "started":
-        return told | {"input": _value(run.input), "episode_ids": list(run.episode_ids)}
+        return begun | {"status": "running", "input": _value(run.input), "episode_ids": run.episode_ids}
     output = {} if run.output is None else {"output": _value(run.output)}
-    return told | output | _some(workflow_id=run.workflow_id, error=run.error)
+    return begun | output | {"status": run.status, "workflow_id": run.workflow_id, "error": run.error}
 
 
 def _call(call: LoggedCall) -> dict[str, Any]:
+    values = {"input": call.input, "output": call.output, "ms": call.ms}
     return {
         "call_id": call.id,
         "number": call.number,
         "tool": call.tool,
         "input_hash": call.input_hash,
         "outcome": call.outcome,
-        "ms": json.loads(call.ms),
-        **{name: json.loads(text) for name, text in _some(input=call.input, output=call.output).items()},
-        **_some(error=call.error, tokens=call.tokens, called_at=call.called_at),
+        "error": call.error,
+        "tokens": call.tokens,
+        "called_at": call.called_at,
+        **{name: json.loads(text) for name, text in values.items() if text is not None},
     }
-
-
-def _some(**values: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _value(text: str | None) -> Any:  # noqa: ANN401 - any JSON

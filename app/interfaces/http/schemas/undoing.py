@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
@@ -10,6 +10,7 @@ from app.domain.undoing import Selected
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
+from app.interfaces.http.schemas.optional import NotNull, id_schema, optional
 
 _GOING: dict[str, Any] = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
 _HOLDING: dict[str, Any] = {
@@ -38,41 +39,25 @@ _DRY_RUN: dict[str, Any] = {
 }
 
 
-def _given(value: object) -> object:
-    """Refuse null: what is not said is left out."""
-    if value is None:
-        raise ValueError("must not be null: leave it out")
-    return value
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
-    return Field(None, description=description, json_schema_extra=_without_default)
-
-
-_Given = BeforeValidator(_given)
 _RunId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [RUN_ID]}),
+    NotNull,
+    id_schema(limits.RUN_ID, RUN_ID),
 ]
 _AgentId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.AGENT_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+    NotNull,
+    id_schema(limits.AGENT_ID, examples.AGENT_ID),
 ]
 _SessionId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.SESSION_ID.schema, "examples": ["call-17"]}),
+    NotNull,
+    id_schema(limits.SESSION_ID, "call-17"),
 ]
 _CredentialId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.CREDENTIAL_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
+    NotNull,
+    id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
 ]
 # Generators of clients read a class with fields that may be left out, and pass over the condition.
 _ONE_OF: dict[str, Any] = {
@@ -89,10 +74,10 @@ class UndoWanted(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"run_id": RUN_ID, "dry_run": True}], **_ONE_OF})
 
-    run_id: _RunId = _absent("What this run has taught.")
-    agent_id: _AgentId = _absent("Whose session it is: with `session_id`, and only with it.")
-    session_id: _SessionId = _absent("What was remembered of this session, and its window.")
-    credential_id: _CredentialId = _absent("What this credential has written: it is revoked first.")
+    run_id: _RunId = optional("What this run has taught.")
+    agent_id: _AgentId = optional("Whose session it is: with `session_id`, and only with it.")
+    session_id: _SessionId = optional("What was remembered of this session, and its window.")
+    credential_id: _CredentialId = optional("What this credential has written: it is revoked first.")
     dry_run: Annotated[bool, Field(strict=True, description="Only say what it would do; `false` does it.")] = True
 
     def selected(self) -> Selected:
@@ -145,4 +130,4 @@ class UndoTaughtAnswer(Answer):
     outcomes: int = Field(description="Of a credential: outcomes of workflows that it had reported.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp
-    forecast: UndoForecast | SkipJsonSchema[None] = _absent("Of a dry run.")
+    forecast: UndoForecast | SkipJsonSchema[None] = optional("Of a dry run.")

@@ -1,15 +1,16 @@
 """Requests and answers of the routes for workflows."""
 
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.workflows import ListedWorkflow, Selection, Workflow
+from app.domain.workflows import Workflow
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within, WorkflowSpec
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.optional import NotNull, id_schema, optional
 
 _Name: TypeAlias = Annotated[str, Field(strict=True), Within(limits.AGENT_ID)]
 _AgentType: TypeAlias = Annotated[
@@ -18,26 +19,6 @@ _AgentType: TypeAlias = Annotated[
 _TaskType: TypeAlias = Annotated[
     _Name, Field(description="The task that it competes for.", json_schema_extra={"examples": [examples.TASK_TYPE]})
 ]
-
-
-def _given(value: object) -> object:
-    """Refuse null: what is not said is left out."""
-    if value is None:
-        raise ValueError("must not be null: leave it out")
-    return value
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-
-
-def _or_all(example: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [example]})
-
-
-def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out."""
-    return Field(None, description=description, json_schema_extra=_without_default)
 
 
 WorkflowId: TypeAlias = Annotated[
@@ -113,13 +94,6 @@ class ListedWorkflowAnswer(PosteriorAnswer):
     updated_at: Timestamp = Field(description="When it was put last.")
     version: int = Field(description="Of its spec, from 1.")
 
-    @classmethod
-    def of(cls, workflow: ListedWorkflow) -> Self:
-        """Make it of a workflow."""
-        names = (name for name in cls.model_fields if name != "interval")
-        fields: dict[str, Any] = {name: getattr(workflow, name) for name in names}
-        return cls(**fields, interval=list(workflow.interval))
-
 
 class WorkflowAnswer(ListedWorkflowAnswer):
     """A workflow."""
@@ -158,11 +132,11 @@ class WorkflowsQuery(Request):
     """Which workflows to list."""
 
     agent_type: Annotated[
-        _Name | None, _or_all(examples.AGENT_TYPE), Field(description="Only those for these agents.")
+        _Name | None, id_schema(limits.AGENT_ID, examples.AGENT_TYPE), Field(description="Only those for these agents.")
     ] = None
-    task_type: Annotated[_Name | None, _or_all(examples.TASK_TYPE), Field(description="Only those for this task.")] = (
-        None
-    )
+    task_type: Annotated[
+        _Name | None, id_schema(limits.AGENT_ID, examples.TASK_TYPE), Field(description="Only those for this task.")
+    ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -192,14 +166,14 @@ class SelectRequest(Request):
     task_type: _TaskType
     seed: Annotated[
         Annotated[int, Number, Within(limits.SEED)] | None,
-        BeforeValidator(_given),
+        NotNull,
         WithJsonSchema({"type": "integer", **limits.SEED.schema}),
-    ] = _absent("With the same seed and counts the same is chosen. Absent: chance.")
+    ] = optional("With the same seed and counts the same is chosen. Absent: chance.")
     run_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-        BeforeValidator(_given),
+        NotNull,
         WithJsonSchema(_RunIdSchema),
-    ] = _absent("The running run that it is for, in which the choice is noted.")
+    ] = optional("The running run that it is for, in which the choice is noted.")
 
 
 class SelectionAnswer(PosteriorAnswer):
@@ -211,13 +185,6 @@ class SelectionAnswer(PosteriorAnswer):
     spec: dict[str, Any]
     interval: _Interval
     sampled: float = Field(description="The rate that was drawn for it: the highest of all.", ge=0, le=1)
-
-    @classmethod
-    def of(cls, selection: Selection) -> Self:
-        """Make it of a selection."""
-        names = (name for name in cls.model_fields if name != "interval")
-        fields: dict[str, Any] = {name: getattr(selection, name) for name in names}
-        return cls(**fields, interval=list(selection.interval))
 
 
 class OutcomeRequest(Request):

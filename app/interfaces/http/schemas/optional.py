@@ -1,0 +1,54 @@
+"""Fields that may be left out of a request or of an answer, and are shown so: without null, and without a default."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from app.domain import limits
+from app.interfaces.fields import Moment, Timestamp
+from app.interfaces.http.schemas import examples
+
+
+def _not_null(value: object) -> object:
+    if value is None:
+        raise ValueError("must not be null: leave it out")
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def optional(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out."""
+    return Field(None, description=description, json_schema_extra=_without_default)
+
+
+def absent_if_none(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that an answer leaves out where it is None; the answer's JSON values keep their nulls."""
+    return Field(
+        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
+    )
+
+
+def absent_if_empty(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that an answer leaves out where there is nothing in it."""
+    return Field(None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: not value)
+
+
+def id_schema(bound: limits.Bound, example: str) -> WithJsonSchema:
+    """Describe an id that may be left out, within a bound."""
+    return WithJsonSchema({"type": "string", **bound.schema, "examples": [example]})
+
+
+NotNull = BeforeValidator(_not_null)
+"""Refuses null in a request."""
+TEXT = WithJsonSchema({"type": "string"})
+MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
+OptionalText: TypeAlias = Annotated[str | None, TEXT]
+OptionalCodes: TypeAlias = Annotated[list[str] | None, CODES]
+OptionalMoment: TypeAlias = Annotated[Moment | None, MOMENT]
+"""A timestamp of a request."""
+OptionalTimestamp: TypeAlias = Annotated[Timestamp | None, MOMENT]
+"""A timestamp of an answer."""
