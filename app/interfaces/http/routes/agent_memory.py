@@ -118,7 +118,7 @@ async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallReque
         length=request.responseLength,
         thinking=request.thinkingLevel,
     )
-    return AgentMemoryRecallEnvelope(result=AgentMemoryRecallResult.of(found))
+    return AgentMemoryRecallEnvelope(result=AgentMemoryRecallResult.model_validate(found))
 
 
 @agent_memory.get(f"{PROFILE}/memories", name="agent_memory_memory_list", responses=responses(*_READS, InvalidCursor))

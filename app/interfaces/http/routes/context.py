@@ -114,7 +114,7 @@ async def get_configuration(
     services, _ = caller.shared()
     read = await services.context.configuration(query.version)
     _say(response, read, services.context.seconds)
-    return ConfigurationAnswer.of(read.document)
+    return ConfigurationAnswer.model_validate(read.document)
 
 
 @context.put("/configuration", name="put_configuration", responses={200: ETAG, **responses(*_WRITES)})

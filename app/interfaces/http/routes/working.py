@@ -65,7 +65,7 @@ async def set_working(
     )
     response.status_code = 201 if written.created else 200
     response.headers["ETag"] = etag(written.value.version)
-    return WorkingWritten.of(written.value)
+    return WorkingWritten.model_validate(written.value)
 
 
 @working.get(
@@ -80,13 +80,14 @@ async def get_working(
     """Return what a key of an instance holds."""
     held = await caller.agent(agent_id).working.get(agent_id, instance, key)
     response.headers["ETag"] = etag(held.version)
-    return WorkingValue.of(held)
+    return WorkingValue.model_validate(held)
 
 
 @working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*READS))
 async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
     """Return all keys of an instance with what they hold, and its budget. Over 100,000 bytes it is a pointer."""
-    return WorkingAnswer.of(await caller.agent(agent_id).working.list(agent_id, instance))
+    contents = await caller.agent(agent_id).working.list(agent_id, instance)
+    return WorkingAnswer.model_validate({"keys": contents.keys, "budget": contents})
 
 
 @working.delete(
@@ -148,7 +149,7 @@ async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> T
     services, only_agent = caller.shared()
     held = await services.working.state(run_id, only_agent=only_agent)
     response.headers["ETag"] = etag(held.version)
-    return TurnStateAnswer.of_value(run_id, held)
+    return TurnStateAnswer.of(run_id, held)
 
 
 @working.post(
@@ -163,7 +164,7 @@ async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) 
     logged = await services.working.append_log(
         run_id, request.entries, ttl_seconds=request.ttl_seconds, only_agent=only_agent
     )
-    return RunLogAppended.of(logged)
+    return RunLogAppended.model_validate(logged)
 
 
 @working.get(
@@ -176,4 +177,4 @@ async def run_log(caller: Caller, run_id: RunId, query: Annotated[RunLogQuery, Q
     """Return the log of a run, oldest first."""
     services, only_agent = caller.shared()
     page = await services.working.log(run_id, limit=query.limit, after=query.after, only_agent=only_agent)
-    return RunLogAnswer.of(page)
+    return RunLogAnswer.model_validate(page)

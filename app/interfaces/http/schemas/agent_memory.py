@@ -14,7 +14,6 @@ from app.domain.first_line import first_line
 from app.domain.memory import Memory
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
-from app.domain.profile_answers import ProfileRecall
 from app.domain.profiles import ProfileName
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
 from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
@@ -217,7 +216,7 @@ class AgentMemoryScoredCandidate(Answer):
 
     id: str
     summary: str
-    sessionId: str | None  # noqa: N815 - as Cloudflare writes it
+    sessionId: str | None = Field(validation_alias="session_id")  # noqa: N815 - as Cloudflare writes it
     score: float = Field(description="How likely it answers the query, 0 to 1.")
 
 
@@ -227,15 +226,6 @@ class AgentMemoryRecallResult(Answer):
     answer: str = Field(description="Empty where no memory answers the query.")
     count: int = Field(description="Candidates.")
     candidates: list[AgentMemoryScoredCandidate] = Field(description="The best first.")
-
-    @classmethod
-    def of(cls, recall: ProfileRecall) -> Self:
-        """Make it of a recall."""
-        candidates = [
-            AgentMemoryScoredCandidate(id=each.id, summary=each.summary, sessionId=each.session_id, score=each.score)
-            for each in recall.candidates
-        ]
-        return cls(answer=recall.answer, count=recall.count, candidates=candidates)
 
 
 class AgentMemoryGetSummaryResponse(Answer):

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain import limits
-from app.interfaces.fields import Number, QueryText, Request, Within
+from app.interfaces.fields import Answer, Number, QueryText, Request, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.run_state import RunId
 from app.interfaces.http.schemas.store import AgentId
 from app.interfaces.http.schemas.working import INSTANCE
 from app.services.assembly.assembler import AssembledContext, ContextWanted
-from app.services.assembly.budget import Part, Piece
+from app.services.assembly.budget import Part
 
 _Name = Annotated[str, Within(limits.CONTEXT_NAME)]
 _PIECE: dict[str, Any] = {
@@ -109,18 +109,13 @@ class AssembleRequest(Request):
         )
 
 
-class ContextPiece(BaseModel):
+class ContextPiece(Answer):
     """A text of the context."""
 
     part: Part
     source: str = Field(description="What it is, by the name under which the service gives it, and when it was.")
     tokens: int = Field(description="What source and content cost together, about.")
     content: str
-
-    @classmethod
-    def of(cls, piece: Piece) -> "ContextPiece":
-        """Make it of a piece."""
-        return cls(part=piece.part, source=piece.source, tokens=piece.tokens, content=piece.content)
 
 
 class PrefetchedMemories(BaseModel):
@@ -164,8 +159,10 @@ class AssembledAnswer(BaseModel):
             agent_id=wanted.agent_id,
             max_tokens=wanted.max_tokens,
             tokens=found.fitted.tokens,
-            pieces=[ContextPiece.of(piece) for piece in found.fitted.pieces if piece.part != "long_term"],
-            long_term=PrefetchedMemories(retrieved=[ContextPiece.of(piece) for piece in found.of("long_term")]),
+            pieces=[ContextPiece.model_validate(piece) for piece in found.fitted.pieces if piece.part != "long_term"],
+            long_term=PrefetchedMemories(
+                retrieved=[ContextPiece.model_validate(piece) for piece in found.of("long_term")]
+            ),
             missing=[
                 MissingPart(part=each.part, code=each.error.code, detail=each.error.detail) for each in found.missing
             ],

@@ -4,11 +4,10 @@ import json
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
-from app.domain.context import ContextDocument
 from app.interfaces.fields import ANY_OBJECT_SCHEMA, Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 
@@ -130,15 +129,4 @@ class ConfigurationAnswer(ConfiguredAnswer):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**_CONFIGURED, "values": _VALUES}]})
 
-    values: dict[str, Any]
-
-    @classmethod
-    def of(cls, document: ContextDocument) -> "ConfigurationAnswer":
-        """Make it of the document that holds it."""
-        return cls(
-            version=document.version,
-            sha256=document.sha256,
-            size=document.size,
-            updated_at=document.updated_at,
-            values=json.loads(document.content),
-        )
+    values: Annotated[dict[str, Any], BeforeValidator(json.loads), Field(validation_alias="content")]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from app.domain.claim import MemoryType
 from app.domain.learned import PassKind
 from app.interfaces.fields import Answer
-from app.storage.learning_report import MOST_TOLD, FailedPass, LearningReport, ToldProposal
+from app.storage.learning_report import MOST_TOLD, FailedPass, LearningReport
 
 _EACH = f"The first {MOST_TOLD}; the counts are of all."
 _WAITING: Mapping[str, str] = {"to_verify": "proposed", "to_learn": "verified"}
@@ -93,9 +93,8 @@ class LearningAnswer(BaseModel):
             passes=passes,
             proposals=proposals,
             unread=[UnreadPass.of(each) for each in report.failed_passes],
-            **{kind: [_memory(each) for each in told] for kind, told in report.told.items()},
+            **{
+                kind: [ProposedMemory.model_validate(proposal) for proposal in told]
+                for kind, told in report.told.items()
+            },
         )
-
-
-def _memory(each: ToldProposal) -> ProposedMemory:
-    return ProposedMemory.model_validate(each)

@@ -1,6 +1,5 @@
 """Requests and answers of the routes for profiles."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
@@ -197,7 +196,7 @@ class VersionAnswer(Answer):
             "and both ids."
         )
     )
-    id: str
+    id: str = Field(validation_alias="memory_id")
     summary: str
     happened_at: Timestamp
     superseded_at: OptionalTimestamp = optional("When what replaced it was said. Absent: it holds.")
@@ -228,17 +227,7 @@ class DetailAnswer(RememberedAnswer):
     @classmethod
     def of_detail(cls, detail: MemoryDetail) -> Self:
         """Make it of a memory with its versions and sources."""
-        versions: Sequence[Any] = [
-            {
-                "key": each.key,
-                "id": each.memory_id,
-                "summary": each.summary,
-                "happened_at": each.happened_at,
-                "superseded_at": each.superseded_at,
-            }
-            for each in detail.versions
-        ]
-        return cls.of(detail.memory, versions=versions, sources=detail.sources)
+        return cls.of(detail.memory, versions=detail.versions, sources=detail.sources)
 
 
 class CandidateAnswer(Answer):

@@ -1,17 +1,17 @@
 """Requests and answers of the routes for what a run keeps in working memory: its turn state and its log."""
 
 import re
-from typing import Annotated, Any, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, Self, TypeAlias
 
 from fastapi import Path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.interfaces.fields import Digits, Request, Timestamp, Within
-from app.interfaces.http.preconditions import etag
+from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.working import BIG, HELD, VALUE, Given, TtlSeconds
-from app.services.tiers.working import Logged, LoggedEntry, LogPage, Value
+from app.interfaces.http.schemas.working import BIG, HELD, VALUE, EntityTag, Given, TtlSeconds
+from app.services.tiers.working import Value
 
 RUN_ID = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 _NUMBER = 1_790_000_000_002
@@ -35,27 +35,21 @@ def _long_digits(value: object) -> object:
     return value
 
 
-class TurnStateWritten(BaseModel):
+class TurnStateWritten(Answer):
     """The turn state of a run that was set."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_STATE]})
 
-    run_id: str
-    etag: str = Field(description="As the header `ETag` says it.")
+    run_id: str = Field(validation_alias="key")
+    etag: EntityTag
     version: int = Field(description="It rises with every write, and never comes back.", json_schema_extra=BIG)
     bytes: int = Field(description="What it counts in the budget of the instance that is named as the run.")
     expires_at: Timestamp
 
     @classmethod
-    def of(cls, run_id: str, held: Value) -> "TurnStateWritten":
+    def of(cls, run_id: str, state: Value) -> Self:
         """Make it of what a run holds."""
-        return cls(
-            run_id=run_id,
-            etag=etag(held.version),
-            version=held.version,
-            bytes=held.bytes,
-            expires_at=held.expires_at,
-        )
+        return cls.model_validate(replace(state, key=run_id))
 
 
 class TurnStateAnswer(TurnStateWritten):
@@ -64,18 +58,6 @@ class TurnStateAnswer(TurnStateWritten):
     model_config = ConfigDict(json_schema_extra={"examples": [{**_STATE, "value": VALUE}]})
 
     value: Given
-
-    @classmethod
-    def of_value(cls, run_id: str, held: Value) -> "TurnStateAnswer":
-        """Make it of what a run holds."""
-        return cls(
-            run_id=run_id,
-            value=held.value,
-            etag=etag(held.version),
-            version=held.version,
-            bytes=held.bytes,
-            expires_at=held.expires_at,
-        )
 
 
 class RunLogEntries(Request):
@@ -94,7 +76,7 @@ class RunLogEntries(Request):
     ttl_seconds: TtlSeconds = limits.WORKING_TTL_SECONDS
 
 
-class RunLogAppended(BaseModel):
+class RunLogAppended(Answer):
     """What was appended to the log of a run."""
 
     model_config = ConfigDict(
@@ -105,13 +87,8 @@ class RunLogAppended(BaseModel):
     last: int = Field(description="The number of the last entry.", json_schema_extra=BIG)
     expires_at: Timestamp
 
-    @classmethod
-    def of(cls, logged: Logged) -> "RunLogAppended":
-        """Make it of what was appended."""
-        return cls(appended=logged.appended, last=logged.last, expires_at=logged.expires_at)
 
-
-class RunLogEntry(BaseModel):
+class RunLogEntry(Answer):
     """An entry of a run's log."""
 
     number: int = Field(description="It rises from entry to entry, not always by one.", json_schema_extra=BIG)
@@ -120,18 +97,13 @@ class RunLogEntry(BaseModel):
     expires_at: Timestamp
 
 
-class RunLogAnswer(BaseModel):
+class RunLogAnswer(Answer):
     """A page of a run's log, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"entries": [_ENTRY], "after": _NUMBER}]})
 
     entries: list[RunLogEntry]
     after: int | None = Field(None, description="Ask with this for the next page. Absent: there is no more.")
-
-    @classmethod
-    def of(cls, page: LogPage) -> "RunLogAnswer":
-        """Make it of a page."""
-        return cls(entries=[_entry(each) for each in page.entries], after=page.after)
 
 
 class RunLogQuery(Request):
@@ -144,8 +116,3 @@ class RunLogQuery(Request):
         Within(limits.LOG_NUMBER),
         Field(description="Only entries with a higher number.", json_schema_extra=BIG, examples=[_NUMBER]),
     ] = 0
-
-
-def _entry(entry: LoggedEntry) -> RunLogEntry:
-    assert isinstance(entry.entry, dict)  # noqa: S101 - nothing else is appended
-    return RunLogEntry(number=entry.number, entry=entry.entry, created_at=entry.created_at, expires_at=entry.expires_at)

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain import limits
 from app.domain.messages import NewMessage
-from app.interfaces.fields import Digits, Number, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.ingest import IngestMessage
 from app.interfaces.http.schemas.working import INSTANCE, TtlSeconds
 from app.retrieval.selection import tokens
 from app.services.tiers.windows import AppendedTurns, Counted, Window, counted
-from app.storage.tiers.window_summaries import MadeBy, Summary
+from app.storage.tiers.window_summaries import MadeBy
 
 _SAID: dict[str, Any] = {"role": "user", "content": "Send me the invoice of March, please."}
 _SUMMARY: dict[str, Any] = {
@@ -32,6 +32,10 @@ _FALLEN: dict[str, Any] = {
     "until": examples.MOMENT,
     "summary": {"path": f"/profiles/{examples.AGENT_ID}/summary", "body": {"session_id": INSTANCE}},
 }
+
+
+_TokensOfText = Annotated[int, BeforeValidator(tokens), Field(validation_alias="text")]
+_CountedIfTold = Annotated[Counted, BeforeValidator(lambda told: counted(told=told))]
 
 
 class AppendedMessage(IngestMessage):
@@ -114,16 +118,17 @@ class WindowQuery(Request):
     ] = None
 
 
-class WindowMessage(BaseModel):
+class WindowMessage(Answer):
     """A message of a window."""
 
     id: str = Field(description="The first 128 bits of SHA-256 over session, role and content.")
     role: str
     content: str
-    timestamp: Timestamp
+    timestamp: Timestamp = Field(validation_alias="said_at")
     tokens: int
-    counted: Counted = Field(
-        description="`told`: as its caller told them. `estimated`: a fourth of its ASCII characters, and all others."
+    counted: _CountedIfTold = Field(
+        validation_alias="told",
+        description="`told`: as its caller told them. `estimated`: a fourth of its ASCII characters, and all others.",
     )
 
 
@@ -149,17 +154,19 @@ class FallenAnswer(BaseModel):
     summary: SummaryPointer
 
 
-class WindowSummary(BaseModel):
+class WindowSummary(Answer):
     """What sums up turns that fell out of a window, and where they are now."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]}, serialize_by_alias=True)
 
     id: str = Field(description="The places of its first and its last turn.")
-    since: Timestamp = Field(alias="from", description="When the first of its turns was said.")
+    since: Timestamp = Field(
+        alias="from", validation_alias="since", description="When the first of its turns was said."
+    )
     until: Timestamp = Field(description="When the last of them was said.")
     turns: int = Field(description="How many they are.")
     text: str = Field(description="What they say, in their order; empty where there is nothing to tell.")
-    tokens: int = Field(description="Of the text, about.")
+    tokens: _TokensOfText = Field(description="Of the text, about.")
     memories: list[str] = Field(
         description="The ids of the memories that its turns are: first those that the text rests on, "
         f"then others up to {limits.SUMMARY_MEMORIES}."
@@ -168,20 +175,6 @@ class WindowSummary(BaseModel):
         description="`model`: a language model, as far as it follows from the turns. `reader`: their sentences that "
         "the reader calls facts, instructions or tasks. `sentences`: their first sentences."
     )
-
-    @classmethod
-    def of(cls, summary: Summary) -> "WindowSummary":
-        """Make it of a summary."""
-        return cls(
-            id=summary.id,
-            **{"from": summary.since},
-            until=summary.until,
-            turns=summary.turns,
-            text=summary.text,
-            tokens=tokens(summary.text),
-            memories=list(summary.memories),
-            made_by=summary.made_by,
-        )
 
 
 class WindowAnswer(BaseModel):
@@ -221,25 +214,14 @@ class WindowAnswer(BaseModel):
     @classmethod
     def of(cls, agent_id: str, instance: str, window: Window) -> "WindowAnswer":
         """Make it of a window."""
-        messages = [
-            WindowMessage(
-                id=turn.id,
-                role=turn.role,
-                content=turn.content,
-                timestamp=turn.said_at,
-                tokens=turn.tokens,
-                counted=counted(told=turn.told),
-            )
-            for turn in window.turns
-        ]
         return cls(
             session_id=instance,
-            messages=messages,
+            messages=[WindowMessage.model_validate(turn) for turn in window.turns],
             tokens=window.tokens,
             older=window.older,
             expires_at=None if window.state is None else window.state.expires_at,
             counted=window.counted,
-            summaries=[WindowSummary.of(summary) for summary in window.summaries],
+            summaries=[WindowSummary.model_validate(summary) for summary in window.summaries],
             fallen=_fallen(agent_id, instance, window),
         )
 

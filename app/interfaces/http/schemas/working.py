@@ -3,14 +3,13 @@
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
-from app.interfaces.fields import ANY_JSON_SCHEMA, Number, Request, Timestamp, Within
+from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Number, Request, Timestamp, Within
 from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
-from app.services.tiers.working import Contents, Value
 
 INSTANCE = "worker-1"
 VALUE: dict[str, Any] = {"step": 3, "todo": ["ask for the invoice"]}
@@ -59,6 +58,9 @@ AnyValue: TypeAlias = Annotated[
         }
     ),
 ]
+EntityTag: TypeAlias = Annotated[
+    str, BeforeValidator(etag), Field(validation_alias="version", description="As the header `ETag` says it.")
+]
 Given: TypeAlias = Annotated[Any, WithJsonSchema({"description": "Any JSON."})]
 
 
@@ -71,27 +73,16 @@ class WorkingRequest(Request):
     ttl_seconds: TtlSeconds = limits.WORKING_TTL_SECONDS
 
 
-class WorkingWritten(BaseModel):
+class WorkingWritten(Answer):
     """A value that was set."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [HELD]})
 
     key: str
-    etag: str = Field(description="As the header `ETag` says it.")
+    etag: EntityTag
     version: int = Field(description="It rises with every write, and never comes back.", json_schema_extra=BIG)
     bytes: int = Field(description="Of the key and of the value as JSON, in UTF-8.")
     expires_at: Timestamp
-
-    @classmethod
-    def of(cls, held: Value) -> "WorkingWritten":
-        """Make it of what a key holds."""
-        return cls(
-            key=held.key,
-            etag=etag(held.version),
-            version=held.version,
-            bytes=held.bytes,
-            expires_at=held.expires_at,
-        )
 
 
 class WorkingValue(WorkingWritten):
@@ -101,27 +92,15 @@ class WorkingValue(WorkingWritten):
 
     value: Given
 
-    @classmethod
-    def of(cls, held: Value) -> "WorkingValue":
-        """Make it of what a key holds."""
-        return cls(
-            key=held.key,
-            value=held.value,
-            etag=etag(held.version),
-            version=held.version,
-            bytes=held.bytes,
-            expires_at=held.expires_at,
-        )
 
-
-class WorkingBudget(BaseModel):
+class WorkingBudget(Answer):
     """How much an instance holds, in bytes of keys and values."""
 
     used_bytes: int
     limit_bytes: int
 
 
-class WorkingAnswer(BaseModel):
+class WorkingAnswer(Answer):
     """All keys of an instance, and its budget."""
 
     model_config = ConfigDict(
@@ -137,9 +116,3 @@ class WorkingAnswer(BaseModel):
 
     keys: list[WorkingValue]
     budget: WorkingBudget
-
-    @classmethod
-    def of(cls, contents: Contents) -> "WorkingAnswer":
-        """Make it of what an instance holds."""
-        budget = WorkingBudget(used_bytes=contents.used_bytes, limit_bytes=contents.limit_bytes)
-        return cls(keys=[WorkingValue.of(held) for held in contents.keys], budget=budget)
