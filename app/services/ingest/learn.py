@@ -104,9 +104,11 @@ async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> No
     # Two that were corrected to the same words are one memory.
     new = {each.memory.content_hash: each for each in reversed(made) if each.memory.content_hash not in expired}
     lines = [_line(work, each.memory) for each in reversed(new.values())]
-    outcomes = await write_lines(work, lines, ends, {"model": work.model.name}) if lines else []
-    if not all(outcome.written for outcome in outcomes) or not lines:
-        await work.run(ends)
+    if lines:
+        outcomes = await write_lines(work, lines, ends, {"model": work.model.name})
+        if all(outcome.written for outcome in outcomes):
+            return
+    await work.run(ends)
 
 
 def _unwritten(

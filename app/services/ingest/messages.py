@@ -15,7 +15,7 @@ from app.domain.quotas import UNLIMITED
 from app.ports.database import Row
 from app.services.access.credentials import refused
 from app.services.ingest.identify import Conversation
-from app.services.memories.write_outcomes import exceeded
+from app.services.memories.write_outcomes import check_room
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.services.tiers.writing import write
@@ -23,7 +23,7 @@ from app.services.turns.pacing import paced
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
 from app.storage.messages import Messages, to_row, written
-from app.storage.quotas import Quotas, usages
+from app.storage.quotas import Quotas
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.working import agent_of_run
@@ -115,9 +115,7 @@ class Taking:
         new = [message for message in self._conversation.messages if message.id not in known]
         if new:
             needed = (1, min(len(message.content.encode()) for message in new), 0)
-            usage_now = [usage.without(self._backends.leaving_bytes) for usage in usages(quota)]
-            if over := [use for usage in usage_now for use in usage.exceeded_by(needed)]:
-                raise exceeded(over, next_minute=0)
+            check_room(quota, needed, leaving=self._backends.leaving_bytes)
             if found.full:
                 raise too_many()
         return known

@@ -32,12 +32,19 @@ async def decided(
     pairs = undecided(first, MAX_PAIRS)
     if not pairs:
         return (), ()
-    asked = [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]
     try:
-        answers = iter(await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS]))
+        found = await _compared(pairs, reader)
     except ReaderUnavailable as error:
         structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
         return (), ["reader_unavailable"]
+    decide(fusion.pool, found)
+    return found, ()
+
+
+async def _compared(pairs: Sequence[tuple[Candidate, Candidate]], reader: TenantReader) -> list[Comparison]:
+    """Return how the newer of each pair bears on the older, of as many pairs as are read at once."""
+    asked = [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]
+    answers = iter(await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS]))
     found: list[Comparison] = []
     for (older, newer), passages in zip(pairs, asked, strict=True):
         relations = [relation for _, relation in zip(passages, answers, strict=False)]
@@ -46,8 +53,7 @@ async def decided(
         relation = strongest(relations)
         effect = effect_of(relations, reader.thresholds, older.statement, newer.statement)
         found.append(Comparison(older.id, newer.id, relation.name, relation.update, effect, reader.version))
-    decide(fusion.pool, found)
-    return found, ()
+    return found
 
 
 def _may_be_compared(candidate: Candidate) -> bool:

@@ -43,24 +43,31 @@ def stored_again(held: HeldMemory, wanted: Mapping[str, Json], author: Author) -
         InvalidRequest: what it has and what is added are together over the limit of metadata.
     """
     before = {} if held.expired else held.metadata
-    new = {key: value for key, value in wanted.items() if key not in before}
-    metadata = wanted if author.may_replace or held.expired else {**before, **new}
+    replaces = author.may_replace or held.expired
+    metadata = wanted if replaces else {**before, **wanted, **before}  # the keys that are there come first, and stay
     check(("metadata", METADATA, metadata))
-    added = [key for key in metadata if key not in before]
-    replaced = [key for key in metadata if key in before and not _same(metadata[key], before[key])]
-    removed = [key for key in before if key not in metadata]
-    later = {key: by for key, by in (held.later_keys or {}).items() if key in before and key in metadata}
-    if not held.expired:
-        later |= dict.fromkeys([*added, *replaced], author.credential_id or author.channel)
-    changes: dict[str, Json] = {"added": [*added], "replaced": [*replaced], "removed": [*removed]}
+    changes: dict[str, Sequence[str]] = {
+        "added": [key for key in metadata if key not in before],
+        "replaced": _differing(metadata, before),
+        "removed": [key for key in before if key not in metadata],
+    }
     return StoredAgain(
         metadata,
-        later if later or held.later_keys is not None else None,
-        kept=[key for key in wanted if not _same(wanted[key], metadata[key])],
-        changes={name: keys for name, keys in changes.items() if keys},
+        _later_keys(held, changes, author),
+        kept=_differing(wanted, metadata),
+        changes={name: [*keys] for name, keys in changes.items() if keys},
     )
 
 
-def _same(one: Json, other: Json) -> bool:
-    """Compare as JSON does: 1 is not true."""
-    return to_json(one) == to_json(other)
+def _differing(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[str]:
+    """Return the keys that both have with other values, compared as JSON does: 1 is not true."""
+    return [key for key in one if key in other and to_json(one[key]) != to_json(other[key])]
+
+
+def _later_keys(held: HeldMemory, changes: Mapping[str, Sequence[str]], author: Author) -> Mapping[str, str] | None:
+    if held.expired:
+        return None if held.later_keys is None else {}
+    there = held.metadata.keys() - changes["removed"]
+    later = {key: by for key, by in (held.later_keys or {}).items() if key in there}
+    later |= dict.fromkeys([*changes["added"], *changes["replaced"]], author.credential_id or author.channel)
+    return None if held.later_keys is None and not later else later

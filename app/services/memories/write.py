@@ -24,7 +24,14 @@ from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.access.credentials import refused
 from app.services.memories.stored_again import HeldMemory, stored_again
-from app.services.memories.write_outcomes import WriteOutcome, ingest_outcomes, near, settle, store_outcome
+from app.services.memories.write_outcomes import (
+    WriteOutcome,
+    ingest_outcomes,
+    near,
+    settle,
+    store_outcome,
+    write_outcomes,
+)
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.storage import request_state
@@ -191,27 +198,7 @@ class Writer:
         self._backends.observe(others[-1][0])
         if warn is not None:
             warn(near(usages(others[-2])))
-        rows = {(row["agent_id"], row["content_hash"]): row for row in written}
-        by_id = {row["id"]: row for row in written}  # of a run that is made again, for what was superseded meanwhile
-        revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for row in queued:
-            revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
-        outcomes: list[WriteOutcome] = []
-        for memory in (line.memory for line in batch.lines):
-            if memory.learned is not None and memory.id not in by_id:
-                outcomes.append(WriteOutcome())
-                continue
-            row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
-            id_ = str(row["id"])
-            outcomes.append(
-                WriteOutcome(
-                    id_,
-                    written=True,
-                    created_at=int(row["created_at"] or 0),
-                    expires_at=None if row["expires_at"] is None else int(row["expires_at"]),
-                    revisions=revisions[id_],
-                )
-            )
+        outcomes = write_outcomes(batch, queued, written)
         self._compare_later(batch, outcomes)
         return outcomes
 
@@ -240,13 +227,7 @@ class Writer:
                 held = [] if _are_many(batch) else rows[1]
                 raise HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
             case "key_used" | "deleted" | "stored" | "taken" | "quota_exceeded":
-                if _are_many(batch):
-                    settled_lines = ingest_outcomes if batch.is_store else settle
-                    return settled_lines(refusal.reason, batch, rows)
-                outcome = store_outcome(refusal.reason, batch, rows)
-                if outcome is not None and warn is not None:
-                    warn(near(usages(rows[0])))
-                return {} if outcome is None else {0: outcome}
+                return _settled(refusal.reason, batch, rows, warn)
             case _:
                 raise refusal
 
@@ -290,6 +271,20 @@ def _merged(wanted: MemoryWrite, held: HeldMemory, author: Author) -> tuple[Memo
         later_keys=result.later_keys,
     )
     return line, [f"metadata.{key}" for key in result.kept]
+
+
+def _settled(reason: str, batch: Batch, rows: Sequence[Sequence[Row]], warn: Warn | None) -> dict[int, WriteOutcome]:
+    """Return what became of the lines that are not to be tried again."""
+    if not batch.is_store:
+        return settle(reason, batch, rows)
+    if _are_many(batch):
+        return ingest_outcomes(reason, batch, rows)
+    outcome = store_outcome(reason, batch, rows)
+    if outcome is None:
+        return {}
+    if warn is not None:
+        warn(near(usages(rows[0])))
+    return {0: outcome}
 
 
 def _are_many(batch: Batch) -> bool:

@@ -1,10 +1,11 @@
 """What the gate's reasons mean for each line of a batch (``0011_writers.sql``)."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.errors import IdempotencyKeyReused, QuotaExceeded
-from app.domain.quotas import Usage, Use
+from app.domain.quotas import Needed, Usage, Use
 from app.ports.database import Row
 from app.storage.memories import Batch, MemoryWrite, totals
 from app.storage.quotas import usages
@@ -45,18 +46,34 @@ def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> W
     quotas, held, used = rows
     memory = batch.lines[0].memory
     if reason == "key_used":
-        if used and used[0]["request_hash"] != batch.request_hash:
-            raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
-        return WriteOutcome(str(used[0]["memory_id"])) if used else None
+        return _of_key(batch, used)
     if reason != "quota_exceeded":
         return WriteOutcome(memory.id)
-    metadata_bytes = len(str(held[0]["metadata_json"]).encode()) if held else 0
-    growth = memory.metadata_bytes + (-metadata_bytes if held else memory.content_bytes)
-    needed = (0 if held else 1, growth, 1)
-    over = [use for usage in usages(quotas) for use in usage.exceeded_by(needed)]
+    if held:
+        metadata_bytes = len(str(held[0]["metadata_json"]).encode())
+        check_room(quotas, (0, memory.metadata_bytes - metadata_bytes, 1))
+    else:
+        check_room(quotas, (1, memory.metadata_bytes + memory.content_bytes, 1))
+    return None
+
+
+def _of_key(batch: Batch, used: Sequence[Row]) -> WriteOutcome | None:
+    if not used:
+        return None
+    if used[0]["request_hash"] != batch.request_hash:
+        raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
+    return WriteOutcome(str(used[0]["memory_id"]))
+
+
+def check_room(quotas: Sequence[Row], needed: Needed, *, leaving: int = 0) -> None:
+    """Check that what is needed is within the quotas that were read; ``leaving``: bytes that are just leaving.
+
+    Raises:
+        QuotaExceeded: it is not.
+    """
+    over = [use for usage in usages(quotas) for use in usage.without(leaving).exceeded_by(needed)]
     if over:
         raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
-    return None
 
 
 def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
@@ -71,6 +88,32 @@ def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
     )
 
 
+def write_outcomes(batch: Batch, queued: Sequence[Row], written: Sequence[Row]) -> list[WriteOutcome]:
+    """Say what became of each line of a batch whose run was made."""
+    rows = {(row["agent_id"], row["content_hash"]): row for row in written}
+    by_id = {row["id"]: row for row in written}  # of a run that is made again, for what was superseded meanwhile
+    revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for row in queued:
+        revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
+    outcomes: list[WriteOutcome] = []
+    for memory in (line.memory for line in batch.lines):
+        if memory.learned is not None and memory.id not in by_id:
+            outcomes.append(WriteOutcome())
+            continue
+        row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
+        id_ = str(row["id"])
+        outcomes.append(
+            WriteOutcome(
+                id_,
+                written=True,
+                created_at=int(row["created_at"] or 0),
+                expires_at=None if row["expires_at"] is None else int(row["expires_at"]),
+                revisions=revisions[id_],
+            )
+        )
+    return outcomes
+
+
 def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
     """Say which lines of an ingestion an earlier run had written; the others are to be tried again.
 
@@ -80,10 +123,8 @@ def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) ->
     quotas, holders, _, _, removed = rows
     if reason == "quota_exceeded":
         new = [line.memory for line in batch.lines if line.merged_from is None]
-        needed = (len(new), sum(each.content_bytes + each.metadata_bytes for each in new), len(batch.lines))
-        found = [usage.without(batch.leaving_bytes) for usage in usages(quotas)]
-        if over := [use for usage in found for use in usage.exceeded_by(needed)]:
-            raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
+        size = sum(each.content_bytes + each.metadata_bytes for each in new)
+        check_room(quotas, (len(new), size, len(batch.lines)), leaving=batch.leaving_bytes)
         return {}
     gone = {str(row["id"]) for row in removed}  # deleted since, or still there
     held = {int(row["line"] or 0): str(row["id"]) for row in holders}
@@ -99,13 +140,20 @@ def settle(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int
         return {number: WriteOutcome(full=True) for number in _without_room(lines, usages(quotas))}
     outcomes = {int(row["line"] or 0): WriteOutcome(str(row["id"])) for row in holders}
     gone = {str(row["id"]) for row in (*own, *taken)}
-    deleted = {str(row["id"]): (row["agent_id"], int(row["revision"] or 0)) for row in removed}
+    deleted = {str(row["id"]): row for row in removed}
     for number, line in enumerate(lines):
-        agent_id, revision = deleted.get(line.memory.id, (line.memory.scope.agent_id, 0))
-        lost = line.memory.id in gone or agent_id != line.memory.scope.agent_id or revision > line.undoes
+        lost = line.memory.id in gone or _was_deleted(line, deleted)
         if lost and number not in outcomes:
             outcomes[number] = WriteOutcome()
     return outcomes
+
+
+def _was_deleted(line: MemoryWrite, deleted: Mapping[str, Row]) -> bool:
+    """Tell whether another agent's memory of its id was deleted, or its own later than what storing it undoes."""
+    row = deleted.get(line.memory.id)
+    if row is None:
+        return False
+    return row["agent_id"] != line.memory.scope.agent_id or int(row["revision"] or 0) > line.undoes
 
 
 def _without_room(lines: Sequence[MemoryWrite], found: Sequence[Usage]) -> Iterator[int]:
