@@ -72,14 +72,13 @@ def fit(offers: Mapping[Part, Offer], max_tokens: int) -> Fitted:
     Each part that offers something may first fill its share (``WEIGHTS``). What is left then goes to the parts in the
     order of their weights, each as far as it gets.
     """
-    offering = [part for part in WEIGHTS if part in offers and offers[part].pieces]
-    whole = sum(WEIGHTS[part] for part in offering)
-    choices = {part: _Choice(offers[part]) for part in offering}
+    choices = {part: _Choice(offers[part]) for part in WEIGHTS if part in offers and offers[part].pieces}
+    whole = sum(WEIGHTS[part] for part in choices)
     left = max_tokens
-    for part in offering:
-        left -= choices[part].take(max_tokens * WEIGHTS[part] // whole)
-    for part in offering:
-        left -= choices[part].take(left)
+    for part, choice in choices.items():
+        left -= choice.take(max_tokens * WEIGHTS[part] // whole)
+    for choice in choices.values():
+        left -= choice.take(left)
     return Fitted(
         [piece for part in PARTS if part in choices for piece in choices[part].read()],
         {part: choice.left_out for part, choice in choices.items() if choice.left_out},

@@ -78,24 +78,32 @@ def _inlined(part: Mapping[str, Any], named: Mapping[str, Any], place: str, with
         return _inlined(named[reference], named, place, (*within, reference)) | described
     if "anyOf" in part:
         return described | {"anyOf": [_inlined(each, named, place, within) for each in part["anyOf"]]}
-    kept: dict[str, Json] = {key: part[key] for key in _KEPT if key in part}
-    kind = kept.get("type")
-    if kind == "object":
-        fields = {
-            key: _inlined(each, named, f"{place}.{key}", within) for key, each in part.get("properties", {}).items()
-        }
-        if not fields or part.get("additionalProperties"):
-            raise TypeError(f"{place} is an object without fields of its own.")
-        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    if kind == "array":
-        if "items" not in part or "maxItems" not in kept:
-            raise TypeError(f"{place} is a list that does not declare what it holds and how many of it at most.")
-        kept["items"] = _inlined(part["items"], named, f"{place}[]", within)
-    if kind == "string" and not kept.keys() & {"maxLength", "enum", "const"}:
-        raise TypeError(f"{place} is a text that does not declare how long it may be.")
-    if kind is None and "enum" not in kept and "const" not in kept:
-        raise TypeError(f"{place} may be anything.")
-    return kept | described
+    match part.get("type"):
+        case "object":
+            return _closed(part, named, place, within)
+        case "array":
+            if "items" not in part or "maxItems" not in part:
+                raise TypeError(f"{place} is a list that does not declare what it holds and how many of it at most.")
+            return _kept(part) | {"items": _inlined(part["items"], named, f"{place}[]", within)} | described
+        case "string" if not part.keys() & {"maxLength", "enum", "const"}:
+            raise TypeError(f"{place} is a text that does not declare how long it may be.")
+        case None if not part.keys() & {"enum", "const"}:
+            raise TypeError(f"{place} may be anything.")
+        case _:
+            return _kept(part) | described
+
+
+def _kept(part: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: part[key] for key in _KEPT if key in part}
+
+
+def _closed(part: Mapping[str, Any], named: Mapping[str, Any], place: str, within: tuple[str, ...]) -> dict[str, Json]:
+    """Return an object that has each of its fields, and no others."""
+    properties = part.get("properties", {}).items()
+    fields = {key: _inlined(each, named, f"{place}.{key}", within) for key, each in properties}
+    if not fields or part.get("additionalProperties"):
+        raise TypeError(f"{place} is an object without fields of its own.")
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 def _mistakes(answer: Json, form: Mapping[str, Json], place: str) -> Iterator[str]:
@@ -103,22 +111,26 @@ def _mistakes(answer: Json, form: Mapping[str, Json], place: str) -> Iterator[st
     if isinstance(answer, str):
         if "\0" in answer or any("\ud800" <= letter <= "\udfff" for letter in answer):
             yield f"{place}: it is text with NUL or half a character"
-        return
-    if not form:
-        return
-    choices = cast("Sequence[Mapping[str, Json]]", form.get("anyOf", [form]))
-    if isinstance(answer, Mapping):
-        form = next((each for each in choices if each.get("type") == "object"), {})
-        fields = cast("Mapping[str, Mapping[str, Json]]", form.get("properties", {}))
-        yield from (f"{place}.{key}: it is missing" for key in fields if key not in answer)
-        yield from (f"{place}: {key[:64]!r} is no key of it" for key in answer if form and key not in fields)
-        for key in fields.keys() & answer.keys():
-            yield from _mistakes(answer[key], fields[key], f"{place}.{key}")
-    elif isinstance(answer, Sequence):
-        form = next((each for each in choices if each.get("type") == "array"), {})
-        items = cast("Mapping[str, Json]", form.get("items", {}))
+    elif form and isinstance(answer, Mapping):
+        yield from _mistakes_of_object(answer, _choice(form, "object"), place)
+    elif form and isinstance(answer, Sequence):
+        items = cast("Mapping[str, Json]", _choice(form, "array").get("items", {}))
         for number, each in enumerate(answer):
             yield from _mistakes(each, items, f"{place}[{number}]")
+
+
+def _mistakes_of_object(answer: Mapping[str, Json], form: Mapping[str, Json], place: str) -> Iterator[str]:
+    fields = cast("Mapping[str, Mapping[str, Json]]", form.get("properties", {}))
+    yield from (f"{place}.{key}: it is missing" for key in fields if key not in answer)
+    yield from (f"{place}: {key[:64]!r} is no key of it" for key in answer if form and key not in fields)
+    for key in fields.keys() & answer.keys():
+        yield from _mistakes(answer[key], fields[key], f"{place}.{key}")
+
+
+def _choice(form: Mapping[str, Json], kind: str) -> Mapping[str, Json]:
+    """Return the form itself, or the one of its choices, that is of the kind; empty where none is."""
+    choices = cast("Sequence[Mapping[str, Json]]", form.get("anyOf", [form]))
+    return next((each for each in choices if each.get("type") == kind), {})
 
 
 def _told(error: ValidationError) -> str:

@@ -96,9 +96,8 @@ class Auditor:
         begins = after is None
         room = limit - begins
         # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
-        place = after if after is not None and after.id.startswith(UNDER_WAY) else ListPosition(0, UNDER_WAY)
         states, rows = await self._backends.database.run(
-            [trail.state(run_id), trail.steps(run_id, place, limit=max(room, 1))]
+            [trail.state(run_id), trail.steps(run_id, _under_way(after), limit=max(room, 1))]
         )
         if not states:
             raise NotFound("There is no such run.")
@@ -110,11 +109,7 @@ class Auditor:
         last = place_of(rows[-1]) if rows else after or ListPosition(run.started_at, BEGUN)
         if rows and rows[-1]["following"]:
             return Replay(run, steps, last)
-        if run.ended_at is not None and last.id != ENDED:
-            if len(steps) >= limit:
-                return Replay(run, steps, last)
-            steps.append(Step("ended", run.ended_at, run))
-        return Replay(run, steps, None)
+        return _with_end(run, steps, last, limit)
 
     async def events(self, where: AuditFilter, *, limit: int, after: ListPosition | None = None) -> Events:
         """Return the next events that pass the filter, newest first.
@@ -154,3 +149,17 @@ def _check_ids(calls: Sequence[ToolCall]) -> None:
             violation = limits.Violation("is the id of another call of this request")
             raise limits.out_of_bounds([(f"calls.{number}.call_id", violation)])
         seen.add(call.id)
+
+
+def _under_way(after: ListPosition | None) -> ListPosition:
+    """Return the place behind which the steps between the first and the last of a run go on."""
+    return after if after is not None and after.id.startswith(UNDER_WAY) else ListPosition(0, UNDER_WAY)
+
+
+def _with_end(run: RunState, steps: Sequence[Step], last: ListPosition, limit: int) -> Replay:
+    """Add how the run ended, if it has, where the page has room for it."""
+    if run.ended_at is None or last.id == ENDED:
+        return Replay(run, steps, None)
+    if len(steps) >= limit:
+        return Replay(run, steps, last)
+    return Replay(run, [*steps, Step("ended", run.ended_at, run)], None)

@@ -73,18 +73,25 @@ class SharedContext:
         Raises:
             InvalidRequest: a name has not the form of one.
         """
-        for name in names or ():
+        now = self._backends.clock()
+        if names is None:
+            wanted = self._cache.names(self._backends.tenant_id, now)
+            found = self._cached(wanted or (), now)
+            is_whole = wanted is not None and len(found) == len(wanted)
+            return list(found.values()) if is_whole else await self._read_every()
+        for name in names:
             limits.check(("names", limits.CONTEXT_NAME, name))
-        now, tenant_id = self._backends.clock(), self._backends.tenant_id
-        wanted = self._cache.names(tenant_id, now) if names is None else list(dict.fromkeys(names))
-        held = {name: self._cache.get(tenant_id, name, now) for name in wanted or ()}
-        found = {name: each.document for name, each in held.items() if each is not None}
-        missing = [name for name in held if name not in found]
-        if wanted is None or (names is None and missing):
-            return await self._read_every()
+        unique = list(dict.fromkeys(names))
+        found = self._cached(unique, now)
+        missing = [name for name in unique if name not in found]
         if missing:
             found |= {each.name: each for each in await self._read(missing)}
-        return [found[name] for name in wanted if name in found]
+        return [found[name] for name in unique if name in found]
+
+    def _cached(self, names: Sequence[str], now: int) -> dict[str, ContextDocument]:
+        """Return the documents that were read lately, by their names."""
+        held = {name: self._cache.get(self._backends.tenant_id, name, now) for name in names}
+        return {name: each.document for name, each in held.items() if each is not None}
 
     async def versions(self, name: str) -> list[ContextVersion]:
         """Return the versions of a document that are kept, newest first.

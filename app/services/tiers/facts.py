@@ -1,6 +1,6 @@
 """The semantic tier: facts, which are memories of a subject, a predicate and an object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain import limits
@@ -125,20 +125,28 @@ class SemanticMemory:
         asked = _about(subject, predicate)
         where = replace(query.where, type="fact", about=asked)
         found = await self._recalling.recall(agent_id, replace(query, where=where, embedded=of_the_user(query.text)))
-        told = {entry.id: fact_in(entry.metadata) for entry in found.entries}
-        unknown = [id_ for id_, fact in told.items() if fact is None]
-        if told:
-            database = AgentDatabase(self._backends, agent_id)
-            statements = Facts(database.scope)
-            known = [id_ for id_ in told if id_ not in unknown]
-            rows, sources = await database.run([statements.of_memories(unknown, asked), statements.agreement(known)])
-            for held in read_rows(FactStatement, rows):
-                if held.holds:
-                    told[held.memory_id] = told[held.memory_id] or held.stated
-            for agreement in read_rows(Agreement, sources):
-                fact = told[agreement.id]
-                told[agreement.id] = None if fact is None else agreed_fact(fact, agreement.sources)
-        return RecalledFacts([Recalled(entry, told[entry.id]) for entry in found.entries], found.degraded)
+        facts = await self._facts_of(agent_id, found.entries, asked)
+        return RecalledFacts([Recalled(entry, facts[entry.id]) for entry in found.entries], found.degraded)
+
+    async def _facts_of(
+        self, agent_id: str, entries: Sequence[Entry], asked: About | None
+    ) -> Mapping[str, Fact | None]:
+        """Return the facts that entries state, by their ids, as sure as their sources agree."""
+        facts = {entry.id: fact_in(entry.metadata) for entry in entries}
+        if not facts:
+            return facts
+        unknown = [id_ for id_, fact in facts.items() if fact is None]
+        known = [id_ for id_ in facts if id_ not in unknown]
+        database = AgentDatabase(self._backends, agent_id)
+        statements = Facts(database.scope)
+        rows, sources = await database.run([statements.of_memories(unknown, asked), statements.agreement(known)])
+        for held in read_rows(FactStatement, rows):
+            if held.holds:
+                facts[held.memory_id] = facts[held.memory_id] or held.stated
+        for agreement in read_rows(Agreement, sources):
+            fact = facts[agreement.id]
+            facts[agreement.id] = None if fact is None else agreed_fact(fact, agreement.sources)
+        return facts
 
     async def facts(
         self,

@@ -210,17 +210,27 @@ def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, Said]]:
 
 async def _telling(said: Sequence[tuple[_Part, Said]], reader: TenantReader) -> list[SummarySentence]:
     """Return the sentences that are no questions, no single words and no events; raise ``ReaderUnavailable``."""
-    read_ = [(part, one) for part, one in said if is_readable(one.text) and not one.asks and len(one.text.split()) > 1]
+    kinds = await _kinds_of([one for _, one in said if _is_read(one)], reader)
+    telling: list[SummarySentence] = []
+    for part, one in said:
+        kind = kinds.get(one)
+        if kind is not None and kind.name != "event":
+            telling.append(_sentence(part, one, 1 - kind.event))
+        elif kind is None and one.place == 0 and not is_readable(one.text):
+            telling.append(_sentence(part, one, _UNREAD))
+    return telling
+
+
+def _is_read(one: Said) -> bool:
+    return is_readable(one.text) and not one.asks and len(one.text.split()) > 1
+
+
+async def _kinds_of(said: Sequence[Said], reader: TenantReader) -> Mapping[Said, Kinds]:
     kinds: dict[Said, Kinds] = {}
-    for first in range(0, len(read_), _AT_ONCE):
-        batch = [one for _, one in read_[first : first + _AT_ONCE]]
+    for first in range(0, len(said), _AT_ONCE):
+        batch = said[first : first + _AT_ONCE]
         kinds.update(zip(batch, await _kinds([one.text for one in batch], reader), strict=True))
-    telling = [
-        (part, one, 1 - kinds[one].event if one in kinds else _UNREAD)
-        for part, one in said
-        if (kinds[one].name != "event" if one in kinds else one.place == 0 and not is_readable(one.text))
-    ]
-    return [_sentence(part, one, weight) for part, one, weight in telling]
+    return kinds
 
 
 async def _kinds(texts: Sequence[str], reader: TenantReader) -> Sequence[Kinds]:

@@ -22,7 +22,7 @@ from app.domain.errors import (
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage, message_id
-from app.ports.database import RunRefused
+from app.ports.database import Row, RunRefused
 from app.retrieval.selection import tokens
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
@@ -210,12 +210,7 @@ class WindowService:
         """
         reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
         rows, held = await self._mover.database.run(reads)
-        ids = {int(row["place"] or 0): str(row["memory_id"]) for row in rows if row["memory_id"] is not None}
-        fallen = [
-            FallenTurn(turn.place, turn.role, turn.content, turn.said_at, ids[turn.place])
-            for turn in batch
-            if turn.place in ids
-        ]
+        fallen = _remembered(batch, rows)
         if not fallen:
             return await self._fall(statements, batch)
         summaries = await self._merged(statements, read_summaries(held))
@@ -280,3 +275,13 @@ def _too_large() -> ContentTooLarge:
         "messages that could not be moved into long-term memory yet"
     )
     return ContentTooLarge(f"messages {message}. Nothing was appended.", errors=[FieldError("messages", message)])
+
+
+def _remembered(batch: Sequence[Falling], rows: Sequence[Row]) -> list[FallenTurn]:
+    """Return the turns that are memories by now."""
+    ids = {int(row["place"] or 0): str(row["memory_id"]) for row in rows if row["memory_id"] is not None}
+    return [
+        FallenTurn(turn.place, turn.role, turn.content, turn.said_at, ids[turn.place])
+        for turn in batch
+        if turn.place in ids
+    ]

@@ -91,14 +91,17 @@ async def _over(
         (rows,) = await backends.database.run([agent_of_run(backends.tenant_id, run_id, None)])
         owners = [str(row["agent_id"]) for row in rows]
     (rows,) = await backends.database.run([Quotas(backends.tenant_id, backends.quotas).read_each(owners)])
-    uses: list[Use] = [use for usage in usages(rows) for use in usage.uses]
-    if reason == "over_stores":
-        over = [use for use in uses if use.name == "stores_per_minute"]
-        over = [use for use in over if use.used >= use.limit] or over
-    else:
-        of = reason.removeprefix("over_bytes_of_")
-        over = [use for use in uses if use.name == "bytes" and use.scope == of]
-        over = sorted(over, key=lambda use: use.limit - use.used)[:1]
+    over = _reached([use for usage in usages(rows) for use in usage.uses], reason)
     if not over:  # the limit was lifted meanwhile
         return Unavailable("The limits are just being changed. Try again.")
     return exceeded(over, next_minute=int(rows[-1]["next_minute"] or 0))
+
+
+def _reached(uses: Sequence[Use], reason: str) -> Sequence[Use]:
+    """Return the limits that the gate's reason is about: of bytes the one of which the least is left."""
+    if reason == "over_stores":
+        rates = [use for use in uses if use.name == "stores_per_minute"]
+        return [use for use in rates if use.used >= use.limit] or rates
+    of = reason.removeprefix("over_bytes_of_")
+    sizes = [use for use in uses if use.name == "bytes" and use.scope == of]
+    return sorted(sizes, key=lambda use: use.limit - use.used)[:1]
