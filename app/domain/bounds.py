@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,6 +169,18 @@ _SCALARS = frozenset((str, bool, int, float, type(None)))
 """What has nothing in it."""
 
 
+def _flaws_of_scalars(values: Sequence[Json], kinds: AbstractSet[type]) -> Iterator[str]:
+    """Look at the texts and numbers among values of these kinds."""
+    if str in kinds:
+        text = "".join([value for value in values if isinstance(value, str)])
+        if (unstorable := _unstorable(text)) is not None:
+            yield f"must not contain {unstorable} in a key or a value"
+    if kinds & _NUMBERS:
+        numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+        if not _in_range(numbers):  # type: ignore[arg-type]
+            yield f"must not contain a number beyond {MAX_NUMBER}"
+
+
 def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None) -> Iterator[str]:
     """Walk a value, never deeper than allowed, and no further than its bytes can reach.
 
@@ -186,14 +199,7 @@ def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None
             yield f"has more than {max_bytes} bytes as JSON"
             return
         kinds = set(map(type, values))
-        if str in kinds:
-            text = "".join([value for value in values if isinstance(value, str)])
-            if (unstorable := _unstorable(text)) is not None:
-                yield f"must not contain {unstorable} in a key or a value"
-        if kinds & _NUMBERS:
-            numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
-            if not _in_range(numbers):  # type: ignore[arg-type]
-                yield f"must not contain a number beyond {MAX_NUMBER}"
+        yield from _flaws_of_scalars(values, kinds)
         level = [] if kinds <= _SCALARS else [value for value in values if type(value) not in _SCALARS]
     if level:
         yield f"must not be nested deeper than {named or depth} levels"

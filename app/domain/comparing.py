@@ -134,24 +134,29 @@ def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
     """Tell whether two memories are compared at all.
 
     No reader reads another script than Latin. Of what is written alike neither is an update of the other, whatever a
-    reader would say.
-
-    The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
-    what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys, and doubtful ones
-    nothing else. What a language model has learned takes the place of what it has learned before alone: not of what
-    somebody said or stored.
+    reader would say. Facts replace facts by their keys, and doubtful ones nothing else. What a language model has
+    learned takes the place of what it has learned before alone: not of what somebody said or stored.
     """
     if not (is_readable(older.content) and is_readable(newer.content)):
         return False
-    if not newer.speaker_holds or older.is_of_a_machine or newer.is_of_a_machine:
-        return False
-    if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):
+    if not _may_speak(older, newer):
         return False
     if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful or older.wording == newer.wording:
         return False
     if newer.message_ids and not older.message_ids:
         return False
     return newer.message_id is None or newer.message_id not in older.message_ids
+
+
+def _may_speak(older: ComparedStatement, newer: ComparedStatement) -> bool:
+    """Tell whether the newer memory may say what the older one says otherwise.
+
+    The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
+    what these said. Machines are told nothing and tell nothing.
+    """
+    if not newer.speaker_holds or older.is_of_a_machine or newer.is_of_a_machine:
+        return False
+    return newer.speakers is None or (older.speaker_holds and older.speaker in newer.speakers)
 
 
 def to_read(older: ComparedStatement, newer: ComparedStatement) -> Sequence[tuple[str, str]]:

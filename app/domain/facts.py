@@ -173,16 +173,17 @@ def agreed_fact(fact: Fact, sources: Iterable[Sequence[Any]]) -> Fact:
 def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
     """Return the fact that a memory of this metadata is; None where it is none, or not in the form of one."""
     told = metadata.get(FACT_KEY)
-    if not isinstance(told, Mapping) or not all(isinstance(told.get(each), str) for each in _PARTS):
+    if not isinstance(told, Mapping):
         return None
+    parts = [text for name in _PARTS if isinstance(text := told.get(name), str)]
+    others = [text for name in _OTHERS if isinstance(text := told.get(name), str | None)]
     sure = told.get("confidence", 1.0)
-    others = [told.get(name) for name in _OTHERS]
+    if len(parts) < len(_PARTS) or len(others) < len(_OTHERS):
+        return None
     if isinstance(sure, bool) or not isinstance(sure, int | float):
         return None
-    if not all(each is None or isinstance(each, str) for each in others):
-        return None
-    subject, predicate, said = (str(told[each]) for each in _PARTS)
-    agent_type, run_id, fact_id = (each if isinstance(each, str) else None for each in others)
+    subject, predicate, said = parts
+    agent_type, run_id, fact_id = others
     try:
         return Fact(
             subject, predicate, said, float(sure), agent_type, run_id, fact_id, single=told.get("single") is True

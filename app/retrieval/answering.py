@@ -5,7 +5,7 @@ a candidate joins its likelihood by the former with what the reader says.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from app.domain.query import Finding
@@ -43,10 +43,7 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     """
     if not is_readable(fusion.query.text):
         return {}
-    outdated: dict[str, Candidate] = {}
-    for one in fusion.ranked:
-        if one.superseded and one.current is not None and not one.expired:
-            outdated.setdefault(one.current, one)
+    outdated = _outdated(fusion.ranked)
     chosen: dict[str, str] = {}
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
@@ -59,6 +56,15 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
             break
         chosen |= {one.id: text for one, text in zip(both, texts, strict=True)}
     return chosen
+
+
+def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:
+    """Return the best whose place each has taken, by its id."""
+    outdated: dict[str, Candidate] = {}
+    for one in ranked:
+        if one.superseded and one.current is not None and not one.expired:
+            outdated.setdefault(one.current, one)
+    return outdated
 
 
 def leave_apart(pool: Pool, relevance: Relevance) -> None:

@@ -56,6 +56,15 @@ def tokens(text: str) -> int:
     return -(-plain // 4) + len(text) - plain
 
 
+def _by_sources(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
+    """Return what was learned, by each message that it was learned of."""
+    learned: dict[str, list[Candidate]] = {}
+    for one in candidates:
+        for message_id in one.sources or ():
+            learned.setdefault(message_id, []).append(one)
+    return learned
+
+
 def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]:
     """Put each message behind what was learned of it, and leave out those that say nothing more.
 
@@ -63,10 +72,7 @@ def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]
     """
     candidates = iter(ranked)
     first = list(islice(candidates, most))
-    learned: dict[str, list[Candidate]] = {}
-    for one in first:
-        for message_id in one.sources or ():
-            learned.setdefault(message_id, []).append(one)
+    learned = _by_sources(first)
     given = set[str]()
     for one in _behind(first, learned):
         given.add(one.message_id or "")

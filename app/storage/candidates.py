@@ -174,7 +174,13 @@ def _fields(
         fields["current"], fields["until"], fields["update"] = holding
     source = usual_source if source == _USUAL else source
     if source is not None:
-        fields["written_by"], fields["written_through"], written_at = source
-        by_another = fields["written_through"] is not None
-        fields["written_at"] = created_at if written_at is None and by_another else written_at
+        fields |= _source_fields(source, created_at)
     return fields
+
+
+def _source_fields(source: Sequence[Any], created_at: int) -> dict[str, Any]:
+    """Return who wrote a candidate, through what, and when."""
+    written_by, written_through, written_at = source
+    if written_at is None and written_through is not None:
+        written_at = created_at
+    return {"written_by": written_by, "written_through": written_through, "written_at": written_at}

@@ -1,7 +1,7 @@
 """The numbers channel: who is about the very thing that a query names by its number ("server 2", not "server 3")."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
@@ -36,14 +36,11 @@ class Numbers(Channel):
         """Return for each candidate the share of the numbers asked for that stand beside the same nouns in it."""
         words = {word for term in query.terms for word in term.text.split()}
         asked = dict.fromkeys(islice((each for each in numbered(query.text.lower()) if each[0] in words), _MAX_ASKED))
+        if not asked:
+            return {}
         found: dict[str, float] = {}
-        for one in pool.candidates.values() if asked else ():
-            text = one.content[:_MAX_READ].lower() if one.whole else ""
-            # Most lack the numbers themselves, which is seen much sooner.
-            likely = [(noun, number) for noun, number in asked if number in text and noun[:_ROOT] in text]
-            named = set(numbered(text)) if likely else ()
-            count = sum(any(_is_of(thing, each) for thing in named) for each in likely)
-            if count:
+        for one in pool.candidates.values():
+            if one.whole and (count := _count(one.content[:_MAX_READ].lower(), asked)):
                 found[one.id] = count / len(asked)
         return found
 
@@ -59,6 +56,15 @@ def numbered(text: str) -> Iterator[tuple[str, str]]:
             number = _LISTED.match(text, number.end())
     for ordinal in _ORDINAL.finditer(text):
         yield ordinal[2], ordinal[1]
+
+
+def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
+    """Return how many of the things asked for are in a text. Most texts lack the numbers, which is seen much sooner."""
+    likely = [(noun, number) for noun, number in asked if number in text and noun[:_ROOT] in text]
+    if not likely:
+        return 0
+    named = set(numbered(text))
+    return sum(any(_is_of(thing, each) for thing in named) for each in likely)
 
 
 def _is_of(named: tuple[str, str], asked: tuple[str, str]) -> bool:

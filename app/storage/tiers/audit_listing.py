@@ -1,5 +1,6 @@
 """Statements that list the events of one tenant, newest first: of the table audit, tool calls, recalls, outcomes."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from app.domain.audit import AuditEvent, AuditFilter
@@ -138,22 +139,16 @@ def place_of(row: Row) -> ListPosition:
 def _part(source: _EventTable, where: AuditFilter, after: ListPosition | None) -> str | None:
     """Select a source's events; None where it can have none that is asked for."""
     asked = [name for name in _EQUAL if getattr(where, name) is not None]
-    if any(name not in source.indexes for name in asked):
-        return None
-    by_event = where.event is not None
-    if by_event and (where.event not in source.events if source.events is not None else _is_of_others(where.event)):
+    if not source.indexes.keys() >= set(asked) or not _may_have(source, where.event):
         return None
     conditions = ["each.tenant_id = ?1 ->> 'tenant_id'", *(f"each.{name} = ?1 ->> '{name}'" for name in asked)]
-    if by_event and "event" in source.indexes:
+    if where.event is not None and "event" in source.indexes:
         conditions.append("each.event = ?1 ->> 'event'")
-    rare = by_event and "event" in source.indexes and where.event != source.common
-    if rare:
-        conditions.append(f"each.event <> '{source.common}'")  # so that SQLite knows that the index has them
-    conditions += [f"{source.at} > ?1 ->> 'after'"] if where.after is not None else []
-    conditions += [f"{source.at} < ?1 ->> 'before'"] if where.before is not None else []
-    if after is not None:
-        conditions.append(f"{source.at} <= ?1 ->> 'at' AND ({source.at} < ?1 ->> 'at' OR {source.tie} < ?1 ->> 'tie')")
-    best = next(name for name in source.indexes if name in asked or (name == "event" and rare) or name == "")
+        if where.event != source.common:
+            conditions.append(f"each.event <> '{source.common}'")  # so that SQLite knows that the index has them
+            asked.append("event")
+    conditions += _in_time(source, where, after)
+    best = next(name for name in source.indexes if name in asked or name == "")
     return (
         f"SELECT {source.at} AS at, {source.tie} AS tie, {source.columns} FROM {source.table} AS each"
         f" INDEXED BY {source.indexes[best]} WHERE {' AND '.join(conditions)}"
@@ -161,5 +156,19 @@ def _part(source: _EventTable, where: AuditFilter, after: ListPosition | None) -
     )
 
 
-def _is_of_others(event: str | None) -> bool:
-    return any(event in source.events for source in _SOURCES if source.events is not None)
+def _may_have(source: _EventTable, event: str | None) -> bool:
+    if event is None:
+        return True
+    if source.events is not None:
+        return event in source.events
+    return not any(event in other.events for other in _SOURCES if other.events is not None)
+
+
+def _in_time(source: _EventTable, where: AuditFilter, after: ListPosition | None) -> Iterator[str]:
+    """Yield the conditions on when an event happened: in the period asked for, and behind the page before."""
+    if where.after is not None:
+        yield f"{source.at} > ?1 ->> 'after'"
+    if where.before is not None:
+        yield f"{source.at} < ?1 ->> 'before'"
+    if after is not None:
+        yield f"{source.at} <= ?1 ->> 'at' AND ({source.at} < ?1 ->> 'at' OR {source.tie} < ?1 ->> 'tie')"
