@@ -32,15 +32,19 @@ def relevances(scored: Iterable[tuple[object, object]], count: int) -> Sequence[
     for index, score in scored:
         if type(index) is not int or not 0 <= index < count or index in by_index:
             raise UpstreamRejected("The reranker rated a text twice, or one that it was not sent.")
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            raise UpstreamRejected("The reranker answered a relevance that is not a number.")
-        by_index[index] = float(score)
+        by_index[index] = _number(score)
     if len(by_index) != count:
         raise UpstreamRejected(f"The reranker rated {len(by_index)} of {count} texts.")
     scores = [by_index[index] for index in range(count)]
     if all(-_ROUNDING <= score <= 1 + _ROUNDING for score in scores):
         return [min(max(score, 0.0), 1.0) for score in scores]
     return [_logistic(score) for score in scores]
+
+
+def _number(score: object) -> float:
+    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        raise UpstreamRejected("The reranker answered a relevance that is not a number.")
+    return float(score)
 
 
 def _logistic(logit: float) -> float:

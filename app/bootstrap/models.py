@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import structlog
 
@@ -26,6 +27,9 @@ from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder
 from app.ports.language_model import STAGES
 from app.settings import Settings
+
+_USUAL_MODELS: Final = dict.fromkeys(STAGES, STRUCTURED_MODEL) | {"synthesise": SYNTHESIS_MODEL}
+"""The models that Workers AI is asked for where the settings name none, by stage."""
 
 PlainEmbedder = TransformerEmbedder | HashingEmbedder | CoalescingEmbedder
 
@@ -155,8 +159,7 @@ def build_language_model(
     named = {stage: settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
     seconds = settings.language_model_seconds
     if settings.language_model == "workers-ai":
-        usual = {stage: SYNTHESIS_MODEL if stage == "synthesise" else STRUCTURED_MODEL for stage in STAGES}
-        models = {stage: named[stage] or usual[stage] for stage in STAGES}
+        models = {stage: name or _USUAL_MODELS[stage] for stage, name in named.items()}
         return WorkersAILanguageModel(client or build_client(settings, metrics), models, metrics, seconds=seconds)
     on_openai = settings.language_model == "openai"
     api_key = settings.language_model_api_key or (settings.openai_api_key if on_openai else None)

@@ -289,10 +289,10 @@ def build_objects(
         return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
     bucket, key, secret = settings.r2_bucket, settings.r2_access_key_id, settings.r2_secret_access_key
     given = {"R2_BUCKET": bucket, "R2_ACCESS_KEY_ID": key, "R2_SECRET_ACCESS_KEY": secret}
-    for name, value in (("SNAPSHOTS_KEPT", settings.snapshots_kept), ("ARCHIVE_DAYS", settings.archive_days)):
-        if value and not any(given.values()):
-            raise ConfigurationError(f"{name} is set, and needs an object store: R2_BUCKET is not set.")
     if not any(given.values()):
+        for name, value in (("SNAPSHOTS_KEPT", settings.snapshots_kept), ("ARCHIVE_DAYS", settings.archive_days)):
+            if value:
+                raise ConfigurationError(f"{name} is set, and needs an object store: R2_BUCKET is not set.")
         return NoObjectStore()
     if not (bucket and key and secret):
         raise ConfigurationError(missing(given))

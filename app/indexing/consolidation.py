@@ -143,15 +143,20 @@ def _chosen(older: Mergeable, newer: Mergeable) -> tuple[Restated, Restated] | N
         return None
     if not all(is_readable(each.content) and len(sentences(each.content)) <= 1 for each in (older, newer)):
         return None
-    if older.day != newer.day and any(is_of_its_day(each.content) for each in (older, newer)):
-        return None
-    if older.own_day != newer.own_day:
+    if not _are_of_one_day(older, newer):
         return None
     other, kept = sorted((_restated(older), _restated(newer)), key=lambda one: one.rank)
     texts = {each.id: Source(each.content, each.happened_at, each.speaker) for each in (older, newer)}
     if not kept.may_be_kept(other) or not says_all(texts[kept.id], texts[other.id]):
         return None
     return other, kept
+
+
+def _are_of_one_day(older: Mergeable, newer: Mergeable) -> bool:
+    """Tell whether two texts mean the same day, as far as they mean one."""
+    if older.own_day != newer.own_day:
+        return False
+    return older.day == newer.day or not any(is_of_its_day(each.content) for each in (older, newer))
 
 
 def _restated(memory: Mergeable) -> Restated:

@@ -121,12 +121,7 @@ class Indexer:
         self._goes_on = done and self._removes_at_once(work)
         if self._purges and not self._goes_on:
             self._purges = not await self._database.purge_log()
-        if self._acknowledgements or work.erasures:
-            return 0
-        next_seconds = float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
-        if work.status.erasures and not work.leased and work.lease is not None:  # its holder may have died
-            return min(next_seconds, work.lease.left_ms / 1000)
-        return next_seconds
+        return 0 if self._acknowledgements or work.erasures else _seconds_to_next(work)
 
     async def _do(self, work: IndexerWork) -> None:
         await self._send(work)
@@ -259,6 +254,14 @@ class Indexer:
         level = log.warning if outcome in {"lost", "refused"} else log.info
         operations = sorted({change.operation for change in changes})
         level("outbox_rows", became=outcome, rows=len(changes), operations=operations)
+
+
+def _seconds_to_next(work: IndexerWork) -> float:
+    """Return in how many seconds more may be due."""
+    next_seconds = float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
+    if work.status.erasures and not work.leased and work.lease is not None:  # its holder may have died
+        return min(next_seconds, work.lease.left_ms / 1000)
+    return next_seconds
 
 
 async def _send_again(index: IndexAdmin, vectors: Sequence[IndexedVector], waiting: QueuedChange) -> None:

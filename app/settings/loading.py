@@ -1,7 +1,7 @@
 """Reads the settings, and says where they come from."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -41,13 +41,16 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
         said = f"{' or '.join(env_files)} cannot be read ({type(error).__name__})."
         raise ConfigurationError(f"Settings: {said}") from error
     except ValidationError as error:
-        problems = []
-        for each in error.errors(include_input=False):
-            name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
-            origin = "" if name in given else _origin(str(name), env_files)
-            variable = ".".join([str(name).upper(), *(str(part) for part in rest if part != "[key]")])
-            problems.append(f"{variable}: {problem(each['type'], each.get('ctx', {}), each['msg'])}{origin}")
-        raise ConfigurationError("; ".join(problems)) from error
+        raise ConfigurationError("; ".join(_problems(error, given, env_files))) from error
+
+
+def _problems(error: ValidationError, given: Collection[str], env_files: Sequence[str]) -> Iterator[str]:
+    """Name each variable that cannot be used, why, and where it was read, unless it was ``given``."""
+    for each in error.errors(include_input=False):
+        name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
+        origin = "" if name in given else _origin(str(name), env_files)
+        variable = ".".join([str(name).upper(), *(str(part) for part in rest if part != "[key]")])
+        yield f"{variable}: {problem(each['type'], each.get('ctx', {}), each['msg'])}{origin}"
 
 
 def _origin(name: str, env_files: Sequence[str]) -> str:

@@ -212,17 +212,18 @@ class D1Database:
         """Map D1's message to an error, because its codes do not distinguish its failures."""
         detail = f"D1: {refusal.message}"
         error = _unavailable(refusal.message, detail)
-        refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
-        if error is None and refused and any(text in refusal.message for text in _WORDS_DAMAGED):
-            return WordsDamaged(detail)
-        if error is None and refused and (reason := _REFUSED.fullmatch(refusal.message)):
-            return RunRefused(reason[1])
-        if error is None and refused:
-            return DatabaseRejected(detail)
-        if error is None and refusal.status == _NOT_FOUND:
+        if error is not None:
+            return error
+        if refusal.status == _NOT_FOUND:
             problem = f"The D1 database {self._id} does not exist."
             return DatabaseUnavailable(problem, cure=self._client.transport.cures.database)
-        return error
+        of_sqlite = refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message
+        if refusal.status != _INVALID_REQUEST or not of_sqlite:
+            return None
+        if any(text in refusal.message for text in _WORDS_DAMAGED):
+            return WordsDamaged(detail)
+        reason = _REFUSED.fullmatch(refusal.message)
+        return DatabaseRejected(detail) if reason is None else RunRefused(reason[1])
 
     def _meaning_of_fused(self, refusal: Refusal) -> MemoryGatewayError | None:
         """Map the database's errors as in ``_meaning``; every other error is the index's."""

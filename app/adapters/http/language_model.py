@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/chat/create
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 import orjson
@@ -128,11 +128,16 @@ def _reason(response: httpx.Response) -> tuple[str, str, str]:
     error = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return "no code", "", str(error or "")
+    message = str(error.get("message") or error.get("detail") or "")
+    return _code(error), str(error.get("param") or ""), message
+
+
+def _code(error: Mapping[str, Any]) -> str:
+    """Return an error's code or type; of both the one that says that the account is out of credit."""
     kinds = [error.get("type"), error.get("code")]
     out_of_credit = next((kind for kind in kinds if kind in _OUT_OF_CREDIT), None)
     kind = str(out_of_credit or error.get("code") or error.get("type") or "")
-    message = str(error.get("message") or error.get("detail") or "")
-    return kind if _KIND.fullmatch(kind) else "no code", str(error.get("param") or ""), message
+    return kind if _KIND.fullmatch(kind) else "no code"
 
 
 def _retry_after(response: httpx.Response) -> int:

@@ -246,15 +246,18 @@ class SqliteFile:
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if not job.finished]
         except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
-            for job in group:
-                if not job.finished:
-                    job.fail(error)
-            if read_only(error):
-                self._readers.renew()
+            self._fail(group, error)
             if connection is not None:
                 connection.close(force=True)  # what goes wrong with it now is of no use to anybody
             return None
         return connection
+
+    def _fail(self, group: list[Job[Any]], error: Exception) -> None:
+        for job in group:
+            if not job.finished:
+                job.fail(error)
+        if read_only(error):
+            self._readers.renew()
 
 
 def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:

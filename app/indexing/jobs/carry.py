@@ -159,14 +159,19 @@ class Carrier:
                 return found
             after = table.place_of(values[-1])
 
-    async def _put(self, wanted: "Rows") -> None:
-        """Have the target hold these rows and no others of these keys."""
-        tenant_id = self.mover.tenant_id
+    def _removals(self, wanted: "Rows") -> list[Statement]:
+        """Delete the keys that have no rows any more, but those of counters."""
         statements: list[Statement] = []
         for table, (keys, rows) in wanted.items():
             if keys and table.name not in COUNTERS:
                 left = {table.key_of(row) for row in rows}
                 statements += self._deletes(table, keys, [key for key in keys if key not in left])
+        return statements
+
+    async def _put(self, wanted: "Rows") -> None:
+        """Have the target hold these rows and no others of these keys."""
+        tenant_id = self.mover.tenant_id
+        statements = self._removals(wanted)
         size = 0
         for table, (keys, rows) in wanted.items():
             if keys and table.name in COUNTERS:  # by now triggers have written what is replaced here

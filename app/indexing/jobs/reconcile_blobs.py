@@ -4,7 +4,7 @@ Nothing is kept between two tenants: what was stopped is run again. The objects 
 are read, and a row comes before its object and goes after it: so an object without a row belongs to nobody.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ulid import ULID
@@ -118,19 +118,23 @@ class ReconcileBlobs:
         """Compare a tenant's objects, by their ids, with its rows."""
         orphans = dict(sizes)
         async for rows in self._rows(tenant_id):
-            self._findings.rows += len(rows)
             for row in rows:
                 orphans.pop(row.id, None)
-            settled = [row for row in rows if row.settled]
-            stored = [row for row in settled if row.state == "stored"]
-            self._found("missing", tenant_id, [row.id for row in stored if row.id not in sizes])
-            self._found("changed", tenant_id, [row.id for row in stored if sizes.get(row.id, row.size) != row.size])
-            await self._give_up(tenant_id, [row.id for row in settled if row.state != "stored"])
+            await self._compare_rows(tenant_id, rows, sizes)
         old = [id_ for id_ in orphans if ULID.from_str(id_).milliseconds <= now - SETTLED_MS]
         self._found("orphans", tenant_id, old)
         if self._repair and old:
             await remove_objects(self._objects, tenant_id, old)
             self._findings.repaired += len(old)
+
+    async def _compare_rows(self, tenant_id: str, rows: Sequence[BlobRow], sizes: Mapping[str, int]) -> None:
+        """Compare rows with the objects; those of which a write may be under way are left alone."""
+        self._findings.rows += len(rows)
+        settled = [row for row in rows if row.settled]
+        stored = [row for row in settled if row.state == "stored"]
+        self._found("missing", tenant_id, [row.id for row in stored if row.id not in sizes])
+        self._found("changed", tenant_id, [row.id for row in stored if sizes.get(row.id, row.size) != row.size])
+        await self._give_up(tenant_id, [row.id for row in settled if row.state != "stored"])
 
     async def _rows(self, tenant_id: str) -> AsyncIterator[list[BlobRow]]:
         after = ""

@@ -3,13 +3,14 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
 import structlog
 
 from app.domain.claim import MemoryType, Stated
-from app.domain.comparing import MAX_PAIRS, effect_of, may_bear, ordered, strongest, to_read
+from app.domain.comparing import MAX_PAIRS, ComparedStatement, effect_of, may_bear, ordered, strongest, to_read
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import MemoryGatewayError
 from app.domain.explicit import read_explicit, said_by
@@ -194,12 +195,16 @@ class Relating:
             near = [others[id_] for id_ in ids[memory.id] if id_ in others]
             for one in await self._compare(tenant_id, memory, near, compared):
                 found[one.older_id, one.newer_id] = one
+        read = await self._read(tenant_id, unread)
+        await self._database.run(relating.write(read, list(found.values()), self._reader.version))
+
+    async def _read(self, tenant_id: str, unread: Sequence[RelatedMemory]) -> list[tuple[RelatedMemory, Stated]]:
+        """Return memories with what each states; what the store keeps of others is not read."""
         kept = [memory for memory in unread if STORE_KEY in memory.metadata]
         plain = [memory for memory in unread if STORE_KEY not in memory.metadata]
         kinds = await self._reader.kinds([memory.content for memory in plain], tenant_id=tenant_id) if plain else []
         stated = [_stated(memory, kind, self._reader.thresholds) for memory, kind in zip(plain, kinds, strict=True)]
-        read = [*((memory, Stated()) for memory in kept), *zip(plain, stated, strict=True)]
-        await self._database.run(relating.write(read, list(found.values()), self._reader.version))
+        return [*((memory, Stated()) for memory in kept), *zip(plain, stated, strict=True)]
 
     async def _compare(
         self, tenant_id: str, memory: RelatedMemory, near: Iterable[RelatedMemory], compared: set[tuple[str, str]]
@@ -208,10 +213,8 @@ class Relating:
 
         Pairs that were ``compared`` in this round already are left out, and the others are added to them.
         """
-        own = memory.statement
-        pairs = [ordered(own, other.statement) for other in sorted(near, key=lambda one: one.superseded_at is not None)]
-        pairs = [pair for pair in pairs if may_bear(*pair)][:MAX_PAIRS]
-        pairs = [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
+        nearest = sorted(near, key=lambda one: one.superseded_at is not None)
+        pairs = _pairs(memory.statement, [other.statement for other in nearest], compared)
         compared |= {(older.id, newer.id) for older, newer in pairs}
         passages = [to_read(*pair) for pair in pairs]
         asked = [passage for each in passages for passage in each]
@@ -232,6 +235,14 @@ class Relating:
 def _log_unread(memory: MemoryAddress, error: Exception) -> None:
     reason = error.detail if isinstance(error, MemoryGatewayError) else repr(error)
     structlog.get_logger().warning("memory_unread", tenant=memory.tenant_id, memory=memory.id, reason=reason)
+
+
+def _pairs(
+    own: ComparedStatement, others: Sequence[ComparedStatement], compared: AbstractSet[tuple[str, str]]
+) -> list[tuple[ComparedStatement, ComparedStatement]]:
+    """Return the first pairs, older and newer, of which one may bear on the other, without those that were compared."""
+    pairs = [pair for other in others if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
+    return [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
 
 
 def _stated(memory: RelatedMemory, kinds: Kinds, thresholds: Thresholds) -> Stated:
