@@ -37,7 +37,15 @@ from app.services.memories.speakers import SpeakerCache
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
 from app.services.models.spend import ModelSpend
-from app.services.tenant.backends import IMPORT_LINES, Clock, TenantBackends, TenantIndex
+from app.services.tenant.backends import (
+    IMPORT_LINES,
+    Clock,
+    TenantBackends,
+    TenantData,
+    TenantIndex,
+    TenantLimits,
+    TenantModels,
+)
 from app.services.tenant.background import Background
 from app.services.tenant.recall_log import RecallLog, TenantAudit
 from app.services.tiers.context_cache import ContextCache
@@ -262,53 +270,61 @@ class Backends:
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
-            database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
             clock=self.clock,
-            quotas=self.quotas,
-            tenant_episodes=self.tenant_episodes,
-            window_tokens=self.window_tokens,
-            episodes_near_limit=self.episodes_near_limit,
             channels=self.channels,
-            acknowledgements=self.acknowledgements,
-            index_of=lambda config: TenantIndex(
-                tenant_id,
-                self.index_of(config),
-                lambda: config.index_name in self.configs.building,
-                lambda: self.index_queries.take(tenant_id, 1),
-            ),
-            embedder_of=embedder_of,
-            embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(texts),
-            scale_of=self.scale_of,
-            observe=observe,
-            claim=self.claim,
-            seen_configs=lambda: self.configs,
-            refusals=self.refusals,
-            recalls=self.recalls,
-            objects=TenantObjects(tenant_id, self.objects),
-            blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
             audit=TenantAudit(tenant_id, self.recall_log, noted),
-            topics=self.topics,
-            speakers=self.speakers,
-            context=self.context,
-            request=self.long_work.request,
-            part=lambda: self.long_work.part(tenant_id),
-            import_lines=self.import_lines,
-            import_window=max(self.import_lines, self.import_window),
-            background=self.background,
-            deliveries=self.deliveries,
-            recall_part_seconds=self.recall_part_seconds,
-            recall_strict=self.recall_strict,
             process=self.processes.name,
-            ingest_seconds=self.ingest_seconds,
-            ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
-            reader=None
-            if self.reader is None
-            else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
-            compared_later=self.reading_queue.note,
-            reranker=None
-            if self.reranker is None
-            else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
-            model=self._model_of(tenant_id, noted),
+            data=TenantData(
+                database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
+                index_of=lambda config: TenantIndex(
+                    tenant_id,
+                    self.index_of(config),
+                    lambda: config.index_name in self.configs.building,
+                    lambda: self.index_queries.take(tenant_id, 1),
+                ),
+                objects=TenantObjects(tenant_id, self.objects),
+                acknowledgements=self.acknowledgements,
+                deliveries=self.deliveries,
+                observe=observe,
+                claim=self.claim,
+                seen_configs=lambda: self.configs,
+                topics=self.topics,
+                speakers=self.speakers,
+                context=self.context,
+            ),
+            models=TenantModels(
+                embedder_of=embedder_of,
+                embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(
+                    texts
+                ),
+                scale_of=self.scale_of,
+                reader=None
+                if self.reader is None
+                else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
+                compared_later=self.reading_queue.note,
+                reranker=None
+                if self.reranker is None
+                else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
+                model=self._model_of(tenant_id, noted),
+                recall_part_seconds=self.recall_part_seconds,
+                recall_strict=self.recall_strict,
+            ),
+            limits=TenantLimits(
+                quotas=self.quotas,
+                refusals=self.refusals,
+                recalls=self.recalls,
+                blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
+                request=self.long_work.request,
+                part=lambda: self.long_work.part(tenant_id),
+                import_lines=self.import_lines,
+                import_window=max(self.import_lines, self.import_window),
+                ingest_seconds=self.ingest_seconds,
+                ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
+                tenant_episodes=self.tenant_episodes,
+                episodes_near_limit=self.episodes_near_limit,
+                window_tokens=self.window_tokens,
+                background=self.background,
+            ),
         )
 
     def _model_of(self, tenant_id: str, note: RequestNote) -> TenantLanguageModel | None:

@@ -144,5 +144,5 @@ class TenantServices:
         They raise ``ToolNotGiven`` where the agent is given other tools.
         """
         scope = Scope(self.backends.tenant_id, agent_id)
-        database = ToolCallDatabase(self.backends.database, scope, tools)
-        return TenantServices(replace(self.backends, database=database))
+        database = ToolCallDatabase(self.backends.data.database, scope, tools)
+        return TenantServices(self.backends.with_database(database))

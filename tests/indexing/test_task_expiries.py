@@ -1,7 +1,6 @@
 """Tasks that an older version let expire are freed, unless somebody asked for it or they are due once."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -16,7 +15,7 @@ from app.services.profiles.profile import ProfileService
 from app.services.turns.shares import Shares
 from tests.services.scripted_reader import TASK, ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 DAY = 86_400_000
 DUTY = "Visitors must sign in"
@@ -87,9 +86,8 @@ async def test_while_the_reader_is_away_nothing_is_freed(bench: Bench) -> None:
 
 async def test_a_task_of_this_version_is_not_read_again(bench: Bench) -> None:
     content = "I must pay by Friday"
-    backends = replace(
-        bench.backends.of_tenant("acme", ADMINISTRATOR), reader=TenantReader("acme", READER, Shares(8), 0.5)
-    )
+    reader = TenantReader("acme", READER, Shares(8), 0.5)
+    backends = with_changed(bench.backends.of_tenant("acme", ADMINISTRATOR), reader=reader)
     assert (await ProfileService(backends).remember("bot", content)).expires_at is not None
     assert await free_tasks(bench.database, None) == 0
 

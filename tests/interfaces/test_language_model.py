@@ -66,7 +66,7 @@ async def started(tmp_path: Path, double: Handle, **settings: Any) -> AsyncItera
 
 
 async def ask(service: Service, tenant: str = "acme", **given: Any) -> Word:
-    model = service.runtime.services(tenant).backends.model
+    model = service.runtime.services(tenant).backends.models.model
     assert model is not None
     asked: dict[str, Any] = {"stage": "extract", "max_tokens": 50, "affinity": "bot"} | given
     return await model.complete(MESSAGES, FORM, **asked)
@@ -115,7 +115,7 @@ async def test_an_agents_own_credential_and_a_service_without_a_model_are_told_o
         assert answer.json().keys() == {"agents"}
     async with serving(tmp_path, **over_http(double, language_model="none")) as service:
         assert await usage(service) is None
-        assert service.runtime.services("acme").backends.model is None
+        assert service.runtime.services("acme").backends.models.model is None
         await service.store("the red fox")
         assert await service.recall("red fox")
     assert double.double.models.calls() == {"": 1}  # the ping at the first start
@@ -163,7 +163,7 @@ async def test_a_model_that_is_gone_is_named_at_the_start_which_does_not_fail(tm
 async def test_each_stage_is_asked_of_its_own_model_for_its_own_time(tmp_path: Path, double: Handle) -> None:
     settings = over_http(double, language_model_names={"synthesise": "large"}, language_model_seconds=0.1)
     async with serving(tmp_path, **settings, recall_model_seconds=3.0) as service:
-        model = service.runtime.services("acme").backends.model
+        model = service.runtime.services("acme").backends.models.model
         assert model is not None
         assert [model.name(stage) for stage in STAGES] == ["http/any"] * 5 + ["http/large"]
         assert model.waits.recall == 3.0
@@ -179,7 +179,7 @@ async def test_on_cloudflare_the_models_for_each_stage_are_chosen_and_share_the_
         async with serving(tmp_path, on=account, language_model="workers-ai", indexer_seconds=30) as service:
             double = account.doubles[tmp_path].double
             double.models.script("word", Step({"word": "yes"}))
-            model = service.runtime.services("acme").backends.model
+            model = service.runtime.services("acme").backends.models.model
             assert model is not None
             assert model.name("extract") == "workers-ai/@cf/meta/llama-4-scout-17b-16e-instruct"
             assert model.name("synthesise") == "workers-ai/@cf/nvidia/nemotron-3-120b-a12b"

@@ -12,6 +12,7 @@ from app.domain.query import Query
 from app.indexing.indexer import Indexer
 from app.ports.database import Row, Statement
 from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.tenant.backends import TenantBackends
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from tests.support import migrated
@@ -21,6 +22,15 @@ from tests.support.service import settings_for
 
 ADMINISTRATOR = Author("administrator", "http", may_replace=True)
 _QUEUED = "SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation"
+
+
+def with_changed(backends: TenantBackends, **fields: Any) -> TenantBackends:
+    """Return a tenant's backends with other values of these fields, each in its group."""
+    for name in ("data", "models", "limits"):
+        group = getattr(backends, name)
+        own = {field: fields.pop(field) for field in list(fields) if hasattr(group, field)}
+        backends = replace(backends, **{name: replace(group, **own)})
+    return replace(backends, **fields)
 
 
 @dataclass

@@ -72,15 +72,15 @@ def lesson(
 async def write(backends: Any, memory: Memory, *, author: Author = ADMINISTRATOR) -> str | None:
     """Write one memory of an ingestion; return the id of the memory that has its content."""
     own = backends.of_tenant(_SCOPE.tenant_id, author)
-    used = own.configs
-    (vector,) = (await own.embedder_of(used.active).embed([memory.embedded_text], "document")).vectors
+    used = own.data.configs
+    (vector,) = (await own.models.embedder_of(used.active).embed([memory.embedded_text], "document")).vectors
     line = MemoryWrite(memory, {used.active.index_name: vector}, {}, stated=permitted(memory, author))
     batch = Batch(
         Tenant(_SCOPE.tenant_id),
         [line],
         used,
         own.clock(),
-        own.quotas,
+        own.limits.quotas,
         author,
         is_store=True,
         ingestion=Ingestions(_SCOPE, SESSION, "0" * 26),

@@ -34,8 +34,8 @@ class AgentDatabase:
             Unavailable: the database does not answer.
         """
         state_first = [request_state.read_for_recall(self.scope), *statements]
-        (state,), *results = await self._backends.database.run(state_first)
-        self._backends.observe(state)
+        (state,), *results = await self._backends.data.database.run(state_first)
+        self._backends.data.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
         return results

@@ -58,7 +58,7 @@ class Answering:
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
         """Bind the profile."""
         self._gateway = LongTermMemoryGateway(backends)
-        self._reader = backends.reader
+        self._reader = backends.models.reader
         self._agent_id = agent_id
         self._standing = StandingInstructions(backends, agent_id)
 

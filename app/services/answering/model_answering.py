@@ -131,7 +131,7 @@ class ModelAnswering:
     async def _grounded(self, said: Sentences, most: int) -> Grounded | str:
         """Return what of an answer follows from its memories, or why nothing of it is told."""
         try:
-            found = await grounded(said, self._backends.reader, max_tokens=most)
+            found = await grounded(said, self._backends.models.reader, max_tokens=most)
         except ReaderUnavailable as error:
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             return READER_UNAVAILABLE

@@ -27,7 +27,7 @@ class StandingInstructions:
 
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
         """Bind the profile."""
-        self._database = backends.database
+        self._database = backends.data.database
         self._scope = Scope(backends.tenant_id, agent_id)
 
     async def beside(self, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]) -> ProfileRecall:

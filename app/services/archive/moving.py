@@ -42,7 +42,7 @@ class ArchiveMover:
             Unavailable: the database or the object store does not answer; moving again goes on.
         """
         moved = 0
-        await self._backends.database.run([self._rows.forget()])
+        await self._backends.data.database.run([self._rows.forget()])
         for kind in KINDS:
             while count := await self._move(kind, until, now):
                 moved += count
@@ -50,7 +50,7 @@ class ArchiveMover:
 
     async def _move(self, kind: Kind, until: int, now: int) -> int:
         """Move the oldest items of a kind; return how many, 0 where there are none or one has just changed."""
-        (rows,) = await self._backends.database.run([self._rows.old(kind, until, now=now)])
+        (rows,) = await self._backends.data.database.run([self._rows.old(kind, until, now=now)])
         if not rows:
             return 0
         data = await self._written(kind, rows)
@@ -79,10 +79,10 @@ class ArchiveMover:
     async def _written(self, kind: Kind, rows: Sequence[Row]) -> bytes:
         """Return an export of these items alone."""
         total, memories = Total(), len(rows) if kind == "memories" else 0
-        config = self._backends.configs.active
+        config = self._backends.data.configs.active
         lines = [write_manifest(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False))]
         for row in sorted(rows, key=lambda row: str(row["id"])) if kind != "memories" else rows:
-            await self._backends.part()
+            await self._backends.limits.part()
             if kind == "memories":
                 line, digest = write_memory(record_of(read_memory(self._scope.tenant_id, row), None, config))
                 total.add(digest)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -51,7 +50,7 @@ class Archives:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("limit", limits.LIST_LIMIT, limit))
         wanted = self._rows.list(agent_id=agent_id, kind=kind, since=since, until=until, before=before, limit=limit)
-        (rows,) = await self._backends.database.run([wanted])
+        (rows,) = await self._backends.data.database.run([wanted])
         return read_rows(ArchivedObject, rows)
 
     async def one(self, archive_id: str, *, only_agent: str | None = None) -> ArchivedObject:
@@ -63,7 +62,7 @@ class Archives:
             Unavailable: the database does not answer.
         """
         limits.check(("archive_id", limits.MEMORY_ID, archive_id))
-        (rows,) = await self._backends.database.run([self._rows.one(archive_id)])
+        (rows,) = await self._backends.data.database.run([self._rows.one(archive_id)])
         if not rows or only_agent not in {None, rows[0]["agent_id"]}:
             raise NotFound("There is no such object in the archive.")
         return read_rows(ArchivedObject, rows)[0]
@@ -94,7 +93,7 @@ class Archives:
         limits.check(("id", limits.MEMORY_ID, item_id))
         after, gone = "", None
         while True:
-            (rows,) = await self._backends.database.run([self._rows.with_item(item_id, after)])
+            (rows,) = await self._backends.data.database.run([self._rows.with_item(item_id, after)])
             for archived in read_rows(ArchivedObject, rows):
                 after = archived.id
                 if only_agent not in {None, archived.agent_id}:
@@ -129,8 +128,8 @@ class Archives:
             NotFound: it was restored or erased meanwhile; what of it was stored since is there.
         """
         data = await self.read(archived)
-        database = self._backends.database.beginning_with(self._rows.restoring(archived.id))
-        backends = replace(self._backends, database=database)
+        database = self._backends.data.database.beginning_with(self._rows.restoring(archived.id))
+        backends = self._backends.with_database(database)
         to = Import(backends, report, only_agent=only_agent, retry_budget=retry_budget)
 
         async def chunks() -> AsyncIterator[bytes]:
@@ -143,7 +142,7 @@ class Archives:
             raise
         expired = sum(_expires_at(line) <= self._backends.clock() for line in data.split(b"\n")[1:-2])
         if report.end == "holds" and not report.counts["conflict"] and report.counts["rejected"] <= expired:
-            await self._backends.database.run([self._rows.let_go(archived.id, days=days)])
+            await self._backends.data.database.run([self._rows.let_go(archived.id, days=days)])
 
 
 def _expires_at(line: bytes) -> float:

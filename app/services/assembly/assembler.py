@@ -103,8 +103,8 @@ class Assembler:
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
-        self._database = GatheringDatabase(backends.database)
-        self._backends = replace(backends, database=self._database)
+        self._database = GatheringDatabase(backends.data.database)
+        self._backends = backends.with_database(self._database)
 
     async def assemble(self, wanted: ContextWanted) -> AssembledContext:
         """Read the parts side by side, and return what fits; a part that does not answer is named.

@@ -44,7 +44,7 @@ class Classify:
                 return
             topics = await _topics(work, batch)
             try:
-                found = await classified(work.model, batch, topics, work.backends.reader)
+                found = await classified(work.model, batch, topics, work.backends.models.reader)
             except (QuotaExceeded, Unavailable) as error:
                 found = [replace(each, state="failed", reason=error.code) for each in batch]
             await work.run([work.learning.settle(found)])

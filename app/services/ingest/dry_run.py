@@ -61,10 +61,10 @@ async def dry_run(
     conversation = await identify(messages, session_id, now)
     known = await Taking(backends, scope, conversation).known()
     ingestion = _ingestion(agent_id, conversation, known, now)
-    if backends.model is None:
+    if backends.models.model is None:
         return Shown(ingestion, None)
     ends = asyncio.get_running_loop().time() + SECONDS
-    learning = _DryLearning(backends, scope, conversation, ModelCalls(backends.model, agent_id, ends=ends))
+    learning = _DryLearning(backends, scope, conversation, ModelCalls(backends.models.model, agent_id, ends=ends))
     return Shown(ingestion, await learning.run(known))
 
 
@@ -117,7 +117,7 @@ class _DryLearning:
         async def read(number: int) -> None:
             each = passes[number]
             try:
-                found[number] = await extracted(self._model, each, self._messages, groups, self._backends.reader)
+                found[number] = await extracted(self._model, each, self._messages, groups, self._backends.models.reader)
             except (QuotaExceeded, Unavailable) as error:
                 self._failed.append(FailedPass(each.number, each.kind, each.message_ids, each.context, error.code))
 
@@ -133,11 +133,11 @@ class _DryLearning:
             groups.setdefault(each.group, []).append(each)
 
         async def verify(group: int) -> None:
-            once = await merged(groups[group], self._messages, self._backends.reader)
+            once = await merged(groups[group], self._messages, self._backends.models.reader)
             self._keep(once)
             for batch in batches([each for each in once if each.state == "proposed"], self._messages):
                 try:
-                    self._keep(await verified(self._model, batch, self._messages, self._backends.reader))
+                    self._keep(await verified(self._model, batch, self._messages, self._backends.models.reader))
                 except (QuotaExceeded, Unavailable) as error:
                     self._keep([replace(each, state="failed", reason=error.code) for each in batch])
 
@@ -155,13 +155,13 @@ class _DryLearning:
             shown = list(dict.fromkeys([*given, *(each.topic for each in profile)]))[:SHOWN]
             self._supersedes |= {each.topic: each.memory_id for each in profile if each.memory_id is not None}
             try:
-                self._keep(await classified(self._model, batch, shown, self._backends.reader))
+                self._keep(await classified(self._model, batch, shown, self._backends.models.reader))
             except (QuotaExceeded, Unavailable) as error:
                 self._keep([replace(each, state="failed", reason=error.code) for each in batch])
 
     async def _topics(self, batch: Sequence[KeptProposal]) -> list[KnownTopic]:
         profile, _ = self._learning.topics(words_of(batch), most=SHOWN)
-        (rows,) = await self._backends.database.run([profile])
+        (rows,) = await self._backends.data.database.run([profile])
         return known_topics(rows)
 
     def _keep(self, proposals: Sequence[KeptProposal]) -> None:

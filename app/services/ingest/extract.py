@@ -46,7 +46,7 @@ async def _read(work: IngestionWork, pass_: Pass, groups: Mapping[str, int]) -> 
     work.check_held()
     messages = await said(work, pass_.message_ids)
     try:
-        found = await extracted(work.model, pass_, messages, groups, work.backends.reader)
+        found = await extracted(work.model, pass_, messages, groups, work.backends.models.reader)
     except (QuotaExceeded, Unavailable) as error:
         await work.run([work.learning.fail_passes([pass_.number], error.code)])
         return

@@ -60,20 +60,20 @@ class Ingester:
 
     async def _ingest(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None) -> Ingestion:
         loop = asyncio.get_running_loop()
-        ends = loop.time() + self._backends.ingest_seconds
+        ends = loop.time() + self._backends.limits.ingest_seconds
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope, now = Scope(self._backends.tenant_id, agent_id), self._backends.clock()
         await check(messages, session_id, now)
         conversation = await identify(messages, session_id, now)
         taking = Taking(self._backends, scope, conversation)
-        learns = self._backends.model is not None
+        learns = self._backends.models.model is not None
         work = IngestionWork(self._backends, scope, conversation.session_id, taking.id, learns=learns)
         taken = await taking.take(work.holder)
         if taken.ingestion is None:
             return _nothing_new(agent_id, conversation, now)
         work.elsewhere = taken.elsewhere
         operation = Operation(work, claimed=taken.claimed)
-        running = self._backends.background.start(operation.run(), name="ingestion")
+        running = self._backends.limits.background.start(operation.run(), name="ingestion")
         enough = (operation.put_off, work.written) if learns else (operation.put_off,)
         await _first_of(running, enough, max(0.0, ends - loop.time()))
         if running.done():
@@ -81,7 +81,7 @@ class Ingester:
         begun, missing = taken.ingestion, taken.ids
         with suppress(Unavailable):
             own, there = read(scope.tenant_id, agent_id, taking.id), written(scope, sorted(taken.ids))
-            rows, memories = await self._backends.database.run([own, there])
+            rows, memories = await self._backends.data.database.run([own, there])
             begun, missing = ingestion(rows[0]) if rows else begun, _missing(taken, memories)
         if work.written.is_set():
             missing = frozenset()
@@ -100,7 +100,7 @@ class Ingester:
             Unavailable: the database does not answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("operation_id", limits.OPERATION_ID, ingestion_id))
-        (rows,) = await self._backends.database.run([read(self._backends.tenant_id, agent_id, ingestion_id)])
+        (rows,) = await self._backends.data.database.run([read(self._backends.tenant_id, agent_id, ingestion_id)])
         if not rows:
             raise NotFound("There is no such operation.")
         return ingestion(rows[0])
@@ -114,7 +114,7 @@ class Ingester:
         if found.id is None or found.planned_at is None:
             return None
         scope = Scope(self._backends.tenant_id, found.agent_id)
-        return learning_report(await self._backends.database.run(report(scope, found.id)))
+        return learning_report(await self._backends.data.database.run(report(scope, found.id)))
 
     async def retry(self, agent_id: str, ingestion_id: str) -> Ingestion:
         """Begin again what has failed of an ingestion's learning, and return it: it goes on after this.
@@ -135,11 +135,13 @@ class Ingester:
             raise OperationRunning(_RUNNING)
         scope = Scope(self._backends.tenant_id, agent_id)
         work = IngestionWork(self._backends, scope, found.session_id, ingestion_id, learns=True, planned=True)
-        ((row,),) = await self._backends.database.run([state(scope, self._backends.author)])
+        ((row,),) = await self._backends.data.database.run([state(scope, self._backends.author)])
         is_full = allowed(row).full
-        begun, *_, rows = await self._backends.database.run([*retry(scope, ingestion_id, work.holder), work.own.read()])
+        begun, *_, rows = await self._backends.data.database.run(
+            [*retry(scope, ingestion_id, work.holder), work.own.read()]
+        )
         if begun:
-            self._backends.background.start(Operation(work, claimed=True).run(), name="ingestion")
+            self._backends.limits.background.start(Operation(work, claimed=True).run(), name="ingestion")
         elif not rows:
             raise NotFound("There is no such operation.")
         elif is_full:
@@ -164,7 +166,7 @@ class Ingester:
         assert ended is not None  # noqa: S101 - else there is an error
         missing = frozenset[str]()
         if ended.failure is not None or taken.elsewhere:
-            (memories,) = await self._backends.database.run([written(scope, sorted(taken.ids))])
+            (memories,) = await self._backends.data.database.run([written(scope, sorted(taken.ids))])
             missing = _missing(taken, memories)
         items = _items(conversation, _Outcome(taken, work, missing), ended.failure or _INTERRUPTED)
         return replace(ended, items=items)

@@ -37,13 +37,13 @@ async def write_lines(
         EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
     """
     backends = work.backends
-    used = backends.configs
+    used = backends.data.configs
     started = time.perf_counter()
     texts = [line.memory.embedded_text for line in lines]
     vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     told = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)} | (detail or {})
-    shadows = await backends.shadow_vectors(texts, used.shadow)
+    shadows = await backends.models.shadow_vectors(texts, used.shadow)
     made = [
         replace(line, vectors={used.active.index_name: vector, **shadow}, detail=told)
         for line, vector, shadow in zip(lines, vectors, shadows, strict=True)
@@ -53,7 +53,7 @@ async def write_lines(
         made,
         used,
         backends.clock(),
-        backends.quotas,
+        backends.limits.quotas,
         backends.author,
         is_store=True,
         ingestion=work.own,
@@ -67,7 +67,7 @@ async def write_lines(
 
 
 async def _embedded(backends: TenantBackends, config: EmbeddingConfig, texts: Sequence[str]) -> Sequence[Vector]:
-    return (await backends.embedder_of(config).embed(texts, "document")).vectors
+    return (await backends.models.embedder_of(config).embed(texts, "document")).vectors
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -101,11 +101,11 @@ async def _deliver(
         if outcome.holder == line.memory.id and name in outcome.revisions
     ]
     if vectors:
-        await backends.deliveries.deliver(
-            backends.index_of(config),
+        await backends.data.deliveries.deliver(
+            backends.data.index_of(config),
             name,
             vectors,
-            backends.acknowledgements,
+            backends.data.acknowledgements,
             first_time=True,
             wait_seconds=BATCH_SECONDS,
         )

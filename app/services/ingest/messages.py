@@ -74,11 +74,11 @@ class Taking:
             return Taken()
         own = Ingestions(self._scope, self._conversation.session_id, self.id)
         messages = Messages(self._scope, self._conversation.session_id, self.id)
-        learns = self._backends.model is not None
+        learns = self._backends.models.model is not None
         author, run_id = self._backends.author, self._backends.run_id
         run = own.accept(author, len(self._conversation.ids), learns=learns, run_id=run_id)
         # Where one run has found room, the others of the same messages find it too.
-        waiting, leaving = False, self._backends.leaving_bytes
+        waiting, leaving = False, self._backends.limits.leaving_bytes
         async for rows in chunks(new):
             if waiting:
                 await self._run([*run, own.read()], leaving)
@@ -95,10 +95,10 @@ class Taking:
     async def known(self) -> set[str]:
         """Return the ids of those that are memories, unless the caller may bring none now; raises as ``take``."""
         ids = [message.id for message in self._conversation.messages]
-        quotas = Quotas(self._backends.tenant_id, self._backends.quotas).read(self._scope.agent_id)
+        quotas = Quotas(self._backends.tenant_id, self._backends.limits.quotas).read(self._scope.agent_id)
         run_id = self._backends.run_id
         of_run = [] if run_id is None else [agent_of_run(self._scope.tenant_id, run_id, self._scope.agent_id)]
-        state_rows, there, quota, (seen,), *named = await self._backends.database.run(
+        state_rows, there, quota, (seen,), *named = await self._backends.data.database.run(
             [
                 state(self._scope, self._backends.author),
                 written(self._scope, ids),
@@ -107,7 +107,7 @@ class Taking:
                 *of_run,
             ]
         )
-        self._backends.observe(seen)
+        self._backends.data.observe(seen)
         found = allowed(state_rows[0])
         if not all(named):
             raise no_such_run()
@@ -115,7 +115,7 @@ class Taking:
         new = [message for message in self._conversation.messages if message.id not in known]
         if new:
             needed = (1, min(len(message.content.encode()) for message in new), 0)
-            check_room(quota, needed, leaving=self._backends.leaving_bytes)
+            check_room(quota, needed, leaving=self._backends.limits.leaving_bytes)
             if found.full:
                 raise too_many()
         return known

@@ -156,4 +156,4 @@ class Operation:
         return Attempt(finished=True, ingestion=ingestion(rows[0])) if rows else _ERASED
 
     async def _run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        return await self._work.backends.database.run(statements)
+        return await self._work.backends.data.database.run(statements)

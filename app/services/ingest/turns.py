@@ -64,12 +64,12 @@ async def _next(work: IngestionWork) -> tuple[list[Staged], int, int]:
         QuotaExceeded: there is room for none.
     """
     backends = work.backends
-    quotas = Quotas(backends.tenant_id, backends.quotas).read(work.scope.agent_id)
-    rows, quota = await backends.database.run([work.messages.next(), quotas])
+    quotas = Quotas(backends.tenant_id, backends.limits.quotas).read(work.scope.agent_id)
+    rows, quota = await backends.data.database.run([work.messages.next(), quotas])
     if not rows:
         return [], 0, 0
     messages = await _apart(work, staged(rows))
-    leaving = backends.leaving_bytes + int(rows[0]["waiting_bytes"] or 0)
+    leaving = backends.limits.leaving_bytes + int(rows[0]["waiting_bytes"] or 0)
     found = [usage.without(leaving) for usage in usages(quota)]
     return messages[: _fitting(messages, found, quota)], int(rows[0]["waiting"] or 0), leaving
 
@@ -102,7 +102,7 @@ async def _apart(work: IngestionWork, messages: Sequence[Staged]) -> list[Staged
             taken.add(later.content_hash)
             hashes.append(later.content_hash)
             result[number] = Staged(later, None)
-        (rows,) = await work.backends.database.run([holders(work.scope, hashes)])
+        (rows,) = await work.backends.data.database.run([holders(work.scope, hashes)])
         held = {str(row["content_hash"]): read_row(MessageMemory, row) for row in rows}
         for number in clashing:
             message = result[number].message
@@ -148,7 +148,7 @@ async def _lines(work: IngestionWork, messages: Sequence[Staged]) -> list[Memory
     first = _first_id(now)  # ids tell the order in which messages of one moment were said
     lines: list[MemoryWrite] = []
     size = 0
-    vectors = sum(config.dimensions for config in work.backends.configs.configs) * 8 // 3  # as text
+    vectors = sum(config.dimensions for config in work.backends.data.configs.configs) * 8 // 3  # as text
     async for number, each in paced(enumerate(messages), _to_read, _READ_AT_ONCE):
         memory = each.message.memory(work.scope, str(ULID.from_int(first + number)), now + number)
         if each.held is not None and not each.held.held_expired:

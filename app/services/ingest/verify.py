@@ -48,13 +48,13 @@ async def _verify(work: IngestionWork, group: int) -> None:
     (rows,) = await work.run([work.learning.proposed(group)])
     proposals = kept_proposals(rows)
     messages = await said(work, sorted({id_ for each in proposals for id_ in each.message_ids}))
-    once = await merged(proposals, messages, work.backends.reader)
+    once = await merged(proposals, messages, work.backends.models.reader)
     changed = [each for each, before in zip(once, proposals, strict=True) if each != before]
     if changed:
         await work.run([work.learning.settle(changed)])
     for batch in batches([each for each in once if each.state == "proposed"], messages):
         try:
-            found = await verified(work.model, batch, messages, work.backends.reader)
+            found = await verified(work.model, batch, messages, work.backends.models.reader)
         except (QuotaExceeded, Unavailable) as error:
             found = [replace(each, state="failed", reason=error.code) for each in batch]
         await work.run([work.learning.settle(found)])

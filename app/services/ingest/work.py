@@ -53,7 +53,7 @@ class IngestionWork:
     def __post_init__(self) -> None:
         """Name the holder, and make what calls the model: what it finds out about the model holds for all stages."""
         self.holder = f"{self.backends.process}/{ULID()}"
-        self.model = ModelCalls(self.backends.model, self.scope.agent_id)
+        self.model = ModelCalls(self.backends.models.model, self.scope.agent_id)
 
     @property
     def own(self) -> Ingestions:
@@ -86,9 +86,9 @@ class IngestionWork:
             LeaseLost: it is not; nothing was written.
         """
         if not any(statement.writes for statement in statements):
-            return await self.backends.database.run(statements)
+            return await self.backends.data.database.run(statements)
         try:
-            _, *results = await self.backends.database.run([self.own.held(self.holder), *statements])
+            _, *results = await self.backends.data.database.run([self.own.held(self.holder), *statements])
         except RunRefused as refusal:
             if refusal.reason == "not_held":
                 raise LeaseLost from refusal
@@ -112,7 +112,7 @@ class IngestionWork:
             await asyncio.sleep(_RENEW_SECONDS)
             began = asyncio.get_running_loop().time()
             try:
-                (renewed,) = await self.backends.database.run([self.own.renew(self.holder)])
+                (renewed,) = await self.backends.data.database.run([self.own.renew(self.holder)])
             except Unavailable as error:
                 structlog.get_logger().warning("lease_not_renewed", code=error.code)
                 self.lost = began >= held_until

@@ -32,11 +32,11 @@ class Browser:
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
-        self._database = backends.database
-        self._model = backends.model
+        self._database = backends.data.database
+        self._model = backends.models.model
         self._listing = MemoryListing(backends.tenant_id)
         self._agents = Agents(backends.tenant_id)
-        self._quotas = Quotas(backends.tenant_id, backends.quotas)
+        self._quotas = Quotas(backends.tenant_id, backends.limits.quotas)
 
     async def list(
         self,

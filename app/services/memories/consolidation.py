@@ -37,7 +37,7 @@ class Consolidations:
             Unavailable: the database does not answer.
         """
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        (rows,) = await self._backends.database.run([consolidating.reports(self._tenant, limit)])
+        (rows,) = await self._backends.data.database.run([consolidating.reports(self._tenant, limit)])
         return consolidating.read_reports(rows)
 
     async def dry_run(self, agent_id: str) -> ConsolidationForecast:
@@ -51,7 +51,7 @@ class Consolidations:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope = Scope(self._backends.tenant_id, agent_id)
-        finding = ScopeConsolidation(scope, self._backends.database.run, None, pause=self._backends.part)
+        finding = ScopeConsolidation(scope, self._backends.data.database.run, None, pause=self._backends.limits.part)
         merges = await finding.alike(MAX_MEMORIES)
         facts = sum(merge.kind == "fact" for merge in merges)
         return ConsolidationForecast(len(merges) - facts, facts, merges[:MAX_NAMED], finding.is_cut)
@@ -60,7 +60,7 @@ class Consolidations:
         """Say what ``undo`` would do, and change nothing; raises as it does."""
         self._check(consolidation_id)
         statements = consolidating.forecast_undo(self._tenant, consolidation_id)
-        known, (counted,), named = await self._backends.database.run(statements)
+        known, (counted,), named = await self._backends.data.database.run(statements)
         if not known:
             raise _unknown()
         merges = read_rows(Merge, named)
@@ -84,7 +84,7 @@ class Consolidations:
         for _ in range(MAX_CHUNKS):
             author, now = self._backends.author, self._backends.clock()
             statements = consolidating.undo(self._tenant, consolidation_id, CHUNK, by=author.credential_id, now=now)
-            known, _, undone, _, (progress,) = await self._backends.database.run(statements)
+            known, _, undone, _, (progress,) = await self._backends.data.database.run(statements)
             if not known:
                 raise _unknown()
             merges += read_rows(Merge, undone)

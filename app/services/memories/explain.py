@@ -63,7 +63,7 @@ class Explainer:
         entry = search.entry(memory, explain=True)
         obstacles, change = await self._way_in(scope, query, search, memory)
         rank = 1 + search.ranking.index(memory)
-        (rows,) = await self._backends.database.run([of_memory(scope, memory_id)])
+        (rows,) = await self._backends.data.database.run([of_memory(scope, memory_id)])
         own = [one for one in search.comparisons if memory_id in (one.older_id, one.newer_id)]
         comparisons = [*read_rows(Comparison, rows), *own]
         return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded, comparisons)

@@ -73,7 +73,7 @@ class LongTermMemoryGateway:
         self._backends.author.check_speaker(memory.metadata)
         scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
         writer = Writer(self._backends)
-        with self._backends.request():
+        with self._backends.limits.request():
             return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
     async def recall(
@@ -94,12 +94,12 @@ class LongTermMemoryGateway:
         run_id = run_id or self._backends.run_id
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)
-        self._backends.recalls.admit(scope, self._backends.clock())
+        self._backends.limits.recalls.admit(scope, self._backends.clock())
         recaller, author = Recaller(self._backends), self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
         # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
-        with self._backends.request() if analysing is None else nullcontext():
+        with self._backends.limits.request() if analysing is None else nullcontext():
             recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
@@ -110,7 +110,7 @@ class LongTermMemoryGateway:
 
         Where no model is set, or no query is analysed, that is the same. Raises as ``recall`` does.
         """
-        model = self._backends.model
+        model = self._backends.models.model
         if model is None:
             return await self.recall(agent_id, query)
         now = self._backends.clock() if query.reference_time is None else query.reference_time
@@ -129,7 +129,7 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        self._backends.recalls.admit(scope, self._backends.clock())
+        self._backends.limits.recalls.admit(scope, self._backends.clock())
         explainer = Explainer(self._backends)
         return await settled(lambda: explainer.explain(scope, query, memory_id))
 
@@ -144,22 +144,22 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        _, queued, _, deleted, (state,) = await self._backends.database.run(
+        _, queued, _, deleted, (state,) = await self._backends.data.database.run(
             [
                 *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),
             ]
         )
-        self._backends.observe(state)
+        self._backends.data.observe(state)
         if not deleted:
             return
         of_itself = [row for row in queued if row["id"] == memory_id]  # the rest is the indexer's
         revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in of_itself}
-        for config in self._backends.configs.configs:
+        for config in self._backends.data.configs.configs:
             if config.index_name in revisions:
                 key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
-                index = self._backends.index_of(config)
-                await self._backends.deliveries.remove(index, key, self._backends.acknowledgements)
+                index = self._backends.data.index_of(config)
+                await self._backends.data.deliveries.remove(index, key, self._backends.data.acknowledgements)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
@@ -173,12 +173,12 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
-        database = self._backends.database
+        database = self._backends.data.database
         accept = Erasures(self._tenant_id).accept(new_id, agent_id, history_days=database.history_days)
         *_, (row,) = await database.run(accept)
         accepted = erasure(row)
         if accepted.status == "running":
-            self._backends.acknowledgements.wake()
+            self._backends.data.acknowledgements.wake()
         return accepted
 
     async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
@@ -190,7 +190,7 @@ class LongTermMemoryGateway:
             Unavailable: the database does not answer.
         """
         limits.check(("operation_id", limits.OPERATION_ID, erasure_id))
-        (rows,) = await self._backends.database.run([Erasures(self._tenant_id).read(erasure_id, only_agent)])
+        (rows,) = await self._backends.data.database.run([Erasures(self._tenant_id).read(erasure_id, only_agent)])
         if not rows:
             raise NotFound("There is no such operation.")
         return erasure(rows[0])

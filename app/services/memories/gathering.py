@@ -113,7 +113,7 @@ class CandidateGatherer:
         """
         embedded = self._embedded()
         gathered = await self._look(embedded)
-        self._backends.speakers.add(self._scope, gathered.pool.first_names)
+        self._backends.data.speakers.add(self._scope, gathered.pool.first_names)
         again = self._embedded()
         if again != embedded and gathered.vectors.away is None:
             gathered = await self._look(again)
@@ -123,14 +123,14 @@ class CandidateGatherer:
         """Return what of the query is embedded, and what is asked apart of it."""
         if self._query.embedded is not None:
             return (self._query.embedded,)
-        speakers = self._backends.speakers.get(self._scope)
+        speakers = self._backends.data.speakers.get(self._scope)
         asked = (self._sentences.without_greetings, *self._sentences.needs)
         return tuple(without_speakers(each, speakers) for each in asked)
 
     async def _look(self, embedded: Sequence[str]) -> Gathered:
         """Gather the candidates, where the first of ``embedded`` is embedded as the query and the others apart."""
         query = self._query
-        active = self._backends.configs.active
+        active = self._backends.data.configs.active
         vectors = VectorSearch(self._backends, active, self._scope, query.where, self._note)
         if self._note is not None:
             self._note.config = active.label
@@ -259,7 +259,7 @@ class CandidateGatherer:
             state, pending, rows, known = await self._rows(replace(wanted, search_words=False), vectors.awaited)
             searched = False
         outages = [] if searched and not state["words_missing"] else [_words_away()]
-        seen = self._backends.observe(state)
+        seen = self._backends.data.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
         if seen is not None and seen.active != vectors.config:
@@ -282,7 +282,7 @@ class CandidateGatherer:
         ]
         if self._analysing is not None:
             reading.append(topics(self._scope))
-        (state,), pending, rows, *known = await self._backends.database.run(reading)
+        (state,), pending, rows, *known = await self._backends.data.database.run(reading)
         return state, pending, rows, known[0] if known else []
 
 

@@ -106,16 +106,16 @@ class Recaller:
             self._backends, scope, query, also=also, analysing=analysing, note=note
         ).gather()
         if analysing is not None:
-            self._backends.topics.put(scope, gathered.topics, self._backends.clock())
+            self._backends.data.topics.put(scope, gathered.topics, self._backends.clock())
         # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
-        strict = self._backends.recall_strict if query.strict is None else query.strict
+        strict = self._backends.models.recall_strict if query.strict is None else query.strict
         if strict and gathered.outages:
             raise gathered.outages[0].error
         vectors = gathered.vectors
         fusion = Fusion(gathered.parsed, gathered.pool, self._channels)
         if vectors.away is not None:
             _check(fusion, vectors.away.error)
-        comparisons, undecided = await decided(fusion, self._backends.reader, self._horizon(query))
+        comparisons, undecided = await decided(fusion, self._backends.models.reader, self._horizon(query))
         if query.collapse:
             await fold(fusion.ranked)
         missing = [
@@ -125,7 +125,9 @@ class Recaller:
             *undecided,
         ]
         found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
-        return await rated(found, query, self._backends.reranker, None if undecided else self._backends.reader)
+        return await rated(
+            found, query, self._backends.models.reranker, None if undecided else self._backends.models.reader
+        )
 
     def _horizon(self, query: Query) -> int:
         """Return the moment as of which memories hold, as ``candidates.sql`` has it."""

@@ -44,8 +44,8 @@ class Sessions:
         for _ in range(MAX_CHUNKS):
             chunk = delete_chunk(scope, session_id, self._backends.author, now=self._backends.clock(), undone=undone)
             state = request_state.read(Tenant(scope.tenant_id))
-            turns, staged, *_, deleted, (progress,), (seen,) = await self._backends.database.run([*chunk, state])
-            self._backends.observe(seen)
+            turns, staged, *_, deleted, (progress,), (seen,) = await self._backends.data.database.run([*chunk, state])
+            self._backends.data.observe(seen)
             memories, messages = memories + len(deleted), messages + len(turns) + len(staged)
             more = bool(progress["more"])
             if not more:

@@ -52,7 +52,7 @@ class Undo:
     async def count(self, credential_id: str) -> CredentialWrites:
         """Count what ``run`` would take back; raises as it does."""
         limits.check(("credential_id", limits.CREDENTIAL_ID, credential_id))
-        ((row,),) = await self._backends.database.run([count(Tenant(self._backends.tenant_id), credential_id)])
+        ((row,),) = await self._backends.data.database.run([count(Tenant(self._backends.tenant_id), credential_id)])
         return read_row(CredentialWrites, row)
 
     async def run(self, credential_id: str) -> UndoReceipt:
@@ -74,9 +74,9 @@ class Undo:
         tenant = Tenant(self._backends.tenant_id)
         for _ in range(MAX_CHUNKS):
             statements = undo_chunk(tenant, credential_id, author, now=self._backends.clock())
-            results = await self._backends.database.run([*statements, request_state.read(tenant)])
+            results = await self._backends.data.database.run([*statements, request_state.read(tenant)])
             (_, _, _, scored), (deleted, lost, (progress,), (state,)) = results[:4], results[-4:]
-            self._backends.observe(state)
+            self._backends.data.observe(state)
             outcomes += len(scored)
             memories, changed = memories + len(deleted), changed + len(lost)
             if not progress["revoked"]:

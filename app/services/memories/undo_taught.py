@@ -43,7 +43,7 @@ class UndoTaught:
         self._check(selected)
         retold = [] if selected.session_id is not None else await self._told_too(selected)
         statements = forecast(self._tenant, selected, retold)
-        (counts,), going, holding = await self._backends.database.run(statements)
+        (counts,), going, holding = await self._backends.data.database.run(statements)
         if not counts["known"]:
             raise no_such_run()
         memories, changed, messages = len(going), int(counts["changed"] or 0), int(counts["messages"] or 0)
@@ -77,16 +77,16 @@ class UndoTaught:
         return await self._undo_run(selected.run_id or "")
 
     async def _told_too(self, selected: Selected) -> list[str]:
-        (rows,) = await self._backends.database.run([told_too(self._tenant, selected)])
+        (rows,) = await self._backends.data.database.run([told_too(self._tenant, selected)])
         return [str(row["id"]) for row in rows]
 
     async def _undo_run(self, run_id: str) -> Undone:
         memories = changed = messages = 0
         for _ in range(MAX_CHUNKS):
             chunk = undo_run_chunk(self._tenant, run_id, self._backends.author, now=self._backends.clock())
-            results = await self._backends.database.run([*chunk, request_state.read(self._tenant)])
+            results = await self._backends.data.database.run([*chunk, request_state.read(self._tenant)])
             (known,), waiting, *_, deleted, restored, (progress,), (state,) = results
-            self._backends.observe(state)
+            self._backends.data.observe(state)
             if not known["known"] and not memories + changed + messages:
                 raise no_such_run()
             memories, changed, messages = memories + len(deleted), changed + len(restored), messages + len(waiting)

@@ -87,7 +87,7 @@ class VectorSearch:
     @property
     def scale(self) -> CosineScale:
         """Where the cosines lie."""
-        return USUAL_SCALE if self._query.vector is None else self._backends.scale_of(self.config)
+        return USUAL_SCALE if self._query.vector is None else self._backends.models.scale_of(self.config)
 
     async def embed(self, query: str, needs: Sequence[str] = ()) -> None:
         """Embed the query, and what is asked apart of it, in one call; where that fails, say so and why.
@@ -95,9 +95,11 @@ class VectorSearch:
         Raises:
             EmbeddingConfigMismatch: this process cannot embed with the config.
         """
-        self._backends.embedder_of(self.config)  # a config that this process cannot embed with is no outage to bear
+        self._backends.models.embedder_of(
+            self.config
+        )  # a config that this process cannot embed with is no outage to bear
         try:
-            embedded = await self._backends.embed_queries(self.config, [query, *needs])
+            embedded = await self._backends.models.embed_queries(self.config, [query, *needs])
         except Unavailable as error:
             self._query.away = _embedder_away(error)
             return
@@ -125,8 +127,8 @@ class VectorSearch:
     async def _embed_statement(self, statement: str) -> Embeddings:
         """Embed as a document, within the time that a part of a recall has; such calls may have more."""
         try:
-            async with asyncio.timeout(self._backends.recall_part_seconds):
-                return await self._backends.embedder_of(self.config).embed([statement], "document")
+            async with asyncio.timeout(self._backends.models.recall_part_seconds):
+                return await self._backends.models.embedder_of(self.config).embed([statement], "document")
         except TimeoutError as error:
             raise UpstreamTimeout("The embedder did not answer in time.") from error
 
@@ -142,7 +144,7 @@ class VectorSearch:
         """
         asked = self._query
         if within and asked.vector is not None and not self._needs:
-            index = self._backends.index_of(self.config)
+            index = self._backends.data.index_of(self.config)
             asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
         if asked.awaited is None:
             searches = (asked, *self._needs)
@@ -186,14 +188,14 @@ class VectorSearch:
         queued = {} if search.vector is None else score(pending, search.vector)
         if search is self._query and search.vector is not None:
             self._unreadable = len(pending) - len(queued)
-        exact = self._backends.index_of(self.config).visible_at_once
+        exact = self._backends.data.index_of(self.config).visible_at_once
         cosines = vector.cosines_of(search.hits.hits, queued, exact=exact)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
 
     async def _ask(self, search: "_Search", depth: int) -> None:
         if search.vector is None or not search.hits.more:
             return
-        index = self._backends.index_of(self.config)
+        index = self._backends.data.index_of(self.config)
         if self._note is not None:
             self._note.index_queries += 1
         try:

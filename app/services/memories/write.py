@@ -75,8 +75,8 @@ class Writer:
         """Take the tenant's backends; ``run`` replaces the database's own."""
         self._tenant = Tenant(backends.tenant_id)
         self._backends = backends
-        self._run = run or backends.database.run
-        self._quotas = Quotas(backends.tenant_id, backends.quotas)
+        self._run = run or backends.data.database.run
+        self._quotas = Quotas(backends.tenant_id, backends.limits.quotas)
 
     async def store(
         self, scope: Scope, memory: NewMemory, key: str | None, warn: Warn | None = None, keep: Keep | None = None
@@ -89,7 +89,7 @@ class Writer:
             Unauthenticated: the credential was revoked; nothing was written.
             Unavailable: as ``LongTermMemoryGateway.store`` says.
         """
-        used = self._backends.configs
+        used = self._backends.data.configs
         now = self._backends.clock()
         new = memory.of(scope, str(ULID.from_datetime(moment(now))), now)
         batch = Batch(
@@ -97,27 +97,27 @@ class Writer:
             [MemoryWrite(new, {}, {})],
             used,
             now,
-            self._backends.quotas,
+            self._backends.limits.quotas,
             self._backends.author,
             is_store=True,
-            filterable=self._backends.index_of(used.active).filterable,
+            filterable=self._backends.data.index_of(used.active).filterable,
             key=key,
             request_hash=memory.request_hash,
             run_id=memory.run_id,
         )
         try:
-            if self._backends.refusals.lately(scope, now):
+            if self._backends.limits.refusals.lately(scope, now):
                 await self._ask(batch)
             started = time.perf_counter()
-            embedded = await self._backends.embedder_of(used.active).embed([new.embedded_text], "document")
+            embedded = await self._backends.models.embedder_of(used.active).embed([new.embedded_text], "document")
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            shadow = await self._backends.shadow_vectors([new.embedded_text], used.shadow)
+            shadow = await self._backends.models.shadow_vectors([new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
             stated = MemoryWrite(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
-            self._backends.refusals.note(scope, now)
+            self._backends.limits.refusals.note(scope, now)
             raise
         assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
         if keep is not None:
@@ -130,9 +130,9 @@ class Writer:
         memory, id_ = line.memory, outcome.holder or line.memory.id
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
-            index = self._backends.index_of(used.by_index[name])
-            await self._backends.deliveries.deliver(
-                index, name, [vector], self._backends.acknowledgements, first_time=id_ == memory.id
+            index = self._backends.data.index_of(used.by_index[name])
+            await self._backends.data.deliveries.deliver(
+                index, name, [vector], self._backends.data.acknowledgements, first_time=id_ == memory.id
             )
 
     async def _store(self, batch: Batch, warn: Warn | None) -> tuple[MemoryWrite, WriteOutcome, list[str]]:
@@ -195,7 +195,7 @@ class Writer:
         first = _of_a_run(batch)
         run = [*first, *write(batch), *quotas, request_state.read(self._tenant)]
         _, queued, written, *others = (await self._run(run))[len(first) :]
-        self._backends.observe(others[-1][0])
+        self._backends.data.observe(others[-1][0])
         if warn is not None:
             warn(near(usages(others[-2])))
         outcomes = write_outcomes(batch, queued, written)
@@ -209,19 +209,19 @@ class Writer:
             if line.stated.waits and outcome.holder is not None:
                 waiting[line.memory.scope].append(outcome.holder)
         for scope, ids in waiting.items():
-            self._backends.compared_later(scope, ids)
+            self._backends.models.compared_later(scope, ids)
 
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, WriteOutcome]:
         """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
         why = self._why_not_these(batch) if _are_many(batch) else self._why_no_store(batch)
         (state,), *rows = await self._run([request_state.read(self._tenant), *why])
-        seen = self._backends.observe(state)
+        seen = self._backends.data.observe(state)
         match refusal.reason:
             case "erasing" | "disabled" | "revoked" | "no_run" as reason:
                 raise _kept_out(reason, batch)
             case "config_changed":
                 if seen is None:  # data without memories: whoever stores first decides with which config
-                    await self._backends.claim()
+                    await self._backends.data.claim()
                 raise EmbeddingConfigChanged
             case "differs":
                 held = [] if _are_many(batch) else rows[1]

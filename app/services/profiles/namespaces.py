@@ -34,7 +34,7 @@ class Namespaces:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
-        self._database = backends.database
+        self._database = backends.data.database
         self._names = NamespaceStatements(backends.tenant_id)
 
     async def create(self, name: str) -> Namespace:
@@ -108,7 +108,7 @@ class Namespaces:
         *_, deleted = await self._database.run(self._names.delete(name, self._new_id()))
         if not deleted:
             raise _no_namespace()
-        self._backends.acknowledgements.wake()
+        self._backends.data.acknowledgements.wake()
 
     @asynccontextmanager
     async def writing(self, profile: ProfileName) -> AsyncIterator[None]:

@@ -109,7 +109,7 @@ class ProfileService:
         told = (reference_time, as_of, self._backends.clock())
         now = next(moment for moment in told if moment is not None)
         asked = Asked(query, now, reference_time, as_of, length, thinking, explain)
-        model = self._backends.model
+        model = self._backends.models.model
         answering = (
             Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)
         )
@@ -193,9 +193,9 @@ class ProfileService:
             InvalidRequest, LongTermDisabled, Unavailable: as ``list`` does.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
-        self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
+        self._backends.limits.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
-        now, model = self._backends.clock(), self._backends.model
+        now, model = self._backends.clock(), self._backends.models.model
         if model is not None:
             summed = await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
             self._backends.audit.degraded(summed.degraded)
@@ -220,7 +220,7 @@ class ProfileService:
 
     async def _passes(self, content: str) -> bool:
         """Tell whether a content is a task that passes; what cannot be read does not."""
-        reader, parts = self._backends.reader, dated_once(content)
+        reader, parts = self._backends.models.reader, dated_once(content)
         if reader is None or not parts:
             return False
         try:
@@ -232,7 +232,7 @@ class ProfileService:
     async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
         """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
-        (rows,) = await self._backends.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
+        (rows,) = await self._backends.data.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
         days = agent_settings(rows).retention_days
         now = self._backends.clock()
         named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))

@@ -18,7 +18,7 @@ class SnapshotKeeper:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
-        self._objects = backends.objects.snapshots
+        self._objects = backends.data.objects.snapshots
         self._rows = SnapshotRows(backends.tenant_id)
 
     async def keep(self, count: int) -> SnapshotManifest:
@@ -66,9 +66,9 @@ class SnapshotKeeper:
         Raises:
             Unavailable: the database or the object store does not answer; deleting it again is safe.
         """
-        await self._backends.database.run([self._rows.condemn(snapshot_id)])
+        await self._backends.data.database.run([self._rows.condemn(snapshot_id)])
         await self._objects.delete(snapshot_id)
-        await self._backends.database.run([self._rows.remove(snapshot_id)])
+        await self._backends.data.database.run([self._rows.remove(snapshot_id)])
 
     async def _adopt(self, snapshot_id: str) -> None:
         try:
@@ -79,8 +79,8 @@ class SnapshotKeeper:
         adopt = self._rows.adopt(
             snapshot_id, size=manifest.bytes, agents=manifest.agents, created_at=manifest.created_at
         )
-        await self._backends.database.run([adopt])
+        await self._backends.data.database.run([adopt])
 
     async def _read(self) -> list[SnapshotRow]:
-        (rows,) = await self._backends.database.run([self._rows.list()])
+        (rows,) = await self._backends.data.database.run([self._rows.list()])
         return read_rows(SnapshotRow, rows)

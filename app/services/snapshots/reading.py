@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 from app.domain import limits
 from app.domain.errors import NotFound, ObjectGone, UpstreamRejected
@@ -23,9 +22,9 @@ class Snapshots:
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
-        self._objects = backends.objects.snapshots
+        self._objects = backends.data.objects.snapshots
         self._tenant_id = backends.tenant_id
-        self._part = backends.part
+        self._part = backends.limits.part
 
     async def list(self) -> Sequence[SnapshotManifest | ObjectGone]:
         """Return the manifests of all snapshots that have one, newest first; in the place of a damaged one why it is.
@@ -107,9 +106,9 @@ class Snapshots:
             Erasing: an erasure was accepted meanwhile, finished or not; nothing of the snapshot was stored after it.
         """
         rows = SnapshotRows(to.tenant_id)
-        ((row,),) = await to.database.run([rows.now()])
+        ((row,),) = await to.data.database.run([rows.now()])
         await self.check(manifest)
-        to = replace(to, database=to.database.beginning_with(rows.restoring(int(row["now"] or 0))))
+        to = to.with_database(to.data.database.beginning_with(rows.restoring(int(row["now"] or 0))))
         importing = Import(to, report, retry_budget=retry_budget)
         await import_lines(self.chunks(manifest), importing, report, of_tenant=manifest.tenant)
 

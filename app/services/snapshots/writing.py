@@ -37,7 +37,7 @@ class SnapshotWriter:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
-        self._objects = backends.objects.snapshots
+        self._objects = backends.data.objects.snapshots
         self._rows = SnapshotRows(backends.tenant_id)
         self._retry_budget = RetryBudget(PATIENCE_SECONDS)
 
@@ -101,7 +101,7 @@ class SnapshotWriter:
         """
 
         async def run() -> list[Row]:
-            (rows,) = await self._backends.database.run([statement])
+            (rows,) = await self._backends.data.database.run([statement])
             return rows
 
         if not await self._retry_budget.of(run):

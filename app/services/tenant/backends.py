@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from app.domain.author import Author
@@ -147,81 +147,47 @@ class TenantIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class TenantBackends:
-    """What one tenant's services work with; ``app.runtime.backends`` makes it for each request."""
+class TenantData:
+    """Where the tenant's data lies, and what the process remembers of it."""
 
-    tenant_id: str
-    author: Author
-    """Who writes in this request."""
     database: TenantDatabase
-    clock: Clock
-    quotas: Defaults
-    """The limits of whoever has no others."""
-    channels: Sequence[Channel]
-    """The channels by which recalls find and score memories."""
-    acknowledgements: Acknowledgements
     index_of: Callable[[EmbeddingConfig], TenantIndex]
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
-    embedder_of: Callable[[EmbeddingConfig], Embedder]
-    """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
-    embed_queries: Callable[[EmbeddingConfig, Sequence[str]], Awaitable[EmbeddedQueries]]
-    """Embeds queries through the tenant's part of the query cache; raises ``Unavailable``."""
-    scale_of: Callable[[EmbeddingConfig], CosineScale]
-    """Returns where a config's cosines lie, as far as that is known."""
+    objects: TenantObjects
+    """The bytes of the tenant's blobs."""
+    acknowledgements: Acknowledgements
     observe: Callable[[Row], EmbeddingConfigs | None]
     """Acts on the request state that a run has read (``app.storage.request_state``).
-
     Returns the embedding configs in use; None where there is no memory.
     """
     claim: Callable[[], Awaitable[None]]
     """Puts the config of the settings in use, where there is no memory."""
     seen_configs: Callable[[], EmbeddingConfigs]
-    refusals: Refusals
-    """Who was refused a store in the last minute."""
-    recalls: RecallRates
-    """Counts recalls against their limits."""
-    objects: TenantObjects
-    """The bytes of the tenant's blobs."""
-    audit: TenantAudit
-    """Notes recalls, and counts them and tool calls."""
-    blob_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """Returns what holds room for so many bytes of a blob while it is entered."""
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    """The index writes that go on after their requests were answered."""
     topics: TopicCache = field(default_factory=lambda: TopicCache(0))
     """What agents' learned memories are about, for the models of recalls; all tenants share one."""
     speakers: SpeakerCache = field(default_factory=lambda: SpeakerCache(0))
     """Who speaks in agents' memories; all tenants share one."""
     context: ContextCache = field(default_factory=lambda: ContextCache(0, 0))
     """The shared documents that were read lately; all tenants share one."""
-    request: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Returns what counts a request as under way while it is entered: long work waits for it."""
-    part: Callable[[], Awaitable[None]] = others_first
-    """Waits until the tenant's long work may go on for some milliseconds."""
-    import_lines: int = IMPORT_LINES
-    """Lines of an import that are looked up, embedded and written together."""
-    import_window: int = IMPORT_LINES
-    """Lines of an import that are read before they are written, in the order of their ids."""
-    background: Background = field(default_factory=Background)
-    """What goes on after its request was answered."""
-    deliveries: Deliveries = field(default_factory=Deliveries)
-    """The index writes that go on after their requests were answered."""
-    recall_part_seconds: float = RECALL_PART_SECONDS
-    """How long a recall waits for a service that it can do without."""
-    recall_strict: bool = False
-    """Whether a recall is strict where its query does not say it."""
-    process: str = "process"
-    """The name of this process, with which the holders of what it leases begin."""
-    ingest_seconds: float = 20.0
-    """How long an ingestion's request waits for its end."""
-    ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
-    tenant_episodes: int = EPISODES
-    """How many episodes a tenant may have."""
-    episodes_near_limit: Callable[[], None] = lambda: None
-    """Counts, once a day, that a tenant has nearly as many."""
-    window_tokens: int = WINDOW_TOKENS
-    """How many tokens a window keeps."""
-    leaving_bytes: int = 0
-    """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
+
+    @property
+    def configs(self) -> EmbeddingConfigs:
+        """The embedding configs that were last seen in use; every run of the database checks them."""
+        return self.seen_configs()
+
+
+@dataclass(frozen=True, slots=True)
+class TenantModels:
+    """What embeds, reads, rates and writes for the tenant, and how long it is waited for."""
+
+    embedder_of: Callable[[EmbeddingConfig], Embedder]
+    """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
+    embed_queries: Callable[[EmbeddingConfig, Sequence[str]], Awaitable[EmbeddedQueries]]
+    """Embeds queries through the tenant's part of the query cache; raises ``Unavailable``."""
+    scale_of: Callable[[EmbeddingConfig], CosineScale]
+    """Returns where a config's cosines lie, as far as that is known."""
     reader: TenantReader | None = None
     """Reads how memories bear on each other, and on questions; None where no reader is set."""
     compared_later: Callable[[Scope, Sequence[str]], None] = lambda _, __: None
@@ -230,14 +196,10 @@ class TenantBackends:
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None
     """Learns of messages, analyses queries and writes answers; None where no language model is set."""
-
-    run_id: str | None = None
-    """The run that this request is made under: its log tells of what is done. None: none is named."""
-
-    @property
-    def configs(self) -> EmbeddingConfigs:
-        """The embedding configs that were last seen in use; every run of the database checks them."""
-        return self.seen_configs()
+    recall_part_seconds: float = RECALL_PART_SECONDS
+    """How long a recall waits for a service that it can do without."""
+    recall_strict: bool = False
+    """Whether a recall is strict where its query does not say it."""
 
     async def shadow_vectors(
         self, texts: Sequence[str], config: EmbeddingConfig | None
@@ -255,3 +217,64 @@ class TenantBackends:
             deferred("shadow", error)
             return [{} for _ in texts]
         return [{config.index_name: vector} for vector in embedded.vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLimits:
+    """How much the tenant may have, and when its work may go on."""
+
+    quotas: Defaults
+    """The limits of whoever has no others."""
+    refusals: Refusals
+    """Who was refused a store in the last minute."""
+    recalls: RecallRates
+    """Counts recalls against their limits."""
+    blob_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """Returns what holds room for so many bytes of a blob while it is entered."""
+    request: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Returns what counts a request as under way while it is entered: long work waits for it."""
+    part: Callable[[], Awaitable[None]] = others_first
+    """Waits until the tenant's long work may go on for some milliseconds."""
+    import_lines: int = IMPORT_LINES
+    """Lines of an import that are looked up, embedded and written together."""
+    import_window: int = IMPORT_LINES
+    """Lines of an import that are read before they are written, in the order of their ids."""
+    ingest_seconds: float = 20.0
+    """How long an ingestion's request waits for its end."""
+    ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
+    tenant_episodes: int = EPISODES
+    """How many episodes a tenant may have."""
+    episodes_near_limit: Callable[[], None] = lambda: None
+    """Counts, once a day, that a tenant has nearly as many."""
+    window_tokens: int = WINDOW_TOKENS
+    """How many tokens a window keeps."""
+    leaving_bytes: int = 0
+    """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
+    background: Background = field(default_factory=Background)
+    """What goes on after its request was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantBackends:
+    """What one tenant's services work with; ``app.runtime.backends`` makes it for each request."""
+
+    tenant_id: str
+    author: Author
+    """Who writes in this request."""
+    clock: Clock
+    channels: Sequence[Channel]
+    """The channels by which recalls find and score memories."""
+    audit: TenantAudit
+    """Notes recalls, and counts them and tool calls."""
+    data: TenantData
+    models: TenantModels
+    limits: TenantLimits
+    process: str = "process"
+    """The name of this process, with which the holders of what it leases begin."""
+    run_id: str | None = None
+    """The run that this request is made under: its log tells of what is done. None: none is named."""
+
+    def with_database(self, database: TenantDatabase) -> "TenantBackends":
+        """Return the same with this way to the tenant's database."""
+        return replace(self, data=replace(self.data, database=database))

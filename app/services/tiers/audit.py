@@ -96,7 +96,7 @@ class Auditor:
         begins = after is None
         room = limit - begins
         # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
-        states, rows = await self._backends.database.run(
+        states, rows = await self._backends.data.database.run(
             [trail.state(run_id), trail.steps(run_id, _under_way(after), limit=max(room, 1))]
         )
         if not states:
@@ -127,14 +127,14 @@ class Auditor:
             ("limit", limits.LIST_LIMIT, limit),
         )
         wanted = audit_listing.events(self._backends.tenant_id, where, limit=limit + 1, after=after)
-        (rows,) = await self._backends.database.run([wanted])
+        (rows,) = await self._backends.data.database.run([wanted])
         shown = rows[:limit]
         return Events(
             audit_listing.read_events(shown), audit_listing.place_of(shown[-1]) if len(rows) > limit else None
         )
 
     async def _full(self, trail: RunTrail, run_id: str) -> QuotaExceeded:
-        ((row,),) = await self._backends.database.run([trail.count(run_id)])
+        ((row,),) = await self._backends.data.database.run([trail.count(run_id)])
         most = limits.MAX_TOOL_CALLS
         return QuotaExceeded(
             f"A run has at most {most} tool calls. Nothing was kept.",

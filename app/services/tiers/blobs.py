@@ -55,8 +55,8 @@ class Blobs:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
-        self._database = backends.database
-        self._objects = backends.objects
+        self._database = backends.data.database
+        self._objects = backends.data.objects
 
     async def put(self, agent_id: str | None, data: bytes, media_type: str) -> Blob:
         """Keep bytes and return what is known of them. The same bytes again are another blob.

@@ -31,7 +31,7 @@ class SharedContext:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
-        self._cache = backends.context
+        self._cache = backends.data.context
         self._statements = SharedDocuments(backends.tenant_id)
 
     @property
@@ -101,14 +101,14 @@ class SharedContext:
             InvalidRequest: the name has not the form of one.
         """
         limits.check(("name", limits.CONTEXT_NAME, name))
-        (rows,) = await self._backends.database.run([self._statements.versions(name)])
+        (rows,) = await self._backends.data.database.run([self._statements.versions(name)])
         if not rows:
             raise NotFound("There is no such document.")
         return read_rows(ContextVersion, rows)
 
     async def listed(self) -> list[ContextVersion]:
         """Return what documents there are, by their names."""
-        (rows,) = await self._backends.database.run([self._statements.every(content=False)])
+        (rows,) = await self._backends.data.database.run([self._statements.every(content=False)])
         return read_rows(ContextVersion, rows)
 
     async def delete(self, name: str) -> None:
@@ -144,7 +144,7 @@ class SharedContext:
         if version is None:
             documents = await self._read([name])
         else:
-            (rows,) = await self._backends.database.run([self._statements.version(name, version)])
+            (rows,) = await self._backends.data.database.run([self._statements.version(name, version)])
             documents = read_rows(ContextDocument, rows)
         if not documents:
             raise NotFound(absent)
@@ -152,14 +152,14 @@ class SharedContext:
 
     async def _read(self, names: Sequence[str]) -> list[ContextDocument]:
         now, changes = self._backends.clock(), self._cache.changes
-        (rows,) = await self._backends.database.run([self._statements.current(names)])
+        (rows,) = await self._backends.data.database.run([self._statements.current(names)])
         documents = read_rows(ContextDocument, rows)
         self._cache.put(self._backends.tenant_id, documents, now, changes)
         return documents
 
     async def _read_every(self) -> list[ContextDocument]:
         now, changes = self._backends.clock(), self._cache.changes
-        (rows,) = await self._backends.database.run([self._statements.every(content=True)])
+        (rows,) = await self._backends.data.database.run([self._statements.every(content=True)])
         documents = read_rows(ContextDocument, rows)
         self._cache.put_names(self._backends.tenant_id, [each.name for each in documents], now, changes)
         self._cache.put(self._backends.tenant_id, documents, now, changes)
@@ -192,7 +192,7 @@ class SharedContext:
             self._cache.changed(self._backends.tenant_id, name)
 
     async def _full(self, what: str, limit: int) -> QuotaExceeded:
-        ((row,),) = await self._backends.database.run([self._statements.used()])
+        ((row,),) = await self._backends.data.database.run([self._statements.used()])
         used = int(row[what] or 0)
         return QuotaExceeded(
             f"This is over the tenant's limit of {limit} {what} of shared context, of which {used} are used. "

@@ -137,7 +137,7 @@ class EpisodicMemory:
     async def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None = None) -> RunPage:
         """Return the next runs, newest first; in place of large inputs and outputs they have pointers."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        (rows,) = await self._backends.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
+        (rows,) = await self._backends.data.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
         runs = read_rows(Run, rows[:limit])
         return RunPage(runs, ListPosition(runs[-1].started_at, runs[-1].id) if len(rows) > limit else None)
 
@@ -157,7 +157,7 @@ class EpisodicMemory:
             message = f"must be 1 to {limits.MAX_EPISODES_WRITTEN} episodes"
             raise InvalidRequest(f"episodes {message}.", errors=[FieldError("episodes", message)])
         named = self._named(episodes)
-        most = self._backends.tenant_episodes
+        most = self._backends.limits.tenant_episodes
         statements = [
             self._statements.admit(run_id, only_agent, ids=list(named), most=most),
             self._statements.append(run_id, named),
@@ -197,14 +197,16 @@ class EpisodicMemory:
     async def episodes(self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None = None) -> EpisodePage:
         """Return the next episodes, newest first."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        (rows,) = await self._backends.database.run([self._statements.episodes(wanted, limit=limit + 1, after=after)])
+        (rows,) = await self._backends.data.database.run(
+            [self._statements.episodes(wanted, limit=limit + 1, after=after)]
+        )
         episodes = read_rows(Episode, rows[:limit])
         last = episodes[-1] if len(rows) > limit else None
         return EpisodePage(episodes, None if last is None else ListPosition(last.created_at, last.id))
 
     async def _found(self, run_id: str, only_agent: str | None) -> Run:
         limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.database.run([self._statements.run(run_id, only_agent)])
+        (rows,) = await self._backends.data.database.run([self._statements.run(run_id, only_agent)])
         if not rows:
             raise _no_run()
         return read_rows(Run, rows)[0]
@@ -247,9 +249,9 @@ class EpisodicMemory:
                 case "no_parent" | "parent_ended" | "too_deep" | "children_full" as reason:
                     raise _no_child(reason) from refusal
                 case "episodes_full":
-                    ((count,),) = await self._backends.database.run([self._statements.count()])
+                    ((count,),) = await self._backends.data.database.run([self._statements.count()])
                     used = int(count["episodes"] or 0)
-                    raise _full("episodes", used, self._backends.tenant_episodes) from refusal
+                    raise _full("episodes", used, self._backends.limits.tenant_episodes) from refusal
                 case _:
                     raise
 
@@ -264,12 +266,12 @@ class EpisodicMemory:
 
     def _tell(self, near: Sequence[Row], count: Row, warn: Warn | None) -> None:
         """Say that the limit is near: to the caller each time, to the operator once a day."""
-        used, most = int(count["episodes"] or 0), self._backends.tenant_episodes
+        used, most = int(count["episodes"] or 0), self._backends.limits.tenant_episodes
         if near:
             structlog.get_logger().warning(
                 "episodes_near_limit", tenant=self._backends.tenant_id, episodes=used, limit=most
             )
-            self._backends.episodes_near_limit()
+            self._backends.limits.episodes_near_limit()
         if warn is not None and used >= WARN_FROM * most:
             warn([Use("episodes", "tenant", used, most)])
 

@@ -40,7 +40,7 @@ class LargeValues:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._blobs = Blobs(backends)
-        self._objects = backends.objects
+        self._objects = backends.data.objects
 
     @asynccontextmanager
     async def kept(self, agent_id: str, field: str, text: str) -> AsyncIterator[StoredValue]:

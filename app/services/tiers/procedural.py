@@ -42,7 +42,7 @@ class ProceduralMemory:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
-        self._database = backends.database
+        self._database = backends.data.database
         self._workflows = Workflows(backends.tenant_id, backends.author)
 
     async def put(self, workflow: Workflow) -> Workflow:

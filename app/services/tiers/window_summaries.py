@@ -100,15 +100,15 @@ class WindowSummaries:
 
     async def _by_model(self, parts: Sequence[_Part]) -> _MadeSummary | None:
         """Return what a model says that follows from the parts it cites; None where it says nothing of the kind."""
-        if self._backends.model is None:
+        if self._backends.models.model is None:
             return None
         now, ends = self._backends.clock(), asyncio.get_running_loop().time() + MODEL_SECONDS
         told = await asyncio.to_thread(evidence, parts, {}, reference_time=now)
-        calls = ModelCalls(self._backends.model, self._agent_id, ends=ends)
+        calls = ModelCalls(self._backends.models.model, self._agent_id, ends=ends)
         try:
             answer = await calls.ask(lambda mark: summarising_turns(told, mark, now=now))
             said = await asyncio.to_thread(cited, answer, told, (), now=now)
-            found = await grounded(said, self._backends.reader, max_tokens=WINDOW_SUMMARY_TOKENS, tries=_TRIES)
+            found = await grounded(said, self._backends.models.reader, max_tokens=WINDOW_SUMMARY_TOKENS, tries=_TRIES)
         except (Unavailable, QuotaExceeded) as error:
             structlog.get_logger().warning("window_summary_without_model", code=error.code, reason=error.detail)
             return None
@@ -120,7 +120,7 @@ class WindowSummaries:
 
     async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _MadeSummary:
         """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
-        reader = self._backends.reader
+        reader = self._backends.models.reader
         if reader is not None:
             try:
                 return _MadeSummary(await _telling(said, reader), "reader")

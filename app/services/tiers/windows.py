@@ -134,7 +134,7 @@ class WindowService:
             raise (_too_large() if refusal.reason == "over_window" else refusal) from refusal
         state = read_row(WindowState, row)
         if state.due:
-            self._backends.background.start(self.settle(agent_id, instance), name="window")
+            self._backends.limits.background.start(self.settle(agent_id, instance), name="window")
         appended = len(rows) - int(known["known"] or 0)
         return AppendedTurns(appended, len(messages) - appended, state)
 
@@ -152,7 +152,7 @@ class WindowService:
         if max_tokens is not None:
             limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
         reads = [statements.newest(max_tokens), statements.read(), statements.summaries()]
-        rows, states, summaries = await self._backends.database.run(reads)
+        rows, states, summaries = await self._backends.data.database.run(reads)
         turns = read_rows(WindowTurn, rows)
         state = read_row(WindowState, states[0]) if states else None
         held = 0 if state is None else state.messages
@@ -161,12 +161,12 @@ class WindowService:
 
     async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[WindowTurn]:
         """Return the newest messages that fit, alone; raises as ``window`` does."""
-        (rows,) = await self._backends.database.run([self._window(agent_id, instance).newest(max_tokens)])
+        (rows,) = await self._backends.data.database.run([self._window(agent_id, instance).newest(max_tokens)])
         return read_rows(WindowTurn, rows)
 
     async def summaries(self, agent_id: str, instance: str) -> Sequence[Summary]:
         """Return what sums up the messages that fell out of a window, the newest last; raises as ``window`` does."""
-        (rows,) = await self._backends.database.run([self._window(agent_id, instance).summaries()])
+        (rows,) = await self._backends.data.database.run([self._window(agent_id, instance).summaries()])
         return read_summaries(rows)
 
     async def settle(self, agent_id: str, instance: str) -> bool:
@@ -187,7 +187,7 @@ class WindowService:
         except MemoryGatewayError as error:
             structlog.get_logger().warning("window_waits", code=error.code, reason=error.detail)
             with suppress(Unavailable):
-                await self._backends.database.run([statements.release()])
+                await self._backends.data.database.run([statements.release()])
         return False
 
     async def _move(self, statements: Windows, falling: Sequence[Falling]) -> bool:
@@ -195,7 +195,9 @@ class WindowService:
         batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
         if batch:
             leaving = sum(turn.counted_bytes for turn in batch)
-            backends = replace(self._backends, author=batch[0].author, leaving_bytes=leaving)
+            backends = replace(
+                self._backends, author=batch[0].author, limits=replace(self._backends.limits, leaving_bytes=leaving)
+            )
             with suppress(LongTermDisabled, Unauthenticated):  # these can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
                 await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
@@ -209,7 +211,7 @@ class WindowService:
         Without any of them, those fall that can never become one: nothing is told of what long-term memory refuses.
         """
         reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
-        rows, held = await self._mover.database.run(reads)
+        rows, held = await self._mover.data.database.run(reads)
         fallen = _remembered(batch, rows)
         if not fallen:
             return await self._fall(statements, batch)
@@ -246,7 +248,7 @@ class WindowService:
 
     def _window(self, agent_id: str, instance: str) -> Windows:
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("instance", limits.INSTANCE, instance))
-        return Windows(Scope(self._backends.tenant_id, agent_id), instance, self._backends.window_tokens)
+        return Windows(Scope(self._backends.tenant_id, agent_id), instance, self._backends.limits.window_tokens)
 
 
 def _rows(instance: str, messages: Sequence[NewMessage]) -> list[dict[str, Json]]:

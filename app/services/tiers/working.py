@@ -137,7 +137,7 @@ class WorkingMemory:
         """
         self._check(agent_id, instance)
         keys = self._keys(agent_id, instance)
-        rows, (used,) = await self._backends.database.run([keys.every(), keys.used()])
+        rows, (used,) = await self._backends.data.database.run([keys.every(), keys.used()])
         return Contents([_value(held) for held in read_rows(WorkingKey, rows)], int(used["used"] or 0))
 
     async def delete(self, agent_id: str, instance: str, key: str, only: Precondition) -> None:
@@ -151,7 +151,7 @@ class WorkingMemory:
         self._check(agent_id, instance, key)
         keys = self._keys(agent_id, instance)
         if only.absent:
-            (rows,) = await self._backends.database.run([keys.one(key)])
+            (rows,) = await self._backends.data.database.run([keys.one(key)])
             if rows:
                 raise not_as_asked()
         delete = [] if only.absent else [keys.delete(key, only)]
@@ -209,7 +209,7 @@ class WorkingMemory:
     async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
         """Return the next entries of a run's log behind a number, oldest first; raises as ``state``."""
         scope = await self._run(run_id, only_agent)
-        (rows,) = await self._backends.database.run([log_page(scope, run_id, limit=limit, after=after)])
+        (rows,) = await self._backends.data.database.run([log_page(scope, run_id, limit=limit, after=after)])
         found = read_rows(LogEntry, rows)
         page = [
             LoggedEntry(each.number, json.loads(each.entry), each.created_at, each.expires_at) for each in found[:limit]
@@ -237,7 +237,7 @@ class WorkingMemory:
         """Read a key with its whole value; again where another write came before the bytes were read."""
         lost = None
         while True:
-            (rows,) = await self._backends.database.run([statement])
+            (rows,) = await self._backends.data.database.run([statement])
             if not rows or rows[0]["key"] is None:
                 raise NotFound(_NO_STATE if rows else absent)
             held = read_row(WorkingKey, rows[0])
@@ -250,7 +250,7 @@ class WorkingMemory:
                 lost = held.blob_id
 
     async def _over_budget(self, keys: WorkingKeys) -> ContentTooLarge:
-        ((used,),) = await self._backends.database.run([keys.used()])
+        ((used,),) = await self._backends.data.database.run([keys.used()])
         message = (
             f"does not fit: the instance holds {used['used']} bytes of keys and values, at most "
             f"{limits.WORKING_BYTES} are allowed"
@@ -260,7 +260,7 @@ class WorkingMemory:
     async def _run(self, run_id: str, only_agent: str | None) -> Scope:
         """Return the scope of a run's agent."""
         limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.database.run([agent_of_run(self._backends.tenant_id, run_id, only_agent)])
+        (rows,) = await self._backends.data.database.run([agent_of_run(self._backends.tenant_id, run_id, only_agent)])
         if not rows:
             raise NotFound(NO_RUN)
         return Scope(self._backends.tenant_id, str(rows[0]["agent_id"]))

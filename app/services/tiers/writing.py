@@ -50,7 +50,7 @@ async def write(
         Unavailable: the database does not answer; some of it may be written.
     """
     scopes = [scope, *(Scope(backends.tenant_id, agent_id) for agent_id in agents)]
-    limits = None if kind == "upkeep" else backends.quotas
+    limits = None if kind == "upkeep" else backends.limits.quotas
     ticket = str(ULID()) if kind == "store" else None
     before = [gate(each, backends.author, limits, ticket=ticket, run_id=run_id) for each in scopes]
     after = [
@@ -61,7 +61,7 @@ async def write(
     # What a run keeps of itself comes last, so that no quota refuses it.
     kept = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
     try:
-        rows = await backends.database.run([*before, *statements, *after, *kept])
+        rows = await backends.data.database.run([*before, *statements, *after, *kept])
     except RunRefused as refusal:
         raise await _refused(backends, scope, refusal, run_id=run_id, agents=agents) from refusal
     return rows[len(before) : len(before) + len(statements)]
@@ -88,9 +88,9 @@ async def _over(
     """Say which limit a write was over, with what is used of it by now."""
     owners = [*agents, scope.agent_id] if isinstance(scope, Scope) else [*agents]
     if run_id is not None and not owners:
-        (rows,) = await backends.database.run([agent_of_run(backends.tenant_id, run_id, None)])
+        (rows,) = await backends.data.database.run([agent_of_run(backends.tenant_id, run_id, None)])
         owners = [str(row["agent_id"]) for row in rows]
-    (rows,) = await backends.database.run([Quotas(backends.tenant_id, backends.quotas).read_each(owners)])
+    (rows,) = await backends.data.database.run([Quotas(backends.tenant_id, backends.limits.quotas).read_each(owners)])
     over = _reached([use for usage in usages(rows) for use in usage.uses], reason)
     if not over:  # the limit was lifted meanwhile
         return Unavailable("The limits are just being changed. Try again.")

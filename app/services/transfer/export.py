@@ -55,7 +55,7 @@ class Export:
         self._vectors = vectors
         self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
         self._bulk = Bulk(backends.tenant_id, agent_id)
-        self._config = backends.configs.active
+        self._config = backends.data.configs.active
         self._large = LargeRows(backends)
         self.total = Total()
         self.memories = 0
@@ -69,7 +69,7 @@ class Export:
         Raises:
             Unavailable: a part does not answer; without its closing line what was yielded is no export.
         """
-        (rows,) = await self._retry_budget.of(lambda: self._backends.database.run([self._bulk.survey()]))
+        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([self._bulk.survey()]))
         self.memories = sum(int(row["memories"] or 0) for row in rows)
         labels = [_config(row).label for row in rows]
         manifest = write_manifest(Manifest(self._tenant_id, self._agent_id, self.memories, labels, self._vectors))
@@ -90,8 +90,8 @@ class Export:
         rows_of, after = tier_rows.TierRows(self._tenant_id, tier, self._agent_id), None
         while True:
             statement = rows_of.page(after)
-            await self._backends.part()
-            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
+            await self._backends.limits.part()
+            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
             self.agents |= {str(row["agent_id"]) for row in rows if row.get("agent_id")}
@@ -105,7 +105,7 @@ class Export:
         for start in range(0, len(page), at_once):
             lines: list[bytes] = []
             rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
-            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.part):
+            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.limits.part):
                 line, digest = write_row(tier, held(tier, row))
                 self.total.add_row(digest)
                 lines.append(line)
@@ -120,8 +120,8 @@ class Export:
         after = BEFORE_ALL
         while True:
             statement = self._bulk.page(after, last=last, now=now)
-            await self._backends.part()
-            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
+            await self._backends.limits.part()
+            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
             self.agents |= {str(row["agent_id"]) for row in rows}
@@ -133,7 +133,7 @@ class Export:
     async def _lines(self, page: Sequence[Row]) -> bytes:
         vectors = await self._vectors_of(page) if self._vectors else {}
         lines: list[bytes] = []
-        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.part):
+        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.limits.part):
             memory = read_memory(self._tenant_id, row)
             line, digest = write_memory(record_of(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
@@ -144,14 +144,14 @@ class Export:
         """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
         config = self._config
         wanted = {str(row["id"]): str(row["agent_id"]) for row in page}
-        await self._backends.part()
-        index = self._backends.index_of(config)
+        await self._backends.limits.part()
+        index = self._backends.data.index_of(config)
         shown = await self._retry_budget.of(lambda: index.vectors(self._tenant_id, list(wanted)))
         missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]
         if not missing:
             return shown
         statement = waiting(Tenant(self._tenant_id), missing, config.index_name)
-        (queued,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
+        (queued,) = await self._retry_budget.of(lambda: self._backends.data.database.run([statement]))
         readable = [row for row in queued if len(str(row["vector"])) in lengths(config.dimensions)]
         return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in readable}}
 

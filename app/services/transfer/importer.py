@@ -72,7 +72,7 @@ class Import:
         self._in_order, self._last_id = True, ""
         self._vectors: list[IndexedVector] = []
         self._last_at = 0
-        self._config = backends.configs.active
+        self._config = backends.data.configs.active
         """What the vectors that wait for the index were made with."""
         self._embedded_with = self._config
         """What the vectors of the batch at hand were made with."""
@@ -84,7 +84,7 @@ class Import:
 
     async def part(self) -> None:
         """Wait until the import may go on for some milliseconds."""
-        await self._backends.part()
+        await self._backends.limits.part()
 
     async def begin(self) -> None:
         """Make sure that something could be imported.
@@ -98,8 +98,8 @@ class Import:
         (running,) = await self._run([under_way])
         if running:
             raise Erasing("The agent, or its tenant, is being erased. Import again once the erasure has its receipt.")
-        await self._retry_budget.of(self._backends.claim)
-        self._backends.embedder_of(self._used.active)
+        await self._retry_budget.of(self._backends.data.claim)
+        self._backends.models.embedder_of(self._used.active)
 
     async def add(self, line: int, record: Record) -> None:
         """Take a memory that is within the limits of a store.
@@ -121,7 +121,7 @@ class Import:
         if record.learned is not None:
             size += len(record.learned.json.encode())
         size += _LINE_BYTES + self._used.active.dimensions * 8 // 3
-        if self._bytes + size > max(BATCH_BYTES, self._backends.import_window * _WINDOW_LINE_BYTES):
+        if self._bytes + size > max(BATCH_BYTES, self._backends.limits.import_window * _WINDOW_LINE_BYTES):
             await self.flush()
         entry.size = size
         await self._take(entry, size)
@@ -157,7 +157,7 @@ class Import:
         entries, self._entries, self._bytes = self._entries, [], 0
         self._in_order, self._last_id = True, ""
         self._date(entries)
-        for asked in batches([entry for entry in entries if entry.status is None], self._backends.import_lines):
+        for asked in batches([entry for entry in entries if entry.status is None], self._backends.limits.import_lines):
             # The index takes the last batch while this one is looked up and embedded.
             new, _ = await asyncio.gather(self._new(asked), self._deliver())
             if new:
@@ -180,7 +180,7 @@ class Import:
 
     def _date(self, entries: Sequence[ImportLine]) -> None:
         """Give each entry the moment when it is stored: of two the later in the file is the newer, in all of it."""
-        first = self._backends.clock() - (len(entries) if len(entries) > self._backends.import_lines else 0)
+        first = self._backends.clock() - (len(entries) if len(entries) > self._backends.limits.import_lines else 0)
         for position, entry in enumerate(entries):
             self._last_at = entry.at = max(self._last_at + 1, first + position)
 
@@ -200,7 +200,9 @@ class Import:
             self._in_order &= self._last_id <= entry.candidates[0]
             self._last_id = entry.candidates[0]
         # Lines that come in the order of their ids, as an export has them, gain nothing from others behind them.
-        if len(self._entries) == (self._backends.import_lines if self._in_order else self._backends.import_window):
+        if len(self._entries) == (
+            self._backends.limits.import_lines if self._in_order else self._backends.limits.import_window
+        ):
             await self.flush()
 
     def _check(self, record: Record) -> None:
@@ -225,7 +227,7 @@ class Import:
             await self.part()
             started = time.perf_counter()
             embedded = await self._retry_budget.of(
-                lambda texts=texts: self._backends.embedder_of(config).embed(texts, "document")  # type: ignore[misc]
+                lambda texts=texts: self._backends.models.embedder_of(config).embed(texts, "document")  # type: ignore[misc]
             )
             structlog.get_logger().debug("embedded", texts=len(texts), seconds=time.perf_counter() - started)
             for (entry, _), vector in zip(group, embedded.vectors, strict=True):
@@ -234,10 +236,10 @@ class Import:
 
     @property
     def _used(self) -> EmbeddingConfigs:
-        return self._backends.configs
+        return self._backends.data.configs
 
     async def _run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        return await self._retry_budget.of(lambda: self._backends.database.run(statements))
+        return await self._retry_budget.of(lambda: self._backends.data.database.run(statements))
 
     async def _store(self, entries: Sequence[ImportLine]) -> None:
         """Write a batch, and keep its vectors for the index.
@@ -253,9 +255,15 @@ class Import:
         lines = [line async for line in to_store(self._backends, entries, used.active)]
         await self.part()
         batch = Batch(
-            Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
+            Tenant(self._tenant_id),
+            lines,
+            used,
+            now,
+            self._backends.limits.quotas,
+            self._backends.author,
+            is_store=False,
         )
-        index = self._backends.index_of(used.active)
+        index = self._backends.data.index_of(used.active)
         batch = replace(batch, insertions=index.insertions(_new_vectors(lines, used.active)))
         outcomes = await Writer(self._backends, self._run).write(batch)
         self._config = used.active
@@ -276,9 +284,9 @@ class Import:
         if not vectors:
             return
         await self.part()
-        index, name = self._backends.index_of(self._config), self._config.index_name
-        await self._backends.deliveries.deliver(
-            index, name, vectors, self._backends.acknowledgements, first_time=True, wait_seconds=BATCH_SECONDS
+        index, name = self._backends.data.index_of(self._config), self._config.index_name
+        await self._backends.data.deliveries.deliver(
+            index, name, vectors, self._backends.data.acknowledgements, first_time=True, wait_seconds=BATCH_SECONDS
         )
 
 

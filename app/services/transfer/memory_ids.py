@@ -48,7 +48,7 @@ class MemoryIds:
         }
         wanted, new = list(named), dict[tuple[str, bool, str], str]()
         for start in range(0, len(wanted), _AT_ONCE):
-            await self._backends.part()
+            await self._backends.limits.part()
             new.update(await self._new_ids(wanted[start : start + _AT_ONCE]))
         return [
             _with(line, {id_: new[key] for id_ in _named(line) if (key := (line.agent_id or "", moved, id_)) in new})
@@ -62,7 +62,7 @@ class MemoryIds:
             (agent, moved, id_): id_candidates(tenant_id, agent, id_, moved=moved) for agent, moved, id_ in wanted
         }
         asked = self._bulk.agents_of(sorted({one for ids in candidates.values() for one in ids}))
-        (rows,) = await self._retry_budget.of(lambda: self._backends.database.run([asked]))
+        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([asked]))
         agents = {str(row["id"]): row["agent_id"] for row in rows}
         own = {key: next((one for one in ids if agents.get(one) == key[0]), key[2]) for key, ids in candidates.items()}
         return {key: id_ for key, id_ in own.items() if id_ != key[2]}

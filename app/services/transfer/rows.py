@@ -125,7 +125,7 @@ class RowImport:
         """
         entries, self._entries, self._bytes = self._entries, [], 0
         if entries:
-            await self._backends.part()
+            await self._backends.limits.part()
         await self._name_memories([entry for entry in entries if entry.line is not None and entry.line.tier.memories])
         await self._keep_large([entry for entry in entries if entry.status is None])
         try:
@@ -144,7 +144,7 @@ class RowImport:
 
     async def _take(self, entry: _RowLine) -> None:
         self._entries.append(entry)
-        if len(self._entries) == self._backends.import_lines:
+        if len(self._entries) == self._backends.limits.import_lines:
             await self.flush()
 
     def _check(self, line: RowLine) -> None:
@@ -178,7 +178,7 @@ class RowImport:
                 continue
             tier = entry.line.tier
             known = TierRows(self._backends.tenant_id, tier).known([entry.row])
-            (there,) = await self._retry_budget.of(lambda known=known: self._backends.database.run([known]))  # type: ignore[misc]
+            (there,) = await self._retry_budget.of(lambda known=known: self._backends.data.database.run([known]))  # type: ignore[misc]
             if there:
                 whole = await self._retry_budget.of(lambda tier=tier, row=there[0]: self._large.whole(tier, row))  # type: ignore[misc]
                 entry.settle(*_became(entry, held(tier, whole), None))
@@ -223,7 +223,7 @@ class RowImport:
         if self._only_agent is None or not ids:
             return entries
         statement = Episodic(self._backends.tenant_id).of_others(ids, self._only_agent)
-        (rows,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
+        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([statement]))
         others = {row["id"] for row in rows}
         for entry in entries:
             if entry.row.get("parent_run_id") in others:
@@ -263,7 +263,7 @@ class RowImport:
 
     def _most(self, tier: TierTable) -> list[int]:
         """Return how much each limit of the table allows."""
-        of_tenant = {"TENANT_EPISODES": self._backends.tenant_episodes}
+        of_tenant = {"TENANT_EPISODES": self._backends.limits.tenant_episodes}
         return [of_tenant[each.name] if each.name in of_tenant else getattr(limits, each.name) for each in tier.limits]
 
 

@@ -28,7 +28,7 @@ async def to_store(
         yield line
         if characters > _READ_AT_ONCE:
             characters = 0
-            await backends.part()
+            await backends.limits.part()
 
 
 def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> MemoryWrite:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ async def test_an_outage_is_an_error_before_the_first_line_and_a_broken_connecti
     async with serving(tmp_path) as service:
         await bring(service, file_of(numbered(40)))
         database = FailingDatabase(service.runtime.backends.database)
-        object.__setattr__(service.runtime.backends, "database", database)
+        service.runtime.backends = replace(service.runtime.backends, database=database)
         database.error = DatabaseUnavailable("away")
         assert_problem(await fetch(service), 503, "database_unavailable")
         database.error = None

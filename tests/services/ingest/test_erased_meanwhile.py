@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from app.services.tiers.episodic import EpisodicMemory
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.doubles import FailingEmbedder
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 RUN, OTHER = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 
@@ -46,7 +46,7 @@ class SlowEmbedder(FailingEmbedder):
 
 def ingesting(bench: Bench, author: Author, run_id: str | None = None) -> tuple[asyncio.Task[Ingestion], SlowEmbedder]:
     embedder = SlowEmbedder(bench.embedder)
-    backends = replace(bench.backends.of_tenant("acme", author), embedder_of=lambda _: embedder, run_id=run_id)
+    backends = with_changed(bench.backends.of_tenant("acme", author), embedder_of=lambda _: embedder, run_id=run_id)
     return asyncio.create_task(Ingester(backends).ingest("bot", [NewMessage("user", "secret")], "s")), embedder
 
 

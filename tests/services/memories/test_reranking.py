@@ -82,7 +82,7 @@ async def test_without_a_reranker_a_recall_is_what_it_was(bench: Bench, reranker
 async def test_a_service_has_no_reranker_unless_one_is_set(tmp_path: Path) -> None:
     async with bench_on(tmp_path, reranker_base_url="http://127.0.0.1:9/v1") as bench:
         assert bench.backends.reranker is None
-        assert bench.backends.of_tenant("acme").reranker is None
+        assert bench.backends.of_tenant("acme").models.reranker is None
 
 
 @pytest.mark.parametrize("error", [Unavailable("It is away."), UpstreamRejected("It answers nonsense.")])

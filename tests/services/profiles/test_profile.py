@@ -25,7 +25,7 @@ from app.services.turns.recall_rates import RecallRates
 from tests.services.profiles.test_forgetting import tell
 from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.learned import compare
 
 DAY = 86_400_000
@@ -321,7 +321,7 @@ async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(bench: Bench,
 
 async def test_a_summary_counts_as_a_recall(bench: Bench) -> None:
     backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
-    service = ProfileService(replace(backends, recalls=RecallRates(agent=1)))
+    service = ProfileService(with_changed(backends, recalls=RecallRates(agent=1)))
     await service.summary("bot")
     with pytest.raises(QuotaExceeded):
         await service.summary("bot")

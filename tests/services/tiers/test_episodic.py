@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
 from app.services.tiers.episodic import AppendedEpisodes, EpisodicMemory
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 COUNTED = "SELECT tenant_id, runs, episodes FROM episodic_count ORDER BY 1"
 THERE = """
@@ -37,7 +36,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 
 def tier(bench: Bench, tenant: str = "acme", **changed: Any) -> EpisodicMemory:
-    return EpisodicMemory(replace(bench.backends.of_tenant(tenant, ADMINISTRATOR), **changed))
+    return EpisodicMemory(with_changed(bench.backends.of_tenant(tenant, ADMINISTRATOR), **changed))
 
 
 def new(agent_id: str = "bot", agent_type: str = "support", **fields: Any) -> NewRun:

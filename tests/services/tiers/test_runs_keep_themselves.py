@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from app.services.assembly.assembler import ContextWanted
 from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 RUN, OTHER, ABSENT = (f"01K2Z4M1V7Q8T3B5N6C7D8E9F{mark}" for mark in "ABC")
 
@@ -36,7 +35,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 
 def services(bench: Bench, run_id: str | None = None, **changed: Any) -> TenantServices:
-    backends = replace(bench.backends.of_tenant("acme", ADMINISTRATOR), **changed)
+    backends = with_changed(bench.backends.of_tenant("acme", ADMINISTRATOR), **changed)
     return TenantServices(backends).of_run(run_id)
 
 

@@ -18,7 +18,7 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from tests.interfaces.cli.line import Line
 from tests.services.transfer.corpus import file_of, imported, numbered
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import Bench, bench_on, with_changed
 
 SCOPE = Scope("acme", "bot")
 _WRITTEN = Path("/proc/self/io")
@@ -61,7 +61,7 @@ async def test_lines_that_come_in_the_order_of_their_ids_are_stored_batch_by_bat
     bench: Bench, *, in_order: bool, stored: int
 ) -> None:
     records = [replace(record, id=f"01K2Z4M1V7Q8T3B5N6C7D8E9F{n}") for n, record in enumerate(numbered(5))]
-    backends = replace(bench.backends.of_tenant("acme"), import_lines=2, import_window=100)
+    backends = with_changed(bench.backends.of_tenant("acme"), import_lines=2, import_window=100)
     with closing(ImportReport()) as report:
         importing = Import(backends, report)
         await importing.begin()

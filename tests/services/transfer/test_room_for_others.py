@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from app.services.transfer.export import Export
@@ -12,7 +12,7 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from tests.services.transfer.corpus import file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
-from tests.support.gateways import Bench
+from tests.support.gateways import Bench, with_changed
 
 MEMORIES = 300
 _MOST_EXPORTED = 20
@@ -55,7 +55,7 @@ class _Counting:
 async def test_an_export_writes_a_few_lines_in_each_part(bench: Bench) -> None:
     await imported(bench, file_of(numbered(MEMORIES)))
     told = _Told()
-    export = Export(replace(bench.backends.of_tenant("acme"), part=told.part), vectors=True)
+    export = Export(with_changed(bench.backends.of_tenant("acme"), part=told.part), vectors=True)
     told.lines = lambda: export.total.memories
     async for _ in export.chunks():
         pass
@@ -70,7 +70,7 @@ async def test_an_export_waits_for_its_parts(bench: Bench) -> None:
     async def part() -> None:
         await begins.wait()
 
-    export = Export(replace(bench.backends.of_tenant("acme"), part=part))
+    export = Export(with_changed(bench.backends.of_tenant("acme"), part=part))
     chunks = export.chunks()
     first = asyncio.ensure_future(anext(chunks))
     await asyncio.wait([first], timeout=0.05)
@@ -85,7 +85,7 @@ async def test_an_export_waits_for_its_parts(bench: Bench) -> None:
 
 async def test_an_import_reads_a_few_lines_in_each_part(bench: Bench) -> None:
     told, report = _Told(), ImportReport()
-    counting = _Counting(Import(replace(bench.backends.of_tenant("acme"), part=told.part), report))
+    counting = _Counting(Import(with_changed(bench.backends.of_tenant("acme"), part=told.part), report))
     told.lines = lambda: counting.lines
     await import_lines(in_chunks(file_of(numbered(MEMORIES))), counting, report)  # type: ignore[arg-type]
     report.close()

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,7 +26,7 @@ from app.services.transfer.retry_budget import RetryBudget
 from app.storage import batches
 from tests.services.transfer.corpus import SCHEMA, corpora, exported, file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import Bench, bench_on, with_changed
 from tests.support.generation import examples
 
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -153,7 +152,7 @@ async def test_an_outage_ends_an_import_with_an_error_and_made_again_it_ends_the
     data = file_of(numbered(450))
     report = ImportReport()
     failing = bench.embedder if part == "embedder" else bench.database
-    backends = replace(bench.backends.of_tenant("acme"), import_window=50)  # it is stored while it is read
+    backends = with_changed(bench.backends.of_tenant("acme"), import_window=50)  # it is stored while it is read
 
     async def chunks() -> AsyncIterator[bytes]:
         async for chunk in in_chunks(data):

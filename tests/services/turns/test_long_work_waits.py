@@ -14,7 +14,7 @@ from app.domain.query import Query
 from app.ports.embedder import Embedder, Embeddings, Purpose
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.turns.long_work import LongWork
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 
 @dataclass
@@ -46,7 +46,7 @@ class _Looking:
 
 def _gateway(bench: Bench, looking: _Looking) -> LongTermMemoryGateway:
     backends = replace(bench.backends, embedder=looking).of_tenant("acme", ADMINISTRATOR)
-    return LongTermMemoryGateway(replace(backends, request=looking.request))
+    return LongTermMemoryGateway(with_changed(backends, request=looking.request))
 
 
 async def test_long_work_waits_for_a_store_and_for_a_recall_while_they_last(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ async def test_the_long_work_of_one_tenant_waits_for_the_requests_of_another(tmp
         began: list[str] = []
 
         async def work() -> None:
-            await backends.of_tenant("loud").part()
+            await backends.of_tenant("loud").limits.part()
             began.append("loud")
 
-        with backends.of_tenant("quiet").request():
+        with backends.of_tenant("quiet").limits.request():
             working = asyncio.create_task(work())
             for _ in range(10):
                 await asyncio.sleep(0)
