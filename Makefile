@@ -112,11 +112,12 @@ conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what other
 	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
 
-check: $(VENV)/dev ## lint, types and import contracts
+check: $(VENV)/dev ## lint, types, import contracts and complexity
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@! $(BIN)/radon cc --min C --show-complexity app | grep -E '\([3-9][0-9]\)' # a bound that only goes down
 
 format: $(VENV)/dev ## bring the code into form
 	$(BIN)/ruff check --fix .
