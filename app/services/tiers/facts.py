@@ -17,6 +17,7 @@ from app.services.tenant.backends import TenantBackends
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.tiers.facts import Agreement, Facts, place_of
+from app.storage.tiers.run_log import note_learned
 
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which little is left."""
@@ -107,8 +108,10 @@ class SemanticMemory:
         memory_id = await self._gateway.store(agent_id, memory, warn=warn)
         author = self._backends.author
         source = FactSource(source_of(fact, None, author.credential_id or author.channel), fact.confidence)
-        noted = statements.note(memory_id, source, author.credential_id)
-        _, rows = await database.run([noted, statements.of_memories([memory_id])])
+        noted = [statements.note(memory_id, source, author.credential_id)]
+        if fact.learned_from_run_id is not None:
+            noted.append(note_learned(database.scope, fact.learned_from_run_id, memory_id))
+        *_, rows = await database.run([*noted, statements.of_memories([memory_id])])
         held = read_rows(FactStatement, rows)
         told = next((fact_in(each.metadata) for each in held), None) or fact
         return StoredFact(told, memory_id, any(each.holds for each in held))

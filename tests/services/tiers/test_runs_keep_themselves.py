@@ -12,6 +12,7 @@ from app.domain import limits
 from app.domain.audit import ToolCall, sha256_of
 from app.domain.episodes import NewRun
 from app.domain.errors import ContentTooLarge, NotFound, QuotaExceeded, RunEnded
+from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
 from app.domain.preconditions import Precondition
@@ -145,11 +146,12 @@ async def test_everything_that_names_the_run_leaves_a_row_without_text(bench: Be
     await under.ingester.ingest("bot", [NewMessage("user", "a secret word", None)], "s")
     await under.auditor.record(RUN, [call()])
     await under.assembler.assemble(ContextWanted("bot", 100, run_id=RUN))
+    fact = await services(bench).semantic.learn("bot", Fact("Ann", "hides", "a secret", learned_from_run_id=RUN))
     entries = await log(bench)
     assert "secret" not in json.dumps(entries)
     told = {entry["event"]: entry for entry in entries}
     assert sorted(entry["event"] for entry in entries) == [
-        *("assembled", "ingested", "recalled", "started", "stored", "stored", "tool_call")
+        *("assembled", "ingested", "learned", "recalled", "started", "stored", "stored", "tool_call")
     ]
     assert [entry for entry in entries if entry["event"] == "stored"] == [
         {"event": "stored", "memory_id": memory_id, "known": known} for known in (False, True)
@@ -160,6 +162,13 @@ async def test_everything_that_names_the_run_leaves_a_row_without_text(bench: Be
         1.5,
     )
     assert told["assembled"]["pieces"] >= 0
+    assert told["learned"] == {"event": "learned", "memory_id": fact.memory_id}
+
+
+async def test_a_fact_that_another_agent_learns_from_a_run_is_not_in_its_log(bench: Bench) -> None:
+    await begin(bench)
+    await services(bench).semantic.learn("other", Fact("Ann", "hides", "a secret", learned_from_run_id=RUN))
+    assert await events(bench) == ["started"]
 
 
 async def test_a_tool_call_that_is_sent_again_leaves_no_second_row(bench: Bench) -> None:
