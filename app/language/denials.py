@@ -6,18 +6,15 @@ This table stays as small as it is. What else a language says with words is the 
 import re
 from typing import Final
 
+from app.domain.words import word_set
 
-def _of(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-DENIALS: Final = _of(
+DENIALS: Final = word_set(
     "not never no none nobody nothing neither nor without cannot",
     "nicht kein keine keinen keinem keiner keines nie niemals nichts ohne niemand weder",
     "inte ej aldrig ingen inget inga utan icke varken",
 )
 """Besides every word that ends in "n't"."""
-_UNDONE: Final = _of(
+_UNDONE: Final = word_set(
     "cancel cancels cancelled canceled cancelling canceling postponed rescheduled skipped missed forgot forgotten",
     "almost nearly should would could",
     "abgesagt absagen verschoben storniert ausgefallen verpasst vergessen vergaß vergaßen beinahe",

@@ -2,12 +2,9 @@
 
 import re
 
+from app.domain.words import word_set
 
-def _of(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-_PLANS = _of(
+_PLANS = word_set(
     "due deadline plan plans planned planning schedule scheduled expect expects expected estimated forecast intend",
     "intends intended supposed hope hopes hoped hoping want wants wanted will shall going tentative tentatively target",
     "fällig plant geplant planen planmäßig vorgesehen erwartet voraussichtlich soll sollte will wollen wollte wird",

@@ -260,13 +260,6 @@ class Backends:
                 self.registry.seen(seen)
             return seen
 
-        def report(characters: int, tokens: int | None) -> None:
-            self.recall_log.counts.embedded(tenant_id, characters, tokens)
-            noted.embedded(characters, tokens)
-
-        def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
-            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts, report)
-
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
@@ -274,57 +267,71 @@ class Backends:
             channels=self.channels,
             audit=TenantAudit(tenant_id, self.recall_log, noted),
             process=self.processes.name,
-            data=TenantData(
-                database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
-                index_of=lambda config: TenantIndex(
-                    tenant_id,
-                    self.index_of(config),
-                    lambda: config.index_name in self.configs.building,
-                    lambda: self.index_queries.take(tenant_id, 1),
-                ),
-                objects=TenantObjects(tenant_id, self.objects),
-                acknowledgements=self.acknowledgements,
-                deliveries=self.deliveries,
-                observe=observe,
-                claim=self.claim,
-                seen_configs=lambda: self.configs,
-                topics=self.topics,
-                speakers=self.speakers,
-                context=self.context,
+            data=self._data_of(tenant_id, observe),
+            models=self._models_of(tenant_id, noted),
+            limits=self._limits_of(tenant_id),
+        )
+
+    def _data_of(self, tenant_id: str, observe: Callable[[Row], EmbeddingConfigs | None]) -> TenantData:
+        return TenantData(
+            database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
+            index_of=lambda config: TenantIndex(
+                tenant_id,
+                self.index_of(config),
+                lambda: config.index_name in self.configs.building,
+                lambda: self.index_queries.take(tenant_id, 1),
             ),
-            models=TenantModels(
-                embedder_of=embedder_of,
-                embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(
-                    texts
-                ),
-                scale_of=self.scale_of,
-                reader=None
-                if self.reader is None
-                else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
-                compared_later=self.reading_queue.note,
-                reranker=None
-                if self.reranker is None
-                else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
-                model=self._model_of(tenant_id, noted),
-                recall_part_seconds=self.recall_part_seconds,
-                recall_strict=self.recall_strict,
-            ),
-            limits=TenantLimits(
-                quotas=self.quotas,
-                refusals=self.refusals,
-                recalls=self.recalls,
-                blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
-                request=self.long_work.request,
-                part=lambda: self.long_work.part(tenant_id),
-                import_lines=self.import_lines,
-                import_window=max(self.import_lines, self.import_window),
-                ingest_seconds=self.ingest_seconds,
-                ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
-                tenant_episodes=self.tenant_episodes,
-                episodes_near_limit=self.episodes_near_limit,
-                window_tokens=self.window_tokens,
-                background=self.background,
-            ),
+            objects=TenantObjects(tenant_id, self.objects),
+            acknowledgements=self.acknowledgements,
+            deliveries=self.deliveries,
+            observe=observe,
+            claim=self.claim,
+            seen_configs=lambda: self.configs,
+            topics=self.topics,
+            speakers=self.speakers,
+            context=self.context,
+        )
+
+    def _models_of(self, tenant_id: str, noted: RequestNote) -> TenantModels:
+        def report(characters: int, tokens: int | None) -> None:
+            self.recall_log.counts.embedded(tenant_id, characters, tokens)
+            noted.embedded(characters, tokens)
+
+        def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
+            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts, report)
+
+        return TenantModels(
+            embedder_of=embedder_of,
+            embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(texts),
+            scale_of=self.scale_of,
+            reader=None
+            if self.reader is None
+            else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
+            compared_later=self.reading_queue.note,
+            reranker=None
+            if self.reranker is None
+            else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
+            model=self._model_of(tenant_id, noted),
+            recall_part_seconds=self.recall_part_seconds,
+            recall_strict=self.recall_strict,
+        )
+
+    def _limits_of(self, tenant_id: str) -> TenantLimits:
+        return TenantLimits(
+            quotas=self.quotas,
+            refusals=self.refusals,
+            recalls=self.recalls,
+            blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
+            request=self.long_work.request,
+            part=lambda: self.long_work.part(tenant_id),
+            import_lines=self.import_lines,
+            import_window=max(self.import_lines, self.import_window),
+            ingest_seconds=self.ingest_seconds,
+            ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
+            tenant_episodes=self.tenant_episodes,
+            episodes_near_limit=self.episodes_near_limit,
+            window_tokens=self.window_tokens,
+            background=self.background,
         )
 
     def _model_of(self, tenant_id: str, note: RequestNote) -> TenantLanguageModel | None:

@@ -59,21 +59,26 @@ def periodic_works(
     def unless_cut_off(seconds: float) -> Callable[[bool], float]:
         return lambda _: seconds if may_work() else READY_SECONDS  # what was cut off goes on soon
 
-    work = PeriodicWork
     works = [
-        work("processes", partial(processes.take_over, backends), "leases_wait", processes.LOOK_SECONDS, may_work),
-        work("ingestions", partial(_while, may_work, resume), "ingestions_wait", lambda _: next(resumed), may_work),
-        work("windows", partial(_while, may_work, settle), "windows_wait", pace.windows_seconds, may_work),
-        work("words", merge, "words_merge_waits", pace.words_seconds, may_work, wanted=words_missing),
-        work("recall log", write_recalls, "recall_log_waits", recalls_seconds, served, delay=recalls_seconds),
+        PeriodicWork(
+            "processes", partial(processes.take_over, backends), "leases_wait", processes.LOOK_SECONDS, may_work
+        ),
+        PeriodicWork(
+            "ingestions", partial(_while, may_work, resume), "ingestions_wait", lambda _: next(resumed), may_work
+        ),
+        PeriodicWork("windows", partial(_while, may_work, settle), "windows_wait", pace.windows_seconds, may_work),
+        PeriodicWork("words", merge, "words_merge_waits", pace.words_seconds, may_work, wanted=words_missing),
+        PeriodicWork("recall log", write_recalls, "recall_log_waits", recalls_seconds, served, delay=recalls_seconds),
     ]
     if backends.model is not None:
-        works += [work("model spend", write_spend, "model_spend_waits", spend_seconds, served, delay=spend_seconds)]
+        works += [
+            PeriodicWork("model spend", write_spend, "model_spend_waits", spend_seconds, served, delay=spend_seconds)
+        ]
     if backends.snapshots_kept:
         pause = unless_cut_off(snapshots.LOOK_SECONDS)
-        works += [work("snapshots", keep_snapshots, "snapshots_wait", pause, may_work)]
+        works += [PeriodicWork("snapshots", keep_snapshots, "snapshots_wait", pause, may_work)]
     if backends.archive_days:
-        works += [work("archive", move_old, "archive_waits", unless_cut_off(archive.LOOK_SECONDS), may_work)]
+        works += [PeriodicWork("archive", move_old, "archive_waits", unless_cut_off(archive.LOOK_SECONDS), may_work)]
     return works
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from app.runtime.backends import Backends
 from app.runtime.background import Pace, periodic_works
+from app.runtime.periodic import stop
 
 _SECONDS = 0.001
 
@@ -21,6 +22,4 @@ async def periodically(backends: Backends, name: str, ready: Callable[[], bool] 
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await stop([task])

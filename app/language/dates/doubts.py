@@ -5,14 +5,10 @@ Small words of English, German and Swedish: articles and prepositions, and those
 
 import re
 
+from app.domain.words import word_set
 from app.language.dates.time_spans import Span
 
-
-def _of(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-_GUESSED = _of(
+_GUESSED = word_set(
     "or roughly approximately approx circa ca perhaps maybe probably possibly latest earliest least most ish",
     "think guess believe",
     "oder ungefähr etwa zirka vielleicht wahrscheinlich vermutlich spätestens frühestens mindestens höchstens",
@@ -20,15 +16,15 @@ _GUESSED = _of(
     "eller ungefär cirka kanske troligen nog senast tidigast minst högst typ tror",
 )
 """They may stand on both sides."""
-_OPENING = _GUESSED | _of(
+_OPENING = _GUESSED | word_set(
     "about around near nearly almost more less than within by from until till up before after prior beyond towards",
     "gegen um rund bis ab von vom vor nach fast beinahe knapp mehr weniger als",
     "omkring runt kring vid efter före innan från fram förrän mer mindre än nästan knappt drygt",
 )
-_SINCE = _of("since seit sedan sen")
-_MORE_OR_LESS = _of("over under")
+_SINCE = word_set("since seit sedan sen")
+_MORE_OR_LESS = word_set("over under")
 """So much more or less than "a year ago"; "over the last year" is in it, and so is "under" in Swedish."""
-_PLAIN = _of(
+_PLAIN = word_set(
     "the a an this that on at in of for to is was",
     "am im an in zu zum zur der die das dem den des ein eine einem einen ist war",
     "i på kl för det den en ett är var",

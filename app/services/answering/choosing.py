@@ -118,7 +118,7 @@ async def _telling(
     line = tells * _OF_TWO if two else tells
     ids = {one.id for one in answering}
     best = _best(sentences, ratings, line)
-    first = {id_: _best({id_: each}, ratings, line)[0] for id_, each in sentences.items()}
+    first = dict(zip(sentences, best, strict=False))  # the best one of each memory comes before all others
     sure = {said for said in best if ratings.get(said, 0.0) >= line}
     sure |= {said for id_, said in first.items() if not two and id_ in ids}
     formers = {one.id: {former.id for former in recall.formers.get(one.id, ()) if former.id} for one in recall.entries}

@@ -76,7 +76,11 @@ def computed(asked: TimeAsked, question: str, told: Telling, happened: Collectio
     has its own, or the question and all sentences tell these two and no other time.
     """
     today = ordinal(now)
-    dated: Sequence[_Dated] = [_Dated(said, _days(said, happened, asked)) for said in told.sentences]
+
+    def dated_of(sentences: Sequence[Said]) -> Sequence[_Dated]:
+        return [_Dated(said, _days(said, happened, asked)) for said in sentences]
+
+    dated = dated_of(told.sentences)
     named = days_told(question, today)
     if None in named:
         return None
@@ -84,11 +88,10 @@ def computed(asked: TimeAsked, question: str, told: Telling, happened: Collectio
         return _times(dated, named, today)
     if asked.form == "between":
         if told.second is not None:
-            dated = _ends(dated, [_Dated(said, _days(said, happened, asked)) for said in told.second])
+            dated = _ends(dated, dated_of(told.second))
         return _between(asked.unit, [days for days in named if days], dated)
     if asked.latest:
-        others = [_Dated(said, _days(said, happened, asked)) for said in told.others]
-        found = _latest(dated, others, named, today)
+        found = _latest(dated, dated_of(told.others), named, today)
     else:
         found = _only([each for each in dated if each.one is None or _within(each.one, named)])
     days = found.one if found else None
