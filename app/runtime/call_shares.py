@@ -34,11 +34,8 @@ class LeasedBudget(Protocol):
         """How many calls this process may make in a window; None: any number."""
         ...
 
-    def lease(self, share: int, seconds: float, *, unreported: int, shared_time: float | None = None) -> None:
-        """Set this process's share for so long, and how many calls it may make until the next report begins.
-
-        ``shared_time``: what time it is for all processes, in seconds; None where there is no other one.
-        """
+    def lease(self, share: int, seconds: float, *, unreported: int) -> None:
+        """Set this process's share for so long, and how many calls it may make until the next report begins."""
         ...
 
     def begin_report(self, most: int) -> int:
@@ -68,8 +65,8 @@ class LeasedBudget(Protocol):
 class ProcessCalls:
     """What a process may call of a service that limits all processes together."""
 
-    admit: Callable[[str, bytes], None]
-    """Lets a tenant's request of this content begin, or raises ``RateLimited``."""
+    admit: Callable[[str], None]
+    """Lets a request of a tenant begin, or raises ``RateLimited``."""
     low: Callable[[], bool]
     """Whether background work waits, because little is left or requests are refused."""
 
@@ -169,9 +166,7 @@ class CallShares:
             structlog.get_logger().warning("lease_void", lease="calls", holder=row["replica"])
         share = call_shares.read_share(rows)
         took = self._clock() - began
-        alone = share.calls >= self._limits.calls
-        shared_time = None if alone else share.at_ms / 1000 + took / 2
-        self._budget.lease(share.calls, seconds - took, unreported=share.unreported, shared_time=shared_time)
+        self._budget.lease(share.calls, seconds - took, unreported=share.unreported)
 
     async def give_back(self) -> None:
         """Give the share back; nothing more is called.

@@ -201,13 +201,10 @@ class Runtime:
         """Return why requests are refused; None when they are served."""
         return self._not_ready
 
-    async def principal(
-        self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None
-    ) -> Principal:
+    async def principal(self, authorization: Sequence[str]) -> Principal:
         """Return who a request's ``Authorization`` headers speak for, once it is the tenant's turn to begin one.
 
-        ``content`` reads what the request asks. It is called where calls are divided, after the credential has been
-        verified, and what it raises is raised. While the service is not ready, nobody is asked for revocations.
+        While the service is not ready, nobody is asked for revocations.
 
         Raises:
             Overloaded: the request has waited for its turn for too long, or would have to.
@@ -222,7 +219,7 @@ class Runtime:
         if self._not_ready is not None:
             return replace(principal, may_be_revoked=True)
         if self.backends.calls is not None:
-            self.backends.calls.admit(principal.tenant_id, await content() if content else b"")
+            self.backends.calls.admit(principal.tenant_id)
         await self.backends.revocations.check(principal, self._read_revocations)
         return principal
 

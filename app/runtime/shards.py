@@ -1,7 +1,7 @@
 """Gives each request the runtime of the shard where its tenant lives. A process has one runtime a shard."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
@@ -91,17 +91,15 @@ class Shards:
         if turns and (tenant_id := self.main.credentials.tenant_seen(authorization())) is not None:
             turns.check(tenant_id)
 
-    async def enter(
-        self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None
-    ) -> tuple[Principal, Runtime]:
+    async def enter(self, authorization: Sequence[str]) -> tuple[Principal, Runtime]:
         """Return who a request speaks for, and its tenant's runtime; raises as ``Runtime.principal`` and ``of`` do."""
         runtime, sharded = self.main, self.places.sharded
         if sharded:
             tenant_id = self.main.credentials.verify_header(authorization, self.main.backends.clock()).tenant_id
             runtime = await self.of(tenant_id)
-        principal = await runtime.principal(authorization, content)
+        principal = await runtime.principal(authorization)
         if self.places.sharded and not sharded:  # the check for revocations has just told of the first shard
-            return await self.enter(authorization, content)
+            return await self.enter(authorization)
         return principal, runtime
 
     async def of(self, tenant_id: str) -> Runtime:

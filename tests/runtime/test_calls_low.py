@@ -52,7 +52,7 @@ async def working(tmp_path: Path) -> AsyncIterator[Working]:
     built, calls = build_runtime(settings_for(tmp_path)), Calls()
     database = FailingDatabase(built.backends.database)
     runtime = Runtime(
-        replace(built.backends, database=database, calls=ProcessCalls(lambda *_: None, low=calls.is_low)),
+        replace(built.backends, database=database, calls=ProcessCalls(lambda _: None, low=calls.is_low)),
         built.credentials,
         built.metrics,
         name=built.name,

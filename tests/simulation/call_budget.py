@@ -178,7 +178,7 @@ class Replica:
 
 @dataclass
 class Agent:
-    """Asks something else as soon as it is answered, or waits as long as it is told to and asks the same again."""
+    """Asks as soon as it is answered, or waits as long as it is told to and asks again."""
 
     tenant: str
     pause: float
@@ -188,8 +188,6 @@ class Agent:
     waited: int = 0
     in_vain: int = 0
     waiting: bool = False
-    content: bytes = b""
-    """What it asks."""
 
 
 class Simulation:
@@ -204,7 +202,6 @@ class Simulation:
         self.agents = agents
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._number = 0
-        self._asked = 0
         self.refusals: Counter[str] = Counter()
         self.vain: list[float] = []
 
@@ -246,11 +243,8 @@ class Simulation:
         place = agent.place if agent.place >= 0 else self.random.randrange(len(alive))
         replica = alive[place % len(alive)]
         came_back, agent.waiting = agent.waiting, False
-        if not came_back:
-            self._asked += 1
-            agent.content = b"question %d" % self._asked
         try:
-            replica.tenants.admit(agent.tenant, agent.content)
+            replica.tenants.admit(agent.tenant)
             await replica.call([agent.tenant])
         except Unavailable as refused:
             self.refusals[agent.tenant] += 1

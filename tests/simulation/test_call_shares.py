@@ -4,7 +4,6 @@ import asyncio
 import math
 from contextlib import suppress
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -277,20 +276,6 @@ def test_before_its_first_lease_a_process_has_little() -> None:
     assert budget.left() == UNLEASED
     budget.lease(500, 60.0, unreported=1_000)
     assert budget.left() == 500
-
-
-def test_processes_that_share_the_limit_know_the_same_time_and_one_alone_knows_none() -> None:
-    sharing = Sharing()
-    processes = [Process(number, sharing) for number in range(2)]
-    processes[1].late = 7.5
-    shares_after(8, processes, sharing)
-    sharing.now += 3
-    times = [process.budget.shared_time() or 0.0 for process in processes]
-    assert times == pytest.approx([sharing.now + 1_700_000_000] * 2, abs=0.01)
-    alone = Process(2, Sharing())
-    for _ in range(12):
-        asyncio.run(alone.shares.renew())
-    assert alone.budget.shared_time() is None
 
 
 def test_where_no_calls_are_counted_nothing_is_leased() -> None:

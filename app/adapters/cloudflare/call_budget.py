@@ -80,8 +80,6 @@ class CallBudget:
         self._share = limit if limit is None or unleased is None else min(limit, unleased)
         self._lease_ends = math.inf
         """Infinite before the first lease."""
-        self._shared_time_ahead: float | None = None
-        """By how much the clock that processes share is ahead of this one's."""
         self._passed: deque[float] = deque()
         self._blocked_until = -math.inf
         self._probe_at = math.inf
@@ -199,21 +197,15 @@ class CallBudget:
         if 0 < reset_seconds <= self.window:
             self._announced[policy] = now + reset_seconds, self._made, remaining
 
-    def lease(self, share: int, seconds: float, *, unreported: int, shared_time: float | None = None) -> None:
+    def lease(self, share: int, seconds: float, *, unreported: int) -> None:
         """Set this process's share of the limit for so many seconds, as the answer to a report.
 
         ``unreported``: so many calls it may make from the beginning of that report until the next one.
-        ``shared_time``: what time it is for all processes, in seconds; None where there is no other one.
         """
         now = self._clock()
         self._share = share
         self._lease_ends = now + seconds
-        self._shared_time_ahead = None if shared_time is None else shared_time - now
         self._unreported_ends = self._reported + unreported
-
-    def shared_time(self) -> float | None:
-        """Return what time it is for all processes, in seconds; None where this one knows of no other."""
-        return None if self._shared_time_ahead is None else self._clock() + self._shared_time_ahead
 
     def begin_report(self, most: int) -> int:
         """Make no more than ``most`` calls until the report that begins now is answered; return how many it may be.

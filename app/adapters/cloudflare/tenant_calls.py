@@ -2,7 +2,6 @@
 
 import math
 import time
-import zlib
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -21,24 +20,18 @@ _SPARE = 1 / 30
 _USUAL_COST = 2.0
 """Calls of a request, as long as nothing is known."""
 _AHEAD = 2 / 3
-"""Of a window: for how long ahead calls are kept; who has to wait for longer is served in its turn, if it has one."""
+"""Of a window: for how long ahead calls are kept for a request that was refused."""
 _MAX_PROMISES = 1000
 _SOON = 1 / 15
 """Of a window: for how long before its time the calls of a promised request are kept."""
-_TURNS = 1 / 15
-"""Of a window: how often a request that is repeated has its turn."""
 _GRID = 1 / 60
 """Of a window: the time between two moments at which those who were refused come back, so that they share calls."""
-_TURN_SECONDS = 2.0
-"""A turn is a second in which clients come back, as ``Retry-After`` has no fractions, and what they may be too late."""
-_EARLY_SECONDS = 0.25
-"""Of a turn: what clients may be too early, because the clocks of two processes differ."""
+_GRID_SECONDS = 1.0
+"""From such a moment on: when they come back, as ``Retry-After`` has no fractions."""
 _LINGER_SECONDS = 1.0
 """How long a call waits for others while requests are refused: those who come back together come within it."""
 _OF_LATE = 1 / 30
 """Of a window: for how long after a refusal calls still linger, and background work still rests."""
-_OWED = 9
-"""For so many requests beyond its part a tenant is served in their turns; its next ones wait for longer instead."""
 
 
 @dataclass(slots=True)
@@ -65,18 +58,15 @@ class _Tenant:
     """What it may spend."""
     asked: float
     average: _Average = field(default_factory=_Average)
-    promised: list[tuple[float, int]] = field(default_factory=list)
-    """When those who were refused may come back, and what they ask: a checksum, 0 where it is not known."""
+    promised: list[float] = field(default_factory=list)
+    """When requests that were refused may come back, in order."""
 
-    def take_promise(self, checksum: int, now: float) -> bool:
-        """Take what was promised for now to the request of this checksum, or to one that has not come for a while."""
-        for place, (at, promised) in enumerate(self.promised):
-            if at > now:
-                return False
-            if checksum in (promised, 0) or promised == 0 or at + _TURN_SECONDS < now:
-                del self.promised[place]
-                return True
-        return False
+    def take_promise(self, now: float) -> bool:
+        """Take what was promised for now."""
+        if not self.promised or self.promised[0] > now:
+            return False
+        del self.promised[0]
+        return True
 
 
 class TenantCalls:
@@ -85,8 +75,8 @@ class TenantCalls:
     While much of the budget is left, every request may begin. Otherwise calls come at the pace that the budget can keep
     up, and each tenant that asks gets its part of them. What it leaves is anybody's.
 
-    Where processes share the budget, a request that is refused is told to come back in its turn, which follows from
-    what it asks and from the clock that they share. So each process serves it then, whichever has refused it.
+    A request that is refused is told when to come back, and calls are kept for one of its tenant until then. Where
+    processes share the budget, it is this process that keeps them.
     """
 
     def __init__(
@@ -109,10 +99,8 @@ class TenantCalls:
         self._linger_seconds = linger_seconds
         self._refused_at = -math.inf
 
-    def admit(self, tenant_id: str, content: bytes = b"") -> None:
-        """Let a request of the tenant begin; ``content`` is what it asks, and the same when it comes back.
-
-        Without content it is served after its wait by this process alone.
+    def admit(self, tenant_id: str) -> None:
+        """Let a request of the tenant begin.
 
         Raises:
             CloudflareBlocks: Cloudflare refuses every call for a while.
@@ -128,15 +116,12 @@ class TenantCalls:
         tenant.asked = now
         cost = tenant.average.cost(self._cost)
         paced = max(_PACED, 1 - 1 / len(self._tenants))
-        turn = self._since_turn(tenant_id, content)
-        scarce = self._budget.left() <= limit * paced
-        checksum = zlib.crc32(content) if scarce else 0
-        if scarce and not self._pays(tenant, cost, checksum, turn):
+        if self._budget.left() <= limit * paced and not self._pays(tenant, cost):
             self._budget.refuse()
             self._refused_at = now
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
-                retry_after=self._promise(tenant, cost, checksum, turn),
+                retry_after=self._promise(tenant, cost),
             )
         tenant.average.requests += 1
         self._average.requests += 1
@@ -165,22 +150,12 @@ class TenantCalls:
     def _cost(self) -> float:
         return self._average.cost(_USUAL_COST)
 
-    def _since_turn(self, tenant_id: str, content: bytes) -> float | None:
-        """Return how long ago, in seconds, the last turn of a request began; None where it has none."""
-        now = self._budget.shared_time()
-        if now is None or not content:
-            return None
-        turn, grid = self._budget.window * _TURNS, self._budget.window * _GRID
-        first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) % round(turn / grid)
-        return (now - first * grid) % turn
-
-    def _pays(self, tenant: _Tenant, cost: float, checksum: int, turn: float | None) -> bool:
+    def _pays(self, tenant: _Tenant, cost: float) -> bool:
         """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
         if self._budget.left() < 1:
             return False
-        now, in_turn = self._clock(), turn is not None and turn < _TURN_SECONDS
-        needed = cost * (-_OWED if in_turn else 1 + self._soon(tenant, now))
-        if tenant.take_promise(checksum, now) or tenant.calls >= needed:
+        now = self._clock()
+        if tenant.take_promise(now) or tenant.calls >= cost * (1 + self._soon(tenant, now)):
             tenant.calls -= cost
         elif self._spare >= cost:
             self._spare -= cost
@@ -190,9 +165,9 @@ class TenantCalls:
 
     def _soon(self, tenant: _Tenant, now: float) -> int:
         """Return for how many promised requests calls are kept now; for later ones they become free until then."""
-        return bisect_right(tenant.promised, (now + self._budget.window * _SOON, math.inf))
+        return bisect_right(tenant.promised, now + self._budget.window * _SOON)
 
-    def _promise(self, tenant: _Tenant, cost: float, checksum: int, turn: float | None) -> int:
+    def _promise(self, tenant: _Tenant, cost: float) -> int:
         """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
         now = self._clock()
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
@@ -201,20 +176,12 @@ class TenantCalls:
         waits = min(lacks / rate, self._budget.window) if rate else 0.0
         before = min(sum(len(each.promised) for each in self._tenants.values()), (3 + len(tenant.promised)) / part)
         seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
-        seconds = self._rounded(seconds, now, turn)
+        late = (now + seconds) % (self._budget.window * _GRID)
+        if late > _GRID_SECONDS:
+            seconds += math.ceil(self._budget.window * _GRID - late)
         if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
-            insort(tenant.promised, (now + seconds, checksum))
+            insort(tenant.promised, now + seconds)
         return seconds
-
-    def _rounded(self, seconds: int, now: float, turn: float | None) -> int:
-        """Lengthen a wait until the request's next turn begins; where it has none, until others come back too."""
-        if turn is None:
-            period = self._budget.window * _GRID
-            late = (now + seconds) % period
-        else:
-            period = self._budget.window * _TURNS
-            late = (turn + seconds - _EARLY_SECONDS) % period
-        return seconds if late <= _TURN_SECONDS / 2 else seconds + math.ceil(period - late)
 
     def _tenant(self, tenant_id: str, now: float) -> _Tenant:
         tenant = self._tenants.get(tenant_id)
@@ -231,7 +198,7 @@ class TenantCalls:
             return
         self._grown = now
         for tenant_id, tenant in list(self._tenants.items()):
-            while tenant.promised and tenant.promised[0][0] + window * _ACTIVE < now:
+            while tenant.promised and tenant.promised[0] + window * _ACTIVE < now:
                 del tenant.promised[0]
             if not tenant.promised and tenant.asked + window * _ACTIVE < now:
                 del self._tenants[tenant_id]

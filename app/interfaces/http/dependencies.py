@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app.domain.author import WriteChannel
-from app.domain.errors import FieldError, MalformedRequest, TenantMoved, UnsupportedMediaType
+from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
 from app.domain.request_note import RequestNote
 from app.interfaces.fields import refused
 from app.interfaces.http.cursors import Cursors, Listing
@@ -165,52 +164,29 @@ class CredentialFirst(NamedRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
         handle = super().get_route_handler()
-        reads_body = self.body_field is not None  # else the body comes in parts, or there is none
 
         async def verify_then_handle(request: Request) -> Response:
-            request.state.principal = await principal_of(request, reads_body=reads_body)
+            request.state.principal = await principal_of(request)
             try:
                 return await handle(request)
             except TenantMoved as moved:
                 if not moved.repeatable or _is_streamed(request):
                     raise
-            request.state.principal = await principal_of(request, reads_body=reads_body)
+            request.state.principal = await principal_of(request)
             return await handle(request)
 
         return verify_then_handle
 
 
-async def principal_of(request: Request, *, reads_body: bool = False) -> Principal:
+async def principal_of(request: Request) -> Principal:
     """Return the verified principal of a request, which belongs to the runtime of its tenant from then on.
-
-    ``reads_body``: the route reads its body as a whole. Then the request is known by it when it is sent again.
 
     Raises:
         MemoryGatewayError: as ``Shards.enter`` does.
     """
-
-    async def content() -> bytes:
-        return await _content(request, reads_body=reads_body)
-
-    authorization = request.headers.getlist("authorization")
-    principal, request.state.runtime = await shards_of(request).enter(authorization, content)
+    principal, request.state.runtime = await shards_of(request).enter(request.headers.getlist("authorization"))
     request.scope["state"][VERIFIED] = True
     return principal
-
-
-async def _content(request: Request, *, reads_body: bool) -> bytes:
-    """Return what a request asks, the same each time that it is sent.
-
-    Raises:
-        MalformedRequest: the body broke off.
-        ContentTooLarge: the body is too large.
-    """
-    try:
-        body = await request.body() if reads_body else b""
-    except ClientDisconnect as error:
-        raise MalformedRequest("The body broke off.") from error
-    path = request.url.path.encode("utf-8", "surrogatepass")  # what stands for a slash in a name is a surrogate
-    return b"%s %s?%s\n%s" % (request.method.encode(), path, request.scope["query_string"], body)
 
 
 def _is_streamed(request: Request) -> bool:

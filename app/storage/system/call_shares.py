@@ -93,7 +93,7 @@ UPDATE call_share SET calls = (
     max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0)
       / iif(?1 ->> 'hungry' AND call_share.calls > 0, 1, 2)
   )))) FROM due
-) WHERE replica = ?1 ->> 'replica' RETURNING calls, {NOW} AS at_ms
+) WHERE replica = ?1 ->> 'replica' RETURNING calls
 """
 
 
@@ -125,8 +125,6 @@ class CallShare:
     """How many calls a replica may have made in any window from now on."""
 
     calls: int
-    at_ms: int
-    """When it was leased, by the database's clock."""
 
     @property
     def unreported(self) -> int:
