@@ -7,10 +7,14 @@ from app.domain.errors import (
     CredentialsRefused,
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
+    Erasing,
     Forbidden,
     InvalidRequest,
+    LongTermDisabled,
     MalformedRequest,
+    NotFound,
     Overloaded,
+    QuotaExceeded,
     QuotaExhausted,
     RateLimited,
     StorageFull,
@@ -46,3 +50,9 @@ WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *UPSTREAM)
 """Errors of a write to the database."""
 OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *UPSTREAM)
 """Errors of a request that needs the database, the embedder and the index."""
+MODEL = (Unavailable, *UPSTREAM)
+"""Errors of a request that reads the database and calls a model."""
+RECALL = (LongTermDisabled, QuotaExceeded)
+"""Refusals of a recall."""
+STORE = (NotFound, Erasing, *RECALL)
+"""Refusals of a store under a run."""

@@ -5,22 +5,22 @@ https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Query, Request
 
 from app.domain.errors import (
     Erasing,
     InvalidCursor,
     LongTermDisabled,
     NotFound,
-    QuotaExceeded,
-    Unavailable,
 )
 from app.domain.profiles import ProfileName
+from app.interfaces.http import envelope
 from app.interfaces.http.conversations import announced, read_conversation
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.envelope import CloudflareNothing, responses
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS, UPSTREAM, WRITES
+from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.envelope import CloudflareNothing
+from app.interfaces.http.failures import MODEL, OUTAGE, RECALL
 from app.interfaces.http.middleware import INGEST_BYTES
+from app.interfaces.http.router import Router
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
 from app.interfaces.http.schemas.agent_memory import (
     AgentMemoryGetSummaryOptions,
@@ -51,35 +51,25 @@ _CONVERSATION: dict[str, Any] = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AgentMemoryIngestRequest"}}},
     }
 }
-_READS = (*READS, NotFound, LongTermDisabled)
 
-agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
+agent_memory = Router(TAG, NotFound, describe=envelope.responses, any_query=True)
 
 
-@agent_memory.delete(PROFILE, name="agent_memory_profile_delete", responses=responses(*ACCESS, NotFound, *WRITES))
+@agent_memory.delete(PROFILE, name="agent_memory_profile_delete")
 async def delete_profile(caller: Administrator, profile: Named) -> CloudflareNothing:
     """Begin to erase everything of a profile, as an administrator. Until that is done nothing is stored in it."""
     await caller.agent(profile.agent_id).namespaces.delete_profile(profile)
     return CloudflareNothing()
 
 
-@agent_memory.delete(
-    f"{PROFILE}/sessions/{{session_id}}",
-    name="agent_memory_session_delete",
-    responses=responses(*ACCESS, NotFound, *WRITES),
-)
+@agent_memory.delete(f"{PROFILE}/sessions/{{session_id}}", name="agent_memory_session_delete")
 async def delete_session(caller: Administrator, profile: Named, session_id: SessionInPath) -> CloudflareNothing:
     """Delete all memories of a session, as an administrator. One that is not there is no error."""
     await caller.agent(profile.agent_id).agent_memory.delete_session(profile, session_id)
     return CloudflareNothing()
 
 
-@agent_memory.post(
-    f"{PROFILE}/ingest",
-    name="agent_memory_ingest",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
-    openapi_extra=_CONVERSATION,
-)
+@agent_memory.post(f"{PROFILE}/ingest", Erasing, *RECALL, name="agent_memory_ingest", openapi_extra=_CONVERSATION)
 async def ingest(caller: Caller, profile: Named, request: Request) -> CloudflareNothing:
     """Take a conversation: each message becomes a memory. The same messages again change nothing.
 
@@ -92,11 +82,7 @@ async def ingest(caller: Caller, profile: Named, request: Request) -> Cloudflare
     return CloudflareNothing()
 
 
-@agent_memory.post(
-    f"{PROFILE}/remember",
-    name="agent_memory_remember",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *OUTAGE),
-)
+@agent_memory.post(f"{PROFILE}/remember", Erasing, *RECALL, needs=OUTAGE, name="agent_memory_remember")
 async def remember(caller: Caller, profile: Named, request: AgentMemoryIncomingMemory) -> AgentMemoryMemoryEnvelope:
     """Store one memory. The same content again, for the same session, is the same memory."""
     service = caller.agent(profile.agent_id).agent_memory
@@ -104,11 +90,7 @@ async def remember(caller: Caller, profile: Named, request: AgentMemoryIncomingM
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
-@agent_memory.post(
-    f"{PROFILE}/recall",
-    name="agent_memory_recall",
-    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, QuotaExceeded, *OUTAGE),
-)
+@agent_memory.post(f"{PROFILE}/recall", *RECALL, needs=OUTAGE, name="agent_memory_recall")
 async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallRequest) -> AgentMemoryRecallEnvelope:
     """Answer a question from a profile's memories. Where none answers it, the answer is empty."""
     found = await caller.agent(profile.agent_id).agent_memory.recall(
@@ -121,7 +103,7 @@ async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallReque
     return AgentMemoryRecallEnvelope(result=AgentMemoryRecallResult.model_validate(found))
 
 
-@agent_memory.get(f"{PROFILE}/memories", name="agent_memory_memory_list", responses=responses(*_READS, InvalidCursor))
+@agent_memory.get(f"{PROFILE}/memories", LongTermDisabled, InvalidCursor, name="agent_memory_memory_list")
 async def list_memories(
     caller: Caller, profile: Named, query: Annotated[AgentMemoryListQuery, Query()]
 ) -> AgentMemoryMemoriesPage:
@@ -134,33 +116,21 @@ async def list_memories(
     return AgentMemoryMemoriesPage.of(memories, cursor=listing.cursor(page.after), per_page=query.per_page)
 
 
-@agent_memory.get(f"{PROFILE}/memories/{{memory_id}}", name="agent_memory_memory_get", responses=responses(*_READS))
-async def get_memory(
-    caller: Caller, profile: Named, memory_id: Annotated[MemoryId, Path()]
-) -> AgentMemoryMemoryEnvelope:
+@agent_memory.get(f"{PROFILE}/memories/{{memory_id}}", LongTermDisabled, name="agent_memory_memory_get")
+async def get_memory(caller: Caller, profile: Named, memory_id: MemoryId) -> AgentMemoryMemoryEnvelope:
     """Return a memory with its content, one that is superseded too."""
     memory = await caller.agent(profile.agent_id).agent_memory.get(profile, memory_id)
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
-@agent_memory.delete(
-    f"{PROFILE}/memories/{{memory_id}}",
-    name="agent_memory_memory_delete",
-    responses=responses(*ACCESS, NotFound, LongTermDisabled, *WRITES),
-)
-async def delete_memory(
-    caller: Administrator, profile: Named, memory_id: Annotated[MemoryId, Path()]
-) -> AgentMemoryMemoryEnvelope:
+@agent_memory.delete(f"{PROFILE}/memories/{{memory_id}}", LongTermDisabled, name="agent_memory_memory_delete")
+async def delete_memory(caller: Administrator, profile: Named, memory_id: MemoryId) -> AgentMemoryMemoryEnvelope:
     """Delete a memory, as an administrator, and return what it was."""
     memory = await caller.agent(profile.agent_id).agent_memory.delete(profile, memory_id)
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
-@agent_memory.post(
-    f"{PROFILE}/summary",
-    name="agent_memory_summary",
-    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, QuotaExceeded, Unavailable, *UPSTREAM),
-)
+@agent_memory.post(f"{PROFILE}/summary", *RECALL, needs=MODEL, name="agent_memory_summary")
 async def summary(caller: Caller, profile: Named, request: AgentMemoryGetSummaryOptions) -> AgentMemorySummaryEnvelope:
     """Summarise what holds, in the words of the newest memories. It counts as a recall."""
     text = await caller.agent(profile.agent_id).agent_memory.summary(profile, request.sessionId)

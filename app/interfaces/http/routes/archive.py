@@ -3,13 +3,13 @@
 from contextlib import closing
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded
 from app.domain.moments import milliseconds
-from app.interfaces.http.dependencies import Administrator, BodylessAdministrator, CredentialFirst
-from app.interfaces.http.failures import ACCESS, OUTAGE, READS
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator, BodylessAdministrator
+from app.interfaces.http.failures import OUTAGE
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.archive import (
     ArchiveAnswer,
     ArchivedItemAnswer,
@@ -19,10 +19,10 @@ from app.interfaces.http.schemas.archive import (
 )
 from app.services.transfer.report import STATUSES, ImportReport
 
-archives = APIRouter(tags=["archive"], route_class=CredentialFirst)
+archives = Router("archive")
 
 
-@archives.get("/archive", name="list_archive", responses=responses(*READS))
+@archives.get("/archive")
 async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Query()]) -> ArchiveAnswer:
     """List the objects that memories, episodes and ended runs were archived in, newest first, to an administrator."""
     services, agent_id = caller.tenant(query.agent_id)
@@ -37,7 +37,7 @@ async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Que
     return ArchiveAnswer.model_validate({"objects": objects})
 
 
-@archives.get("/archive/items/{item_id}", name="get_archived", responses=responses(*READS, NotFound, ObjectGone))
+@archives.get("/archive/items/{item_id}", NotFound, ObjectGone)
 async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedItemAnswer:
     """Return an archived memory, episode or run by its id, to an administrator.
 
@@ -49,9 +49,7 @@ async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedIte
 
 
 @archives.post(
-    "/archive/{archive_id}/restore",
-    name="restore_archived",
-    responses=responses(*ACCESS, InvalidRequest, NotFound, ObjectGone, Erasing, QuotaExceeded, *OUTAGE),
+    "/archive/{archive_id}/restore", NotFound, ObjectGone, Erasing, QuotaExceeded, body=(InvalidRequest,), needs=OUTAGE
 )
 async def restore_archived(caller: BodylessAdministrator, archive_id: ArchiveId) -> RestoredAnswer:
     """Store the items of an object again, as an import does, as an administrator.

@@ -1,21 +1,15 @@
 """The route that assembles an agent's context."""
 
-from fastapi import APIRouter
-
 from app.domain.errors import Erasing, NotFound, QuotaExceeded
-from app.interfaces.http.dependencies import Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Caller
+from app.interfaces.http.failures import OUTAGE
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.assembly import AssembledAnswer, AssembleRequest
 
-assembly = APIRouter(tags=["context"], route_class=CredentialFirst)
+assembly = Router("context")
 
 
-@assembly.post(
-    "/context/assemble",
-    name="assemble_context",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *OUTAGE),
-)
+@assembly.post("/context/assemble", NotFound, Erasing, QuotaExceeded, needs=OUTAGE)
 async def assemble_context(caller: Caller, request: AssembleRequest) -> AssembledAnswer:
     """Assemble what an agent needs at the start of a turn, of every tier, under one budget of tokens.
 

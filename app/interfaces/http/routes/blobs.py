@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Query, Request, Response
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -24,10 +24,9 @@ from app.interfaces.http.dependencies import (
     Administrator,
     BlobCaller,
     Caller,
-    CredentialFirst,
 )
-from app.interfaces.http.failures import ACCESS, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.failures import READS
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
 from app.runtime.tenant_services import TenantServices
 
@@ -46,7 +45,7 @@ _OUT: dict[str, Any] = {
     "headers": {"ETag": {"description": "The SHA-256 of the bytes, in quotes.", "schema": {"type": "string"}}},
 }
 
-blobs = APIRouter(tags=["blobs"], route_class=CredentialFirst)
+blobs = Router("blobs")
 
 
 class BlobResponse(Response):
@@ -79,10 +78,7 @@ class BlobResponse(Response):
 
 
 @blobs.post(
-    "/blobs",
-    status_code=201,
-    responses=responses(*ACCESS, MalformedRequest, ContentTooLarge, Erasing, QuotaExceeded, *WRITES),
-    openapi_extra=_IN,
+    "/blobs", Erasing, QuotaExceeded, body=(MalformedRequest, ContentTooLarge), status_code=201, openapi_extra=_IN
 )
 async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], request: Request) -> BlobAnswer:
     """Keep bytes, of an agent or, with a credential for all agents, of the tenant as a whole.
@@ -97,7 +93,7 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
     return BlobAnswer.model_validate(blob)
 
 
-@blobs.get("/blobs", response_model_exclude_none=True, responses=responses(*READS, InvalidCursor))
+@blobs.get("/blobs", InvalidCursor, response_model_exclude_none=True)
 async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -> BlobListAnswer:
     """List the blobs of an agent or, without one, those of the tenant as a whole, newest first."""
     services = _reading(caller, query.agent_id)
@@ -106,14 +102,8 @@ async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -
     return BlobListAnswer.model_validate({"blobs": page.blobs, "cursor": listing.cursor(page.after)})
 
 
-@blobs.get(
-    "/blobs/{blob_id}",
-    response_class=Response,
-    responses={200: _OUT, **responses(*READS, NotFound, BlobGone)},
-)
-async def get_blob(
-    caller: Caller, blob_id: Annotated[BlobId, Path()], query: Annotated[BlobQuery, Query()]
-) -> Response:
+@blobs.get("/blobs/{blob_id}", NotFound, BlobGone, answers={200: _OUT}, response_class=Response)
+async def get_blob(caller: Caller, blob_id: BlobId, query: Annotated[BlobQuery, Query()]) -> Response:
     """Return the bytes of a blob, after a look at their hash.
 
     410: the object store has lost them. 502 `upstream_rejected`: it has other bytes than were written.
@@ -125,14 +115,8 @@ async def get_blob(
         return BlobResponse(blob, await services.blobs.read(blob), held.pop_all())
 
 
-@blobs.delete(
-    "/blobs/{blob_id}",
-    status_code=204,
-    responses=responses(*READS, Erasing),
-)
-async def delete_blob(
-    caller: Administrator, blob_id: Annotated[BlobId, Path()], query: Annotated[BlobQuery, Query()]
-) -> None:
+@blobs.delete("/blobs/{blob_id}", needs=(*READS, Erasing), status_code=204)
+async def delete_blob(caller: Administrator, blob_id: BlobId, query: Annotated[BlobQuery, Query()]) -> None:
     """Delete a blob, as an administrator. One that is not there is no error."""
     agent_id = query.agent_id
     services = caller.every_agent() if agent_id is None else caller.agent(agent_id)

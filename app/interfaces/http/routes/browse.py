@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Query
 
 from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.failures import WRITES
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.browse import (
     METADATA,
     AgentAnswer,
@@ -22,15 +22,10 @@ from app.interfaces.http.schemas.browse import (
 )
 from app.interfaces.http.schemas.store import AgentId, DeleteQuery, MemoryId
 
-data = APIRouter(tags=["data"], route_class=CredentialFirst)
+data = Router("data")
 
 
-@data.get(
-    "/memories",
-    response_model_exclude_none=True,
-    responses=responses(*READS, InvalidCursor),
-    openapi_extra={"parameters": [METADATA]},
-)
+@data.get("/memories", InvalidCursor, response_model_exclude_none=True, openapi_extra={"parameters": [METADATA]})
 async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
@@ -40,21 +35,14 @@ async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) ->
     return ListAnswer.model_validate({"memories": page.memories, "cursor": listing.cursor(page.after)})
 
 
-@data.get(
-    "/memories/{memory_id}",
-    response_model=MemoryAnswer,
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
-async def get_memory(
-    caller: Caller, memory_id: Annotated[MemoryId, Path()], query: Annotated[DeleteQuery, Query()]
-) -> Memory:
+@data.get("/memories/{memory_id}", NotFound, response_model=MemoryAnswer, response_model_exclude_none=True)
+async def get_memory(caller: Caller, memory_id: MemoryId, query: Annotated[DeleteQuery, Query()]) -> Memory:
     """Return a memory, to an administrator or to a credential for its agent alone."""
     services, _ = caller.tenant(query.agent_id)
     return await services.browser.get(query.agent_id, memory_id)
 
 
-@data.get("/usage", response_model_exclude_none=True, responses=responses(*READS))
+@data.get("/usage", response_model_exclude_none=True)
 async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> UsagesAnswer:
     """Tell what is used and what the limits are, to an administrator or to a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
@@ -66,15 +54,15 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
     return UsagesAnswer.model_validate(answer)
 
 
-@data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*READS))
-async def get_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()]) -> AgentAnswer:
+@data.get("/agents/{agent_id}")
+async def get_agent(caller: Administrator, agent_id: AgentId) -> AgentAnswer:
     """Tell what an agent is set to, to an administrator."""
     services, _ = caller.tenant(agent_id)
     return AgentAnswer(agent_id=agent_id, **asdict(await services.browser.agent(agent_id)))
 
 
-@data.put("/agents/{agent_id}", responses=responses(*ACCESS, *BODY, *WRITES, QuotaExceeded))
-async def set_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], request: AgentRequest) -> AgentAnswer:
+@data.put("/agents/{agent_id}", needs=(*WRITES, QuotaExceeded))
+async def set_agent(caller: Administrator, agent_id: AgentId, request: AgentRequest) -> AgentAnswer:
     """Set an agent, as an administrator. What the request leaves out stays as it was."""
     services, _ = caller.tenant(agent_id)
     settings = await services.browser.set_agent(agent_id, request.to_change())

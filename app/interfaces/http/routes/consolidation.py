@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from app.domain.consolidation import ConsolidationForecast, ConsolidationUndone
-from app.domain.errors import NotFound, Unavailable
-from app.interfaces.http.dependencies import Administrator, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, READS, UPSTREAM, WRITES
-from app.interfaces.http.problems import responses
+from app.domain.errors import NotFound
+from app.interfaces.http.dependencies import Administrator
+from app.interfaces.http.failures import MODEL
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.consolidation import (
     ConsolidationForecastAnswer,
     ConsolidationForecastWanted,
@@ -18,14 +18,10 @@ from app.interfaces.http.schemas.consolidation import (
     ConsolidationUndoWanted,
 )
 
-consolidation = APIRouter(tags=["data"], route_class=CredentialFirst)
+consolidation = Router("data")
 
 
-@consolidation.get(
-    "/consolidations",
-    name="consolidations",
-    responses=responses(*READS),
-)
+@consolidation.get("/consolidations", name="consolidations")
 async def list_consolidations(
     caller: Administrator, query: Annotated[ConsolidationsQuery, Query()]
 ) -> ConsolidationsAnswer:
@@ -35,10 +31,7 @@ async def list_consolidations(
 
 
 @consolidation.post(
-    "/consolidations/dry-run",
-    name="consolidation_dry_run",
-    response_model=ConsolidationForecastAnswer,
-    responses=responses(*ACCESS, *BODY, Unavailable, *UPSTREAM),
+    "/consolidations/dry-run", needs=MODEL, name="consolidation_dry_run", response_model=ConsolidationForecastAnswer
 )
 async def dry_run(caller: Administrator, request: ConsolidationForecastWanted) -> ConsolidationForecast:
     """Say what the next consolidation would merge of an agent's memories word for word, and change nothing."""
@@ -46,10 +39,7 @@ async def dry_run(caller: Administrator, request: ConsolidationForecastWanted) -
 
 
 @consolidation.post(
-    "/consolidations/undo",
-    name="undo_consolidation",
-    response_model=ConsolidationUndoneAnswer,
-    responses=responses(*ACCESS, *BODY, NotFound, *WRITES),
+    "/consolidations/undo", NotFound, name="undo_consolidation", response_model=ConsolidationUndoneAnswer
 )
 async def undo(caller: Administrator, request: ConsolidationUndoWanted) -> ConsolidationUndone:
     """Have all that a consolidation has merged hold again, as an administrator of all agents; first a dry run.

@@ -2,14 +2,14 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query, Response
 
 from app.domain.context import ContextRead
 from app.domain.errors import Erasing, NotFound, PreconditionFailed, QuotaExceeded
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
+from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.failures import WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.context import (
     ConfigurationAnswer,
     ConfiguredAnswer,
@@ -25,7 +25,7 @@ from app.interfaces.http.schemas.context import (
 
 # A name with a slash is refused as a name: without these convertors, nothing would say what is wrong with it.
 _NAMED = "/context/{name:context_name}"
-_WRITES = (*ACCESS, *BODY, *WRITES, Erasing, PreconditionFailed, QuotaExceeded)
+_CHANGES = (*WRITES, Erasing, PreconditionFailed, QuotaExceeded)
 _CACHED: dict[str, Any] = {
     "headers": {
         **ETAG["headers"],
@@ -42,7 +42,7 @@ _CACHED: dict[str, Any] = {
     }
 }
 
-context = APIRouter(tags=["shared context"], route_class=CredentialFirst)
+context = Router("shared context")
 
 
 def _say(response: Response, read: ContextRead, seconds: int) -> None:
@@ -52,7 +52,7 @@ def _say(response: Response, read: ContextRead, seconds: int) -> None:
     response.headers["Cache-Control"] = f"private, max-age={seconds}"
 
 
-@context.get("/context", name="list_context", dependencies=[Depends(no_query)], responses=responses(*READS))
+@context.get("/context")
 async def list_context(caller: Caller) -> ContextListAnswer:
     """List the documents of the tenant by their names, without what they say."""
     services, _ = caller.shared()
@@ -60,12 +60,7 @@ async def list_context(caller: Caller) -> ContextListAnswer:
     return ContextListAnswer(documents=[ContextVersionAnswer.model_validate(each) for each in documents])
 
 
-@context.get(
-    "/context/{name:path}/versions",
-    name="context_versions",
-    dependencies=[Depends(no_query)],
-    responses=responses(*READS, NotFound),
-)
+@context.get("/context/{name:path}/versions", NotFound)
 async def context_versions(caller: Caller, name: ContextName) -> ContextVersionsAnswer:
     """List the versions of a document that are kept, the last 20, newest first."""
     services, _ = caller.shared()
@@ -73,7 +68,7 @@ async def context_versions(caller: Caller, name: ContextName) -> ContextVersions
     return ContextVersionsAnswer(versions=[ContextVersionAnswer.model_validate(each) for each in versions])
 
 
-@context.get(_NAMED, name="get_context", responses={200: _CACHED, **responses(*READS, NotFound)})
+@context.get(_NAMED, NotFound, answers={200: _CACHED})
 async def get_context(
     caller: Caller, response: Response, name: ContextName, query: Annotated[ContextQuery, Query()]
 ) -> ContextAnswer:
@@ -84,7 +79,7 @@ async def get_context(
     return ContextAnswer.model_validate(read.document)
 
 
-@context.put(_NAMED, name="put_context", responses={200: ETAG, **responses(*_WRITES)})
+@context.put(_NAMED, needs=_CHANGES, answers={200: ETAG})
 async def put_context(
     caller: Administrator, response: Response, name: ContextName, request: PutContextRequest, only: Only
 ) -> ContextVersionAnswer:
@@ -94,19 +89,13 @@ async def put_context(
     return ContextVersionAnswer.model_validate(written)
 
 
-@context.delete(
-    _NAMED,
-    name="delete_context",
-    status_code=204,
-    dependencies=[Depends(no_query)],
-    responses=responses(*ACCESS, *WRITES, Erasing),
-)
+@context.delete(_NAMED, needs=(*WRITES, Erasing), status_code=204)
 async def delete_context(caller: Administrator, name: ContextName) -> None:
     """Delete a document with its versions, as an administrator. One that is not there is no error."""
     await caller.every_agent().context.delete(name)
 
 
-@context.get("/configuration", name="get_configuration", responses={200: _CACHED, **responses(*READS, NotFound)})
+@context.get("/configuration", NotFound, answers={200: _CACHED})
 async def get_configuration(
     caller: Caller, response: Response, query: Annotated[ContextQuery, Query()]
 ) -> ConfigurationAnswer:
@@ -117,7 +106,7 @@ async def get_configuration(
     return ConfigurationAnswer.model_validate(read.document)
 
 
-@context.put("/configuration", name="put_configuration", responses={200: ETAG, **responses(*_WRITES)})
+@context.put("/configuration", needs=_CHANGES, answers={200: ETAG})
 async def put_configuration(
     caller: Administrator, response: Response, request: PutConfigurationRequest, only: Only
 ) -> ConfiguredAnswer:

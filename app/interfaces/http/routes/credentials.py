@@ -1,41 +1,25 @@
 """The routes that take back what a credential has written, and what a run or a session has taught."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Path
-
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.undoing import Undone
-from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
 from app.interfaces.http.schemas.undoing import UndoTaughtAnswer, UndoWanted
 from app.services.memories.undo import UndoReceipt
 
-credentials = APIRouter(tags=["data"], route_class=CredentialFirst)
+credentials = Router("data")
 
 
-@credentials.delete(
-    "/credentials/{credential_id}/memories",
-    dependencies=[Depends(no_query)],
-    response_model=UndoAnswer,
-    responses=responses(*ACCESS, QuotaExceeded, *WRITES),
-)
-async def undo(caller: Administrator, credential_id: Annotated[CredentialId, Path()]) -> UndoReceipt:
+@credentials.delete("/credentials/{credential_id}/memories", QuotaExceeded, response_model=UndoAnswer)
+async def undo(caller: Administrator, credential_id: CredentialId) -> UndoReceipt:
     """Revoke a credential and take back all that it has written, as an administrator of all agents."""
     caller.principal.check_every_agent()
     services, _ = caller.tenant()
     return await services.undo.run(credential_id)
 
 
-@credentials.post(
-    "/undo",
-    name="undo_learned",
-    response_model=UndoTaughtAnswer,
-    response_model_exclude_none=True,
-    responses=responses(*ACCESS, *BODY, NotFound, QuotaExceeded, *WRITES),
-)
+@credentials.post("/undo", NotFound, QuotaExceeded, response_model=UndoTaughtAnswer, response_model_exclude_none=True)
 async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     """Take back what a run, a session or a credential has taught, as an administrator of all agents; first a dry run.
 

@@ -2,40 +2,28 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Query, Response
 
 from app.domain.errors import FieldError, NotFound
 from app.interfaces.fields import refused
-from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.operations import EraseTenantQuery, OperationAnswer, OperationId
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.erasures import Erasure
 
-erasures = APIRouter(tags=["memory"], route_class=CredentialFirst)
+erasures = Router("memory")
 
 
 @erasures.delete(
-    "/agents/{agent_id}",
-    dependencies=[Depends(no_query)],
-    status_code=202,
-    response_model=OperationAnswer,
-    response_model_exclude_none=True,
-    responses=responses(*ACCESS, *WRITES),
+    "/agents/{agent_id}", status_code=202, response_model=OperationAnswer, response_model_exclude_none=True
 )
-async def erase_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], response: Response) -> Erasure:
+async def erase_agent(caller: Administrator, agent_id: AgentId, response: Response) -> Erasure:
     """Begin to erase everything of an agent, as an administrator. An erasure under way is returned instead."""
     return _accepted(await caller.agent(agent_id).gateway.erase(agent_id), response)
 
 
-@erasures.delete(
-    "/tenant",
-    status_code=202,
-    response_model=OperationAnswer,
-    response_model_exclude_none=True,
-    responses=responses(*ACCESS, *WRITES),
-)
+@erasures.delete("/tenant", status_code=202, response_model=OperationAnswer, response_model_exclude_none=True)
 async def erase_tenant(
     caller: Administrator, query: Annotated[EraseTenantQuery, Query()], response: Response
 ) -> Erasure:
@@ -50,14 +38,8 @@ async def erase_tenant(
     return _accepted(await services.gateway.erase(None), response)
 
 
-@erasures.get(
-    "/operations/{operation_id}",
-    dependencies=[Depends(no_query)],
-    response_model=OperationAnswer,
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
-async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> Erasure:
+@erasures.get("/operations/{operation_id}", NotFound, response_model=OperationAnswer, response_model_exclude_none=True)
+async def operation(caller: Administrator, operation_id: OperationId) -> Erasure:
     """Tell how far an erasure is; once it is done, with its receipt."""
     services, only_agent = caller.tenant()
     return await services.gateway.erasure(operation_id, only_agent=only_agent)

@@ -2,21 +2,19 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import Query, Request, Response
 from starlette.responses import JSONResponse
 
 from app.domain.errors import (
     Erasing,
-    LongTermDisabled,
     NotFound,
     OperationRunning,
-    QuotaExceeded,
 )
 from app.interfaces.http.conversations import announced, read_conversation
-from app.interfaces.http.dependencies import BodylessCaller, Caller, CredentialFirst, DryRunCaller, no_query
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
+from app.interfaces.http.dependencies import BodylessCaller, Caller, DryRunCaller
+from app.interfaces.http.failures import RECALL, STORE
 from app.interfaces.http.middleware import INGEST_BYTES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.ingest import IngestAnswer, IngestHead, IngestionAnswer, IngestMessage
 from app.interfaces.http.schemas.operations import OperationId
 from app.interfaces.http.schemas.store import AgentId
@@ -36,22 +34,22 @@ _DRY_RUN = (
 )
 _LOCATION = {"headers": {"Location": {"description": "Where to ask how far it is.", "schema": {"type": "string"}}}}
 
-ingests = APIRouter(tags=["profiles"], route_class=CredentialFirst)
+ingests = Router("profiles")
 
 
 @ingests.post(
     "/profiles/{profile}/ingest",
+    *STORE,
+    answers={
+        202: {"model": IngestAnswer, "description": "Some messages wait: it goes on after this answer.", **_LOCATION}
+    },
     response_model=IngestAnswer,
     response_model_exclude_none=True,
-    responses={
-        202: {"model": IngestAnswer, "description": "Some messages wait: it goes on after this answer.", **_LOCATION},
-        **responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
-    },
     openapi_extra=_BODY,
 )
 async def ingest(
     caller: DryRunCaller,
-    profile: Annotated[AgentId, Path()],
+    profile: AgentId,
     request: Request,
     dry_run: Annotated[bool, Query(description=_DRY_RUN, examples=[True])] = False,  # noqa: FBT002 - FastAPI calls by keyword
 ) -> Response:
@@ -75,15 +73,8 @@ async def ingest(
     return JSONResponse(body, status_code=202, headers={"Location": location})
 
 
-@ingests.get(
-    "/profiles/{profile}/operations/{operation_id}",
-    dependencies=[Depends(no_query)],
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
-async def ingestion(
-    caller: Caller, profile: Annotated[AgentId, Path()], operation_id: Annotated[OperationId, Path()]
-) -> IngestionAnswer:
+@ingests.get("/profiles/{profile}/operations/{operation_id}", NotFound, response_model_exclude_none=True)
+async def ingestion(caller: Caller, profile: AgentId, operation_id: OperationId) -> IngestionAnswer:
     """Tell how far an ingestion of the profile is, and what a language model has learned of its messages."""
     ingester = caller.agent(profile).ingester
     found = await ingester.ingestion(profile, operation_id)
@@ -92,16 +83,16 @@ async def ingestion(
 
 @ingests.post(
     "/profiles/{profile}/operations/{operation_id}/retry",
+    NotFound,
+    OperationRunning,
+    Erasing,
+    *RECALL,
+    body=(),
+    answers={202: {"model": IngestionAnswer, "description": "It goes on after this answer.", **_LOCATION}},
     response_model=IngestionAnswer,
     response_model_exclude_none=True,
-    responses={
-        202: {"model": IngestionAnswer, "description": "It goes on after this answer.", **_LOCATION},
-        **responses(*ACCESS, NotFound, OperationRunning, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
-    },
 )
-async def retry(
-    caller: BodylessCaller, profile: Annotated[AgentId, Path()], operation_id: Annotated[OperationId, Path()]
-) -> Response:
+async def retry(caller: BodylessCaller, profile: AgentId, operation_id: OperationId) -> Response:
     """Learn again what a language model has failed to learn of an ingestion; where nothing has failed, do nothing.
 
     Messages that were not stored have to be sent again. What the undo of its run has ended stays ended.

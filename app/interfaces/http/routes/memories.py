@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
 from app.domain.quotas import Use
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, WRITES
-from app.interfaces.http.problems import QUOTA_WARNING, responses
+from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.failures import OUTAGE
+from app.interfaces.http.problems import QUOTA_WARNING
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.store import (
     IDEMPOTENCY_KEY,
     NEARLY_USED_UP,
@@ -19,17 +20,20 @@ from app.interfaces.http.schemas.store import (
     StoreRequest,
 )
 
-memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
+memory = Router("memory")
 
 
 @memory.post(
     "/store",
+    NotFound,
+    Erasing,
+    LongTermDisabled,
+    IdempotencyKeyReused,
+    QuotaExceeded,
+    needs=OUTAGE,
+    answers={201: NEARLY_USED_UP},
     status_code=201,
     response_model_exclude_none=True,
-    responses={
-        201: NEARLY_USED_UP,
-        **responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, IdempotencyKeyReused, QuotaExceeded, *OUTAGE),
-    },
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
 async def store(caller: Caller, request: StoreRequest, http: Request, response: Response) -> StoreAnswer:
@@ -46,15 +50,10 @@ async def store(caller: Caller, request: StoreRequest, http: Request, response: 
     return StoreAnswer(kept=kept or None)
 
 
-@memory.delete(
-    "/memories/{memory_id}",
-    status_code=204,
-    response_class=Response,
-    responses=responses(*ACCESS, *WRITES),
-)
+@memory.delete("/memories/{memory_id}", status_code=204)
 async def delete_memory(
     caller: Administrator,
-    memory_id: Annotated[MemoryId, Path()],
+    memory_id: MemoryId,
     query: Annotated[DeleteQuery, Query()],
 ) -> None:
     """Delete a memory, as an administrator. One that is not there is no error."""

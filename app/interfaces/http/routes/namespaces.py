@@ -6,12 +6,14 @@ https://developers.cloudflare.com/agent-memory/api/http-api/#namespace-managemen
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
-from app.interfaces.http.dependencies import Access, Administrator, CredentialFirst
-from app.interfaces.http.envelope import CloudflareNothing, responses
-from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http import envelope
+from app.interfaces.http.dependencies import Access, Administrator
+from app.interfaces.http.envelope import CloudflareNothing
+from app.interfaces.http.failures import ACCESS, UPSTREAM
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.namespaces import (
     AccountId,
     AgentMemoryNamespaceAnswer,
@@ -26,17 +28,11 @@ from app.storage.namespaces import Namespace
 
 TAG = "agent memory, as Cloudflare has it"
 NAMESPACES = "/client/v4/accounts/{account_id}/agent-memory/namespaces"
-_READS = (*ACCESS, InvalidRequest, *UPSTREAM)
 
-namespaces = APIRouter(tags=[TAG], route_class=CredentialFirst)
+namespaces = Router(TAG, describe=envelope.responses, any_query=True)
 
 
-@namespaces.post(
-    NAMESPACES,
-    name="agent_memory_namespace_create",
-    status_code=201,
-    responses=responses(*ACCESS, *BODY, NamespaceExists, QuotaExceeded, *WRITES),
-)
+@namespaces.post(NAMESPACES, NamespaceExists, QuotaExceeded, name="agent_memory_namespace_create", status_code=201)
 async def create(
     caller: Administrator, account_id: AccountId, request: AgentMemoryNamespaceRequest
 ) -> AgentMemoryNamespaceEnvelope:
@@ -45,9 +41,7 @@ async def create(
 
 
 @namespaces.get(
-    NAMESPACES,
-    name="agent_memory_namespace_list",
-    responses=responses(*_READS, InvalidCursor),
+    NAMESPACES, InvalidCursor, needs=(*ACCESS, InvalidRequest, *UPSTREAM), name="agent_memory_namespace_list"
 )
 async def list_(
     caller: Administrator, account_id: AccountId, query: Annotated[AgentMemoryNamespacesQuery, Query()]
@@ -62,8 +56,9 @@ async def list_(
 
 @namespaces.get(
     f"{NAMESPACES}/{{namespace_name}}",
+    NotFound,
+    needs=(*ACCESS, InvalidRequest, *UPSTREAM),
     name="agent_memory_namespace_get",
-    responses=responses(*_READS, NotFound),
 )
 async def get(
     caller: Administrator, account_id: AccountId, namespace_name: NamespaceName
@@ -72,11 +67,7 @@ async def get(
     return AgentMemoryNamespaceEnvelope(result=_answer(await _of(caller).get(namespace_name), account_id))
 
 
-@namespaces.delete(
-    f"{NAMESPACES}/{{namespace_name}}",
-    name="agent_memory_namespace_delete",
-    responses=responses(*ACCESS, NotFound, Conflict, *WRITES),
-)
+@namespaces.delete(f"{NAMESPACES}/{{namespace_name}}", NotFound, Conflict, name="agent_memory_namespace_delete")
 async def delete(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> CloudflareNothing:
     """Delete a namespace and begin to erase its profiles, as an administrator of all agents."""
     del account_id

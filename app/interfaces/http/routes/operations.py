@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import NamedRoute, no_query, no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import NamedRoute, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.pages import LatelyMade
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.operations import (
     CircuitAnswer,
     EmbeddingConfigAnswer,
@@ -22,10 +22,10 @@ from app.interfaces.http.schemas.operations import (
 from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
 
-operations = APIRouter(tags=["operations"], route_class=NamedRoute)
+operations = Router("operations", route_class=NamedRoute)
 
 
-@operations.get("/healthz", dependencies=[Depends(no_query)], responses=responses(InvalidRequest))
+@operations.get("/healthz", needs=(InvalidRequest,))
 async def healthz() -> HealthAnswer:
     """Say that the process is alive."""
     return HealthAnswer()
@@ -33,9 +33,10 @@ async def healthz() -> HealthAnswer:
 
 @operations.get(
     "/readyz",
+    needs=(*ACCESS, InvalidRequest),
+    answers={503: {"model": ReadinessAnswer}},
     dependencies=[Depends(no_repeats)],
     response_model_exclude_none=True,
-    responses={503: {"model": ReadinessAnswer}, **responses(*ACCESS, InvalidRequest)},
 )
 async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers but the reranker, which recalls do without, else 503."""
@@ -55,9 +56,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     )
 
 
-@operations.get(
-    "/metrics", dependencies=[Depends(no_query)], response_class=PlainTextResponse, responses=responses(InvalidRequest)
-)
+@operations.get("/metrics", needs=(InvalidRequest,), response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
     made: LatelyMade = request.app.state.metrics

@@ -2,21 +2,18 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Query
 
 from app.domain.errors import (
-    Erasing,
     InvalidCursor,
     LongTermDisabled,
     NotFound,
-    QuotaExceeded,
     Superseded,
-    Unavailable,
 )
 from app.domain.profile_answers import ProfileRecall
-from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS, UPSTREAM, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller
+from app.interfaces.http.failures import MODEL, OUTAGE, RECALL, STORE
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.profiles import (
     DetailAnswer,
     ListedAnswer,
@@ -36,19 +33,11 @@ from app.interfaces.http.schemas.store import MemoryId
 from app.services.memories.sessions import SessionDeletion
 
 PROFILE = "/profiles/{profile}"
-_READS = (*READS, LongTermDisabled)
-_MARKS = (*ACCESS, NotFound, LongTermDisabled, *WRITES)
 
-profiles = APIRouter(tags=["profiles"], route_class=CredentialFirst)
+profiles = Router("profiles")
 
 
-@profiles.post(
-    f"{PROFILE}/remember",
-    name="remember",
-    status_code=201,
-    response_model_exclude_none=True,
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *OUTAGE),
-)
+@profiles.post(f"{PROFILE}/remember", *STORE, needs=OUTAGE, status_code=201, response_model_exclude_none=True)
 async def remember(caller: Caller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
     """Remember something. The same content again, for the same session and time, is the same memory."""
     memory = (
@@ -61,10 +50,11 @@ async def remember(caller: Caller, profile: ProfileId, request: RememberRequest)
 
 @profiles.post(
     f"{PROFILE}/recall",
+    *RECALL,
+    needs=OUTAGE,
     name="recall_profile",
     response_model=ProfileRecallAnswer,
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
 async def recall(caller: Caller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
     """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""
@@ -83,10 +73,7 @@ async def recall(caller: Caller, profile: ProfileId, request: RecallProfileReque
 
 
 @profiles.get(
-    f"{PROFILE}/memories",
-    name="list_profile",
-    response_model_exclude_none=True,
-    responses=responses(*_READS, InvalidCursor),
+    f"{PROFILE}/memories", LongTermDisabled, InvalidCursor, name="list_profile", response_model_exclude_none=True
 )
 async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[MemoriesQuery, Query()]) -> ListedAnswer:
     """List what holds of a profile's memories, newest first."""
@@ -101,60 +88,45 @@ async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[Mem
 
 @profiles.get(
     f"{PROFILE}/memories/{{memory_id}}",
+    LongTermDisabled,
+    NotFound,
     name="get_profile_memory",
-    dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*_READS, NotFound),
 )
-async def get_memory(caller: Caller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]) -> DetailAnswer:
+async def get_memory(caller: Caller, profile: ProfileId, memory_id: MemoryId) -> DetailAnswer:
     """Return a memory, with who stated what before and after it and the message that it is."""
     return DetailAnswer.of_detail(await caller.agent(profile).profiles.get(profile, memory_id))
 
 
 @profiles.post(
     f"{PROFILE}/memories/{{memory_id}}/forget",
-    name="forget",
+    NotFound,
+    LongTermDisabled,
+    Superseded,
+    body=(),
     response_model_exclude_none=True,
-    responses=responses(*_MARKS, Superseded),
 )
-async def forget(
-    caller: BodylessCaller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]
-) -> RememberedAnswer:
+async def forget(caller: BodylessCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
     """Forget a memory: no recall finds it, nor what it had replaced, until that is taken back."""
     return RememberedAnswer.of(await caller.agent(profile).profiles.forget(profile, memory_id))
 
 
 @profiles.post(
-    f"{PROFILE}/memories/{{memory_id}}/unforget",
-    name="unforget",
-    response_model_exclude_none=True,
-    responses=responses(*_MARKS),
+    f"{PROFILE}/memories/{{memory_id}}/unforget", NotFound, LongTermDisabled, body=(), response_model_exclude_none=True
 )
-async def unforget(
-    caller: BodylessCaller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]
-) -> RememberedAnswer:
+async def unforget(caller: BodylessCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
     """Take back that a memory was forgotten. One that was not stays as it is."""
     return RememberedAnswer.of(await caller.agent(profile).profiles.unforget(profile, memory_id))
 
 
-@profiles.post(
-    f"{PROFILE}/summary",
-    name="summary",
-    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, Unavailable, *UPSTREAM),
-)
+@profiles.post(f"{PROFILE}/summary", *RECALL, needs=MODEL)
 async def summary(caller: Caller, profile: ProfileId, request: SummaryRequest) -> SummaryAnswer:
     """Summarise what holds, in the words of the newest 200 memories. It counts as a recall."""
     summary = await caller.agent(profile).profiles.summary(profile, request.session_id)
     return SummaryAnswer(summary=summary.text, degraded=list(summary.degraded))
 
 
-@profiles.delete(
-    f"{PROFILE}/sessions/{{session_id:session}}",
-    name="delete_session",
-    dependencies=[Depends(no_query)],
-    response_model=SessionDeletedAnswer,
-    responses=responses(*ACCESS, *WRITES),
-)
+@profiles.delete(f"{PROFILE}/sessions/{{session_id:session}}", response_model=SessionDeletedAnswer)
 async def delete_session(caller: Administrator, profile: ProfileId, session_id: SessionId) -> SessionDeletion:
     """Delete all memories of a session, as an administrator. One that is not there is no error."""
     return await caller.agent(profile).profiles.delete_session(profile, session_id)

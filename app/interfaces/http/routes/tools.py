@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any, get_args
 
 import fastapi
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import Conflict, FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request
 from app.interfaces.http.dependencies import NamedRoute, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS, UPSTREAM
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.browse import OptionalAgent
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import Tool
@@ -19,7 +19,7 @@ from app.interfaces.tools.manifests import Format, manifest, manifest_of
 from app.interfaces.tools.sets import SETS
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 
-tools = APIRouter(tags=["tools"], route_class=NamedRoute)
+tools = Router("tools", route_class=NamedRoute)
 
 _SET = {"type": "string", "enum": [*get_args(ToolSet)], "examples": [DEFAULT_TOOLS]}
 
@@ -54,8 +54,9 @@ _EXAMPLE = {"content": {"application/json": {"example": manifest("openai")}}}
 
 @tools.get(
     "/tools",
+    needs=(InvalidRequest, *ACCESS, Conflict, Unavailable, *UPSTREAM),
+    answers={200: _EXAMPLE},
     dependencies=[Depends(no_repeats)],
-    responses={200: _EXAMPLE, **responses(InvalidRequest, *ACCESS, Conflict, Unavailable, *UPSTREAM)},
 )
 async def list_tools(http: fastapi.Request, query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
     """Give the definition of an agent's tools, ready to paste.

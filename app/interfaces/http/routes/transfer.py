@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 import structlog
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -17,12 +17,11 @@ from app.interfaces.http.dependencies import (
     NDJSON,
     OCTETS,
     Administrator,
-    CredentialFirst,
     Importer,
     octets_or,
 )
 from app.interfaces.http.failures import ACCESS, OUTAGE
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.store import AgentId
 from app.services.transfer.export import Export
@@ -51,7 +50,7 @@ _IN_LINES: dict[str, Any] = {
     }
 }
 
-transfer = APIRouter(tags=["transfer"], route_class=CredentialFirst)
+transfer = Router("transfer")
 
 
 class ExportQuery(BaseModel):
@@ -85,11 +84,7 @@ class ExportResponse(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-@transfer.get(
-    "/export",
-    response_class=Response,
-    responses={200: _LINES, **responses(*ACCESS, InvalidRequest, *OUTAGE)},
-)
+@transfer.get("/export", needs=(*ACCESS, InvalidRequest, *OUTAGE), answers={200: _LINES}, response_class=Response)
 async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], request: Request) -> Response:
     """Give out the tenant's memories, or an agent's, line by line, as an administrator.
 
@@ -104,12 +99,12 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], 
 
 @transfer.post(
     "/import",
+    Erasing,
+    body=(MalformedRequest, UnsupportedMediaType, InvalidRequest),
+    needs=OUTAGE,
+    answers={200: _REPORT},
     name="import",
     response_class=Response,
-    responses={
-        200: _REPORT,
-        **responses(*ACCESS, MalformedRequest, UnsupportedMediaType, InvalidRequest, Erasing, *OUTAGE),
-    },
     openapi_extra=_IN_LINES,
 )
 async def import_(caller: Importer, request: Request) -> Response:
