@@ -1,1 +1,1 @@
-"""What a language model adds to ingest and recall: ``memory-gateway eval`` on a set of this project."""
+"""What a language model adds to ingest and recall: ``bench.evaluation`` on a set of this project."""

@@ -1,11 +1,11 @@
-"""Runs ``memory-gateway eval`` with the language model of the settings, or of the double where none is set."""
+"""Runs ``bench.evaluation`` with the language model of the settings, or of the double where none is set."""
 
 import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from app.interfaces.cli.evaluate import evaluate
+from bench.evaluation.__main__ import evaluate
 from bench.report import RESULTS
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running

@@ -69,7 +69,7 @@ class Own:
 @click.option("--ingest", is_flag=True, help="Tell own servers conversations by ingesting them, session by session.")
 @click.option("--bm25", is_flag=True, help="Measure plain BM25 over the same data too.")
 @click.option("--out", default=RESULTS, type=click.Path(file_okay=False, path_type=Path), help="Folder of the results.")
-def main(  # noqa: PLR0913 - a command has as many parameters as options
+def main(
     *,
     data: tuple[Path, ...],
     embedders: tuple[str, ...],

@@ -43,7 +43,6 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
-        "eval": ("evaluate.evaluate", "Measure how right answers are, on labelled conversations."),
     },
     "Move data": {
         "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),

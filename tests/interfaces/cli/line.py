@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,8 @@ class Done:
 class Line:
     """Runs commands on one data directory, in this process: their own processes are those of tests/process."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, program: Callable[[], None] = main) -> None:
+        self._program = program
         self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir)}
         self.environment |= {"EMBEDDER": "hashing", "READER": "none"}
         self.folder = data_dir.parent
@@ -54,7 +55,7 @@ class Line:
             patch.object(sys, "argv", ["memory-gateway", *arguments]),
             pytest.raises(SystemExit) as ended,
         ):
-            main()
+            self._program()
         code = ended.value.code
         assert isinstance(code, int)
         told = stderr.getvalue().decode()

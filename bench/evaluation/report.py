@@ -6,8 +6,8 @@ from statistics import mean, pstdev
 
 import numpy as np
 
-from app.interfaces.cli.evaluation.judging import EVIDENCE_AMONG, Judged
-from app.interfaces.cli.evaluation.measuring import EvaluationRun
+from bench.evaluation.judging import EVIDENCE_AMONG, Judged
+from bench.evaluation.measuring import EvaluationRun
 
 ALL = "all"
 _RESAMPLES = 2_000

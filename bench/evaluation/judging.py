@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from app.interfaces.cli.evaluation.labelled import Labelled
+from bench.evaluation.labelled import Labelled
 
 EVIDENCE_AMONG = 10
 """The evidence is counted among so many candidates."""

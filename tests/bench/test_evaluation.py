@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from app.domain.errors import ConfigurationError
-from app.interfaces.cli.evaluation.judging import Judged, evidence, is_right, says
-from app.interfaces.cli.evaluation.labelled import Labelled, read_labelled
-from app.interfaces.cli.evaluation.measuring import EvaluationRun
-from app.interfaces.cli.evaluation.report import differences, spreads
+from bench.evaluation.__main__ import main
+from bench.evaluation.judging import Judged, evidence, is_right, says
+from bench.evaluation.labelled import Labelled, read_labelled
+from bench.evaluation.measuring import EvaluationRun
+from bench.evaluation.report import differences, spreads
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 from tests.interfaces.cli.line import Line
+from tests.support import migrated
 
 pytestmark = pytest.mark.thorough
 
@@ -44,6 +46,13 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
+def line(tmp_path: Path) -> Line:
+    """Run the evaluation, with settings that name a data directory of their own."""
+    migrated.prepare(tmp_path / "data")
+    return Line(tmp_path / "data", main)
+
+
+@pytest.fixture
 def labelled(tmp_path: Path) -> Path:
     file = tmp_path / "set.jsonl"
     line = {"conv_id": "desk", "asked_at": "2026-06-20T09:00:00Z", "turns": TURNS, "questions": QUESTIONS}
@@ -62,7 +71,7 @@ def judged(question: str, right: float, category: str = "a") -> Judged:
 
 
 def test_every_category_is_told_with_what_was_found_and_what_was_right(line: Line, labelled: Path) -> None:
-    told = line.json("eval", str(labelled), "--runs", "2")
+    told = line.json(str(labelled), "--runs", "2")
     (side,) = told["sides"].values()
     figures = side["categories"]
     assert set(figures) == {"all", "update", "number", "unknown"}
@@ -82,7 +91,7 @@ def test_a_model_is_measured_beside_none_with_its_calls_and_tokens(
         "LANGUAGE_MODEL_API_KEY": DoubleOptions().openai_api_key,
     }
     out = tmp_path / "out.json"
-    text = line.run("eval", str(labelled), "--runs", "1", "--out", str(out), **model).stdout
+    text = line.run(str(labelled), "--runs", "1", "--out", str(out), **model).stdout
     assert "## without a model: 1 runs" in text
     assert "## with the model above without a model" in text
     assert double.url in text
@@ -94,31 +103,34 @@ def test_a_model_is_measured_beside_none_with_its_calls_and_tokens(
 
 
 def test_two_settings_are_compared_side_by_side(line: Line, labelled: Path) -> None:
-    told = line.json("eval", str(labelled), "--runs", "1", "--with", "EMBEDDER=hashing", "--against", "EMBEDDER=local")
+    told = line.json(str(labelled), "--runs", "1", "--with", "EMBEDDER=hashing", "--against", "EMBEDDER=local")
     assert list(told["sides"]) == ["EMBEDDER=hashing", "EMBEDDER=local"]
     assert set(told["difference"]["right"]) == {"mean", "low", "high"}
 
 
-def test_nothing_is_left_of_a_run_and_no_data_of_the_settings_are_touched(line: Line, labelled: Path) -> None:
-    line.ok("store", "a red fox")
+def test_nothing_is_left_of_a_run_and_no_data_of_the_settings_are_touched(
+    line: Line, labelled: Path, tmp_path: Path
+) -> None:
+    memories = Line(tmp_path / "data")
+    memories.ok("store", "a red fox")
     before = sorted(Path(line.environment["DATA_DIR"]).iterdir())
     account = {"CLOUDFLARE_ACCOUNT_ID": "0" * 32, "CLOUDFLARE_API_TOKEN": "t"}
-    done = line.run("eval", str(labelled), "--runs", "1", AUTH_SECRETS="a=Qm7vX2kLr9TzB4nWc8HsJd3FgYp6Ea1U", **account)
+    done = line.run(str(labelled), "--runs", "1", AUTH_SECRETS="a=Qm7vX2kLr9TzB4nWc8HsJd3FgYp6Ea1U", **account)
     assert done.returncode == 0, done.stderr
     assert sorted(Path(line.environment["DATA_DIR"]).iterdir()) == before
-    assert "a red fox" in line.ok("list")
+    assert "a red fox" in memories.ok("list")
 
 
 def test_a_sealed_question_is_asked_only_where_told_to_and_the_report_says_so(line: Line, labelled: Path) -> None:
-    assert "kept aside" not in line.run("eval", str(labelled), "--runs", "1").stdout
-    text = line.run("eval", str(labelled), "--runs", "1", "--sealed").stdout
+    assert "kept aside" not in line.run(str(labelled), "--runs", "1").stdout
+    text = line.run(str(labelled), "--runs", "1", "--sealed").stdout
     assert "| all | 4 |" in text
     assert "kept aside were asked" in text
 
 
 def test_a_run_that_fails_prints_no_figures(line: Line, labelled: Path) -> None:
     done = line.run(
-        "eval", str(labelled), "--with", "EMBEDDER=openai", OPENAI_API_KEY="k", OPENAI_BASE_URL="http://127.0.0.1:9"
+        str(labelled), "--with", "EMBEDDER=openai", OPENAI_API_KEY="k", OPENAI_BASE_URL="http://127.0.0.1:9"
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "Error:" in done.stderr
@@ -146,7 +158,7 @@ def test_a_wrong_line_is_refused_with_what_is_wrong(tmp_path: Path, changed: dic
     ("arguments", "said"), [(["--with", "NOTHING=1"], "no setting"), (["--with", "X"], "NAME=VALUE")]
 )
 def test_a_setting_that_is_none_is_refused(line: Line, labelled: Path, arguments: list[str], said: str) -> None:
-    assert said in line.fails("eval", str(labelled), *arguments, code=2 if said == "NAME=VALUE" else 1)
+    assert said in line.fails(str(labelled), *arguments, code=2 if said == "NAME=VALUE" else 1)
 
 
 @pytest.mark.parametrize(

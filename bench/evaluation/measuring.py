@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from app.bootstrap import build_runtime
 from app.domain.errors import Unavailable
 from app.domain.messages import message_id
-from app.interfaces.cli.evaluation.judging import EVIDENCE_AMONG, Judged, evidence, is_right
-from app.interfaces.cli.evaluation.labelled import LabelledConversation, sessions
 from app.runtime.runtime import Runtime
 from app.runtime.tenant_services import TenantServices
 from app.services.profiles.profile import ProfileService
 from app.settings import Settings
+from bench.evaluation.judging import EVIDENCE_AMONG, Judged, evidence, is_right
+from bench.evaluation.labelled import LabelledConversation, sessions
 
 _POLL_SECONDS = 0.2
 _INGEST_SECONDS = 3600

@@ -1,4 +1,4 @@
-"""The command that measures ingest and recall on a labelled set."""
+"""Measures ingest and recall on a labelled set: ``python -m bench.evaluation FILES``."""
 
 import json
 import sys
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from app.domain.errors import ConfigurationError
-from app.interfaces.cli.evaluation.labelled import read_labelled
-from app.interfaces.cli.evaluation.measuring import EvaluatedSide, EvaluationRun, measure
-from app.interfaces.cli.evaluation.report import markdown, to_json
+from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.parameters import as_json_option, run
 from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
 from app.settings import Settings, load_settings
+from bench.evaluation.labelled import read_labelled
+from bench.evaluation.measuring import EvaluatedSide, EvaluationRun, measure
+from bench.evaluation.report import markdown, to_json
 
 _MODEL, _NO_MODEL = "with the model", "without a model"
 
 
-@click.command("eval")
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--runs", type=click.IntRange(1, 50), default=3, show_default=True, help="Run everything so many times.")
 @click.option("--with", "changed", multiple=True, metavar="NAME=VALUE", help="A setting of what is measured.")
@@ -110,3 +110,16 @@ def _notes(sides: Sequence[EvaluatedSide], *, sealed: bool) -> list[str]:
     if sealed:
         notes.append("The questions that are kept aside were asked: nothing may be tuned on these figures.")
     return notes
+
+
+def main() -> None:
+    """Measure; print an expected error as one line, without a traceback and without figures."""
+    try:
+        evaluate(prog_name="python -m bench.evaluation")
+    except MemoryGatewayError as error:
+        click.echo(f"Error: {error.detail}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
