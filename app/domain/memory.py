@@ -43,6 +43,11 @@ class Scope:
         return {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
 
 
+def owner_of(tenant_id: str, agent_id: str | None) -> Scope | Tenant:
+    """Return whose rows: those of this agent or, without one, those of the tenant."""
+    return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+
+
 def identity_of(content: str, session_id: str | None, occurred_at: int | None) -> str:
     """Return the SHA-256, in hex, of what makes two memories of one agent the same memory."""
     return hashlib.sha256(json.dumps([content, session_id, occurred_at]).encode()).hexdigest()

@@ -230,7 +230,7 @@ async def test_wherever_a_process_is_killed_there_is_a_whole_blob_or_what_a_repa
                 await (service.delete("bot", known.id) if known else service.put("bot", b"new", "text/plain"))
         bench.backends = replace(bench.backends, objects=WatchedObjects(watched.inner))
         service = Blobs(bench.backends.of_tenant("acme", ADMINISTRATOR))
-        shown = (await service.list("bot", limit=100)).blobs
+        shown = (await service.list("bot", limit=100)).items
         assert {await service.read(blob) for blob in shown} <= {b"kept", b"new"}
         await bench.change(LATER)
         repaired = await compared(bench, repair=True)

@@ -207,7 +207,7 @@ class Assembler:
         page = await EpisodicMemory(self._backends).episodes(asked, limit=_EPISODES)
         pieces = [
             Piece.of("episodes", f"episodes/{each.id} {format_moment(each.occurred_at)} {each.type}", each.content)
-            for each in page.episodes
+            for each in page.items
         ]
         return Offer(pieces, newest_first=True)
 

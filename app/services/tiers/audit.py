@@ -10,6 +10,7 @@ from app.domain.json_types import to_json
 from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
+from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.tiers import audit_listing
 from app.storage.tiers.audit import RunTrail, run_state
@@ -31,14 +32,6 @@ class Replay:
 
     run: RunState
     steps: Sequence[Step]
-    after: ListPosition | None
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """Events, newest first; ``after`` is None where there are no more."""
-
-    events: Sequence[AuditEvent]
     after: ListPosition | None
 
 
@@ -111,7 +104,9 @@ class Auditor:
             return Replay(run, steps, last)
         return _with_end(run, steps, last, limit)
 
-    async def events(self, where: AuditFilter, *, limit: int, after: ListPosition | None = None) -> Events:
+    async def events(
+        self, where: AuditFilter, *, limit: int, after: ListPosition | None = None
+    ) -> ListPage[AuditEvent]:
         """Return the next events that pass the filter, newest first.
 
         Raises:
@@ -128,10 +123,7 @@ class Auditor:
         )
         wanted = audit_listing.events(self._backends.tenant_id, where, limit=limit + 1, after=after)
         (rows,) = await self._backends.data.database.run([wanted])
-        shown = rows[:limit]
-        return Events(
-            audit_listing.read_events(shown), audit_listing.place_of(shown[-1]) if len(rows) > limit else None
-        )
+        return list_page(AuditEvent, rows, limit)
 
     async def _full(self, trail: RunTrail, run_id: str) -> QuotaExceeded:
         ((row,),) = await self._backends.data.database.run([trail.count(run_id)])

@@ -6,9 +6,7 @@ says that it is none; ``memory-gateway reconcile`` finds these.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from ulid import ULID
 
@@ -25,25 +23,18 @@ from app.domain.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.ports.object_store import ObjectMissing
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import WriteKind, write
+from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
-from app.storage.rows import read_row, read_rows
+from app.storage.rows import read_row
 from app.storage.tiers.blobs import BlobRows, BlobUsage
 
 _HASHED_AT_ONCE = 256 * 1024
 """Bytes that are hashed on the event loop; more are hashed in a thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlobPage:
-    """Blobs, newest first, and where to go on; ``after`` is None where there are no more."""
-
-    blobs: Sequence[Blob]
-    after: ListPosition | None
 
 
 class Blobs:
@@ -152,7 +143,7 @@ class Blobs:
             raise UpstreamRejected("The object store has other bytes for this blob than were written.")
         return data
 
-    async def list(self, agent_id: str | None, *, limit: int, after: ListPosition | None = None) -> BlobPage:
+    async def list(self, agent_id: str | None, *, limit: int, after: ListPosition | None = None) -> ListPage[Blob]:
         """Return the next blobs of an agent, or of the tenant without one, newest first.
 
         Raises:
@@ -162,8 +153,7 @@ class Blobs:
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("limit", limits.LIST_LIMIT, limit))
         wanted = BlobRows(self._owner(agent_id)).page(limit=limit + 1, after=after)
         (rows,) = await self._database.run([wanted])
-        blobs = read_rows(Blob, rows[:limit])
-        return BlobPage(blobs, ListPosition(blobs[-1].created_at, blobs[-1].id) if len(rows) > limit else None)
+        return list_page(Blob, rows, limit)
 
     async def delete(self, agent_id: str | None, blob_id: str) -> None:
         """Delete a blob; one that is not there is no error.
@@ -188,8 +178,7 @@ class Blobs:
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("blob_id", limits.BLOB_ID, blob_id))
 
     def _owner(self, agent_id: str | None) -> Scope | Tenant:
-        tenant_id = self._backends.tenant_id
-        return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+        return owner_of(self._backends.tenant_id, agent_id)
 
 
 async def _hash(data: bytes) -> str:

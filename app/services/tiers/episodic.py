@@ -20,7 +20,7 @@ from app.domain.errors import (
     RunEnded,
 )
 from app.domain.json_types import Json, same_json, to_json
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
@@ -28,6 +28,7 @@ from app.services.memories.write_outcomes import WARN_FROM
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
 from app.services.tiers.writing import write
+from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
@@ -53,22 +54,6 @@ class AppendedEpisodes:
     known: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """Runs, newest first, and where to go on; ``after`` is None where there are no more."""
-
-    runs: Sequence[Run]
-    after: ListPosition | None
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodePage:
-    """Episodes, newest first, and where to go on; ``after`` is None where there are no more."""
-
-    episodes: Sequence[Episode]
-    after: ListPosition | None
-
-
 class EpisodicMemory:
     """Begins and ends runs of one tenant, and writes and reads their episodes.
 
@@ -80,6 +65,7 @@ class EpisodicMemory:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
+        self._database = backends.data.database
         self._statements = Episodic(backends.tenant_id)
         self._large = LargeValues(backends)
 
@@ -134,12 +120,11 @@ class EpisodicMemory:
             output=await self._large.load(run.output, run.output_blob),
         )
 
-    async def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None = None) -> RunPage:
+    async def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None = None) -> ListPage[Run]:
         """Return the next runs, newest first; in place of large inputs and outputs they have pointers."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        (rows,) = await self._backends.data.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
-        runs = read_rows(Run, rows[:limit])
-        return RunPage(runs, ListPosition(runs[-1].started_at, runs[-1].id) if len(rows) > limit else None)
+        (rows,) = await self._database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
+        return list_page(Run, rows, limit)
 
     async def append(
         self, run_id: str, episodes: Sequence[NewEpisode], *, only_agent: str | None = None, warn: Warn | None = None
@@ -164,7 +149,9 @@ class EpisodicMemory:
             self._statements.warn(_warn_from(most)),
             self._statements.count(),
         ]
-        _, written, near, (count,) = await self._write(self._scope(only_agent), statements, run_id=run_id)
+        _, written, near, (count,) = await self._write(
+            owner_of(self._backends.tenant_id, only_agent), statements, run_id=run_id
+        )
         self._tell(near, count, warn)
         return AppendedEpisodes(len(written), len(episodes) - len(written))
 
@@ -194,19 +181,17 @@ class EpisodicMemory:
             raise _ended(run)
         return run
 
-    async def episodes(self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None = None) -> EpisodePage:
+    async def episodes(
+        self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None = None
+    ) -> ListPage[Episode]:
         """Return the next episodes, newest first."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        (rows,) = await self._backends.data.database.run(
-            [self._statements.episodes(wanted, limit=limit + 1, after=after)]
-        )
-        episodes = read_rows(Episode, rows[:limit])
-        last = episodes[-1] if len(rows) > limit else None
-        return EpisodePage(episodes, None if last is None else ListPosition(last.created_at, last.id))
+        (rows,) = await self._database.run([self._statements.episodes(wanted, limit=limit + 1, after=after)])
+        return list_page(Episode, rows, limit)
 
     async def _found(self, run_id: str, only_agent: str | None) -> Run:
         limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.data.database.run([self._statements.run(run_id, only_agent)])
+        (rows,) = await self._database.run([self._statements.run(run_id, only_agent)])
         if not rows:
             raise _no_run()
         return read_rows(Run, rows)[0]
@@ -227,7 +212,7 @@ class EpisodicMemory:
             self._statements.end(run_id, status, output=text, output_blob=blob_id, error=error),
             self._statements.run(run_id, only_agent),
         ]
-        *_, rows = await self._write(self._scope(only_agent), statements, run_id=run_id)
+        *_, rows = await self._write(owner_of(self._backends.tenant_id, only_agent), statements, run_id=run_id)
         return read_rows(Run, rows)[0]
 
     async def _write(
@@ -249,7 +234,7 @@ class EpisodicMemory:
                 case "no_parent" | "parent_ended" | "too_deep" | "children_full" as reason:
                     raise _no_child(reason) from refusal
                 case "episodes_full":
-                    ((count,),) = await self._backends.data.database.run([self._statements.count()])
+                    ((count,),) = await self._database.run([self._statements.count()])
                     used = int(count["episodes"] or 0)
                     raise _full("episodes", used, self._backends.limits.tenant_episodes) from refusal
                 case _:
@@ -274,10 +259,6 @@ class EpisodicMemory:
             self._backends.limits.episodes_near_limit()
         if warn is not None and used >= WARN_FROM * most:
             warn([Use("episodes", "tenant", used, most)])
-
-    def _scope(self, only_agent: str | None) -> Scope | Tenant:
-        tenant_id = self._backends.tenant_id
-        return Tenant(tenant_id) if only_agent is None else Scope(tenant_id, only_agent)
 
 
 def _warn_from(most: int) -> int:

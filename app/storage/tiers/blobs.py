@@ -6,28 +6,31 @@ from app.domain import limits
 from app.domain.blobs import Blob
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
+from app.storage.declared import Pages, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
-_COLUMNS = "blob.id, blob.sha256, blob.size, blob.media_type, blob.created_at"
+_COLUMNS = columns_of(Blob, "blob")
 _TENANT = "blob.tenant_id = ?1 ->> 'tenant_id'"
 # The rows of one agent or, for a statement of the whole tenant, those that all of its agents share.
-_OWNER = f"{_TENANT} AND blob.agent_id = coalesce(?1 ->> 'agent_id', '')"
-_ONE = f"{_OWNER} AND blob.id = ?1 ->> 'id'"
+_OF_OWNER = "blob.agent_id = coalesce(?1 ->> 'agent_id', '')"
+_ONE = f"{_TENANT} AND {_OF_OWNER} AND blob.id = ?1 ->> 'id'"
 _STORED = "blob.state = 'stored'"
 
-_BEGIN = f"""
-INSERT INTO blob (tenant_id, id, agent_id, sha256, size, media_type, state, created_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'id', coalesce(?1 ->> 'agent_id', ''), ?1 ->> 'sha256', ?1 ->> 'size',
-  ?1 ->> 'media_type', 'writing', {NOW}
-FROM (
+_BEGIN = insert(
+    "blob",
+    "id sha256 size media_type",
+    """FROM (
   SELECT count(*) AS blobs, coalesce(sum(every.size), 0) AS bytes FROM blob AS every
   WHERE every.tenant_id = ?1 ->> 'tenant_id'
-) AS held
-WHERE held.blobs < ?1 ->> 'most' AND held.bytes + (?1 ->> 'size') <= ?1 ->> 'most_bytes'
-ON CONFLICT DO NOTHING
-"""
-_HELD = f"""
+) AS used
+WHERE used.blobs < ?1 ->> 'most' AND used.bytes + (?1 ->> 'size') <= ?1 ->> 'most_bytes'
+ON CONFLICT DO NOTHING""",
+    agent_id="coalesce(?1 ->> 'agent_id', '')",
+    state="'writing'",
+    created_at=NOW,
+)
+_USED = f"""
 SELECT count(*) AS blobs, coalesce(sum(blob.size), 0) AS bytes, coalesce(sum(blob.id = ?1 ->> 'id'), 0) AS begun
 FROM blob WHERE {_TENANT}
 """
@@ -36,7 +39,13 @@ _READ = f"SELECT {_COLUMNS} FROM blob WHERE {_ONE} AND {_STORED}"
 _CONDEMN = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state <> 'writing' RETURNING id"
 _ABANDON = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state = 'writing' RETURNING id"
 _REMOVE = f"DELETE FROM blob WHERE {_ONE} AND blob.state = 'deleting'"
-_AFTER = "(blob.created_at, blob.id) < (?1 ->> 'after_at', ?1 ->> 'after_id')"
+_NEWEST = Pages(
+    table="blob",
+    columns=_COLUMNS,
+    at="blob.created_at",
+    tie="blob.id",
+    indexes={(): "blob_newest"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class BlobRows:
             most=limits.MAX_BLOBS,
             most_bytes=limits.MAX_BLOBS_BYTES,
         )
-        return [begin, ScopedStatement.read(self.owner, _HELD, id=blob.id)]
+        return [begin, ScopedStatement.read(self.owner, _USED, id=blob.id)]
 
     def finish(self, blob_id: str) -> list[ScopedStatement]:
         """Say that it is stored; the last statement reads the ``Blob``, or no row where it was deleted meanwhile."""
@@ -78,15 +87,8 @@ class BlobRows:
 
     def page(self, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next stored ``Blob`` rows, newest first."""
-        behind = "" if after is None else f"AND {_AFTER}"
-        return ScopedStatement.read(
-            self.owner,
-            f"SELECT {_COLUMNS} FROM blob INDEXED BY blob_newest WHERE {_OWNER} AND {_STORED} {behind}"
-            " ORDER BY blob.created_at DESC, blob.id DESC LIMIT ?1 ->> 'limit'",
-            limit=limit,
-            after_at=None if after is None else after.created_at,
-            after_id=None if after is None else after.id,
-        )
+        sql = _NEWEST.select([], _OF_OWNER, _STORED, after=after)
+        return ScopedStatement.read(self.owner, sql, limit=limit, **behind(after))
 
     def condemn(self, blob_id: str) -> ScopedStatement:
         """Hide a stored blob before its object is deleted; returns its ``id``, or no row where there is none."""

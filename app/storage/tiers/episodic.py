@@ -4,73 +4,84 @@ The rows of runs and episodes are read as ``Run`` and ``Episode`` (``app.domain.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from app.domain import limits
-from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
+from app.domain.episodes import Episode, EpisodesWanted, NewEpisode, NewRun, Run, RunStatus, RunsWanted
 from app.domain.json_types import Json, to_json
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Scope, Tenant, owner_of
 from app.ports.database import NOW
+from app.storage.declared import Pages, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
 _DAY_MS = 24 * 3600 * 1000
 
-_ADMIT = """
-INSERT INTO run_write (tenant_id, agent_id, run_id, begins, most_runs, most_episodes, episode_ids)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', coalesce(?1 ->> 'begins', 0), ?1 ->> 'most_runs',
-  ?1 ->> 'most_episodes', coalesce(?1 -> 'episode_ids', '[]')
-"""
+_ADMIT = insert(
+    "run_write",
+    "agent_id run_id most_runs most_episodes",
+    begins="coalesce(?1 ->> 'begins', 0)",
+    episode_ids="coalesce(?1 -> 'episode_ids', '[]')",
+)
 # As many runs are above it as its parent has above itself, and the parent.
-_ADMIT_CHILD = """
-INSERT INTO run_write (tenant_id, agent_id, run_id, begins, most_runs, episode_ids, parent_run_id, parent_agent_id,
-  depth, most_depth, most_children)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', 1, ?1 ->> 'most_runs', '[]', ?1 ->> 'parent_run_id',
-  ?1 ->> 'parent_agent_id', (
-    WITH RECURSIVE above(id, depth) AS (
-      SELECT ?1 ->> 'parent_run_id', 1
-      UNION ALL
-      SELECT run.parent_run_id, above.depth + 1 FROM above CROSS JOIN agent_runs AS run
-      WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = above.id AND run.parent_run_id IS NOT NULL
-        AND above.depth <= ?1 ->> 'most_depth'
-    )
-    SELECT max(above.depth) FROM above
-  ), ?1 ->> 'most_depth', ?1 ->> 'most_children'
-"""
-_HANDED_OVER = "run.input -> '$.handed_over' AS handed_over"
-_RUN = """
-SELECT run.id, run.agent_id, run.agent_type, run.status, run.input -> '$.input' AS input,
-  run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at,
-  run.input_blob, run.output_blob, run.parent_run_id{more}
-FROM agent_runs AS run
-"""
-_COLUMNS = """
-SELECT episode.id, episode.run_id, episode.agent_id, episode.agent_type, episode.type, episode.content, episode.data,
-  episode.occurred_at, episode.created_at
-"""
-_EPISODE = f"{_COLUMNS} FROM memory_episodes AS episode"
+_ADMIT_CHILD = insert(
+    "run_write",
+    "agent_id run_id most_runs parent_run_id parent_agent_id most_depth most_children",
+    begins="1",
+    episode_ids="'[]'",
+    depth="""(
+  WITH RECURSIVE above(id, depth) AS (
+    SELECT ?1 ->> 'parent_run_id', 1
+    UNION ALL
+    SELECT run.parent_run_id, above.depth + 1 FROM above CROSS JOIN agent_runs AS run
+    WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = above.id AND run.parent_run_id IS NOT NULL
+      AND above.depth <= ?1 ->> 'most_depth'
+  )
+  SELECT max(above.depth) FROM above
+)""",
+)
+_INPUT = {"input": "run.input -> '$.input'", "episode_ids": "run.input -> '$.episode_ids'"}
+_RUNS = Pages(
+    table="agent_runs AS run",
+    columns=columns_of(Run, "run", **_INPUT, handed_over=""),
+    at="run.started_at",
+    tie="run.id",
+    indexes={
+        ("parent_run_id",): "agent_runs_of_parent",
+        ("agent_id",): "agent_runs_of_agent",
+        ("agent_type",): "agent_runs_of_type",
+        ("status",): "agent_runs_of_status",
+        (): "agent_runs_newest",
+    },
+    where={
+        "started_after": "run.started_at > ?1 ->> 'started_after'",
+        "started_before": "run.started_at < ?1 ->> 'started_before'",
+    },
+)
+_EPISODES = Pages(
+    table="memory_episodes AS episode",
+    columns=columns_of(Episode, "episode"),
+    at="episode.created_at",
+    tie="episode.id",
+    indexes={
+        ("run_id",): "memory_episodes_of_run",
+        ("agent_id", "agent_type"): "memory_episodes_of_agent_type",
+        ("agent_id",): "memory_episodes_of_agent",
+        ("agent_type",): "memory_episodes_of_type",
+        (): "memory_episodes_newest",
+    },
+)
 _OF_RUN = "run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'"
 _ONE = f"""
-{_RUN.format(more=", " + _HANDED_OVER)}
+SELECT {columns_of(Run, "run", **_INPUT, handed_over="run.input -> '$.handed_over'")} FROM agent_runs AS run
 WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
 """
-_NEWEST_EPISODES = "ORDER BY episode.created_at DESC, episode.id DESC"
-_NEWEST_RUNS = "ORDER BY run.started_at DESC, run.id DESC"
 # What is logged with the input is what the answer reads, in the same run of the database.
-_BEGIN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input_blob, input, started_at, parent_run_id)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', ?1 ->> 'agent_id', ?1 ->> 'agent_type', 'running',
-  ?1 ->> 'input_blob', '{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
-    SELECT json_group_array(id) FROM (
-      SELECT episode.id FROM memory_episodes AS episode INDEXED BY {index} WHERE {where}
-      ORDER BY episode.created_at DESC, episode.id DESC LIMIT ?1 ->> 'episodes'
-    )
-  ) || iif(?1 ->> 'handed_over' IS NULL, '', ',"handed_over":' || (?1 ->> 'handed_over')) || '}}', {now},
-  ?1 ->> 'parent_run_id'
-WHERE TRUE ON CONFLICT (tenant_id, id) DO NOTHING
-"""
+_LOGGED_INPUT = """'{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
+    SELECT json_group_array(id) FROM ({given})
+  ) || iif(?1 ->> 'handed_over' IS NULL, '', ',"handed_over":' || (?1 ->> 'handed_over')) || '}}'"""
 _GIVEN = f"""
-{_COLUMNS}
+SELECT {_EPISODES.columns}
 FROM agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given CROSS JOIN memory_episodes AS episode
 WHERE {_OF_RUN} AND run.agent_id = ?1 ->> 'agent_id' AND episode.tenant_id = ?1 ->> 'tenant_id'
   AND episode.id = given.value ORDER BY given.key
@@ -79,15 +90,18 @@ _OF_OTHERS = """
 SELECT run.id FROM json_each(?1, '$.ids') AS wanted CROSS JOIN agent_runs AS run
 WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = wanted.value AND run.agent_id <> ?1 ->> 'agent_id'
 """
-_APPEND = f"""
-INSERT INTO memory_episodes
-  (tenant_id, id, run_id, agent_id, agent_type, type, content, data, occurred_at, created_at)
-SELECT run.tenant_id, episode.value ->> 0, run.id, run.agent_id, run.agent_type, episode.value ->> 1,
-  episode.value ->> 2, episode.value ->> 3, coalesce(episode.value ->> 4, {NOW}), {NOW}
-FROM agent_runs AS run CROSS JOIN json_each(?1, '$.written') AS episode
+_APPEND = insert(
+    "memory_episodes",
+    "run_id",
+    f"""FROM agent_runs AS run CROSS JOIN json_each(?1, '$.written') AS episode
 WHERE {_OF_RUN} AND run.status = 'running'
-ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id
-"""
+ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id""",
+    agent_id="run.agent_id",
+    agent_type="run.agent_type",
+    **{name: f"episode.value ->> '{name}'" for name in ("id", "type", "content", "data")},
+    occurred_at=f"coalesce(episode.value ->> 'occurred_at', {NOW})",
+    created_at=NOW,
+)
 # Decided in the database: of all replicas one is told, once a day.
 _WARN = f"""
 UPDATE episodic_count SET warned_day = {NOW} / {_DAY_MS}
@@ -139,16 +153,24 @@ class Episodic:
 
         ``kept`` is its input as JSON, or where this is a blob, the pointer to it.
         """
-        scope = Scope(self.tenant_id, run.agent_id)
-        where, index = _conditions(EpisodesWanted(agent_type=run.agent_type, agent_id=only_agent))
+        of_agent = [] if only_agent is None else ["agent_id"]
+        given = replace(_EPISODES, columns="episode.id").select([*of_agent, "agent_type"])
         return ScopedStatement.write(
-            scope,
-            _BEGIN.format(index=index, where=where, now=NOW),
+            Scope(self.tenant_id, run.agent_id),
+            insert(
+                "agent_runs",
+                "agent_id agent_type input_blob parent_run_id",
+                "WHERE TRUE ON CONFLICT (tenant_id, id) DO NOTHING",
+                id="?1 ->> 'run_id'",
+                status="'running'",
+                input=_LOGGED_INPUT.format(given=given),
+                started_at=NOW,
+            ),
             run_id=run_id,
             agent_type=run.agent_type,
             input=kept,
             input_blob=input_blob,
-            episodes=run.episodes,
+            limit=run.episodes,
             parent_run_id=run.parent_run_id,
             handed_over=None if run.handed_over is None else to_json(run.handed_over),
         )
@@ -163,7 +185,7 @@ class Episodic:
 
     def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
         """Read a run: no row where there is none, or it is of another agent than the only one."""
-        return ScopedStatement.read(self._scope(only_agent), _ONE, run_id=run_id)
+        return ScopedStatement.read(owner_of(self.tenant_id, only_agent), _ONE, run_id=run_id)
 
     def admit(
         self, run_id: str, only_agent: str | None, *, ids: Sequence[str] = (), most: int | None = None
@@ -173,13 +195,13 @@ class Episodic:
         The reasons are ``no_run``, ``erasing``, ``taken`` (an id is another run's), ``ended`` and ``episodes_full``.
         """
         return ScopedStatement.write(
-            self._scope(only_agent), _ADMIT, run_id=run_id, episode_ids=list(ids), most_episodes=most
+            owner_of(self.tenant_id, only_agent), _ADMIT, run_id=run_id, episode_ids=list(ids), most_episodes=most
         )
 
     def append(self, run_id: str, episodes: Mapping[str, NewEpisode]) -> ScopedStatement:
         """Write the episodes of these ids that are not there yet; returns a row for each that was written."""
         written: list[Json] = [
-            [id_, each.type, each.content, to_json(each.data), each.occurred_at] for id_, each in episodes.items()
+            {**asdict(episode), "id": id_, "data": to_json(episode.data)} for id_, episode in episodes.items()
         ]
         return ScopedStatement.write(self._tenant, _APPEND, run_id=run_id, written=written)
 
@@ -201,78 +223,25 @@ class Episodic:
 
     def runs(self, wanted: RunsWanted, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next runs, newest first."""
-        index = "agent_runs_newest"
-        conditions = ["run.tenant_id = ?1 ->> 'tenant_id'"]
-        if wanted.status is not None:
-            index = "agent_runs_of_status"
-            conditions.append("run.status = ?1 ->> 'status'")
-        if wanted.agent_type is not None:
-            index = "agent_runs_of_type"
-            conditions.append("run.agent_type = ?1 ->> 'agent_type'")
-        if wanted.agent_id is not None:
-            index = "agent_runs_of_agent"
-            conditions.append("run.agent_id = ?1 ->> 'agent_id'")
-        if wanted.parent_run_id is not None:
-            index = "agent_runs_of_parent"
-            conditions.append("run.parent_run_id = ?1 ->> 'parent_run_id'")
-        if wanted.started_after is not None:
-            conditions.append("run.started_at > ?1 ->> 'started_after'")
-        if wanted.started_before is not None:
-            conditions.append("run.started_at < ?1 ->> 'started_before'")
-        if after is not None:
-            conditions.append("(run.started_at, run.id) < (?1 ->> 'at', ?1 ->> 'after')")
-        return ScopedStatement.read(
-            self._scope(wanted.agent_id),
-            f"{_RUN.format(more='')} INDEXED BY {index} WHERE {' AND '.join(conditions)} {_NEWEST_RUNS}"
-            " LIMIT ?1 ->> 'limit'",
-            agent_type=wanted.agent_type,
-            status=wanted.status,
-            started_after=wanted.started_after,
-            started_before=wanted.started_before,
-            parent_run_id=wanted.parent_run_id,
-            limit=limit,
-            **_after(after),
-        )
+        return _RUNS.read(owner_of(self.tenant_id, wanted.agent_id), wanted, limit=limit, after=after)
 
     def episodes(self, wanted: EpisodesWanted, *, limit: int, after: ListPosition | None) -> ScopedStatement:
         """Read the next episodes, newest first."""
-        where, index = _conditions(wanted)
-        if after is not None:
-            where += " AND (episode.created_at, episode.id) < (?1 ->> 'at', ?1 ->> 'after')"
+        scope = owner_of(self.tenant_id, wanted.agent_id)
+        if wanted.run_id is None:
+            return _EPISODES.read(scope, wanted, limit=limit, after=after)
+        # All episodes of a run are of its agent: these are asked once, of the run, and not of each episode.
+        also = [f"run.{name} = ?1 ->> '{name}'" for name in ("agent_id", "agent_type") if getattr(wanted, name)]
+        run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {' AND '.join([_OF_RUN, *also])})"
         return ScopedStatement.read(
-            self._scope(wanted.agent_id),
-            f"{_EPISODE} INDEXED BY {index} WHERE {where} {_NEWEST_EPISODES} LIMIT ?1 ->> 'limit'",
+            scope,
+            _EPISODES.select(["run_id"], run, after=after),
             agent_type=wanted.agent_type,
             run_id=wanted.run_id,
             limit=limit,
-            **_after(after),
+            **behind(after),
         )
 
     @property
     def _tenant(self) -> Tenant:
         return Tenant(self.tenant_id)
-
-    def _scope(self, only_agent: str | None) -> Scope | Tenant:
-        return self._tenant if only_agent is None else Scope(self.tenant_id, only_agent)
-
-
-def _after(after: ListPosition | None) -> dict[str, Json]:
-    return {} if after is None else {"at": after.created_at, "after": after.id}
-
-
-def _conditions(wanted: EpisodesWanted) -> tuple[str, str]:
-    """Return the conditions of the episodes that are wanted, and the index that has just those in their order."""
-    of_agent, of_type = wanted.agent_id is not None, wanted.agent_type is not None
-    if wanted.run_id is not None:
-        # All episodes of a run are of its agent: these are asked once, of the run, and not of each episode.
-        also = [f"run.{name} = ?1 ->> '{name}'" for name in ("agent_id", "agent_type") if getattr(wanted, name)]
-        run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {' AND '.join([_OF_RUN, *also])})"
-        where = f"episode.tenant_id = ?1 ->> 'tenant_id' AND episode.run_id = ?1 ->> 'run_id' AND {run}"
-        return where, "memory_episodes_of_run"
-    conditions = ["episode.tenant_id = ?1 ->> 'tenant_id'"]
-    if of_agent:
-        conditions.append("episode.agent_id = ?1 ->> 'agent_id'")
-    if of_type:
-        conditions.append("episode.agent_type = ?1 ->> 'agent_type'")
-    indexes = {(False, False): "newest", (True, False): "of_agent", (False, True): "of_type"}
-    return " AND ".join(conditions), f"memory_episodes_{indexes.get((of_agent, of_type), 'of_agent_type')}"

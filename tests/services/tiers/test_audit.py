@@ -399,8 +399,8 @@ async def listed(bench: Bench, where: AuditFilter, limit: int = 100) -> list[Any
     after: ListPosition | None = None
     while True:
         page = await auditor(bench).events(where, limit=limit, after=after)
-        assert len(page.events) <= limit
-        events += page.events
+        assert len(page.items) <= limit
+        events += page.items
         if page.after is None:
             return events
         after = page.after

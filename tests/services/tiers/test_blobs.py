@@ -96,7 +96,7 @@ async def test_a_blob_is_its_owners_alone(bench: Bench, owner: str | None) -> No
         with pytest.raises(NotFound):
             await blobs(bench, tenant).get(agent, sent.id)
         await blobs(bench, tenant).delete(agent, sent.id)
-        assert (await blobs(bench, tenant).list(agent, limit=100)).blobs == []
+        assert (await blobs(bench, tenant).list(agent, limit=100)).items == []
     assert await blobs(bench).read(await blobs(bench).get(owner, sent.id)) == DATA
 
 
@@ -116,7 +116,7 @@ async def test_pages_of_a_listing_have_every_blob_once_the_newest_first(bench: B
     after: ListPosition | None = None
     while True:
         page = await blobs(bench).list("bot", limit=3, after=after)
-        listed += page.blobs
+        listed += page.items
         after = page.after
         if after is None:
             break
@@ -201,7 +201,7 @@ async def test_a_put_that_is_killed_leaves_nothing_that_looks_stored(bench: Benc
     with pytest.raises(Killed):
         await blobs(bench).put("bot", DATA, "text/plain")
     assert await states(bench) == ["writing"]
-    assert (await blobs(bench).list("bot", limit=10)).blobs == []
+    assert (await blobs(bench).list("bot", limit=10)).items == []
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

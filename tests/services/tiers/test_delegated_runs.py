@@ -61,7 +61,7 @@ async def log(bench: Bench, run_id: str = PARENT) -> list[Any]:
 
 
 async def listed(bench: Bench, **wanted: Any) -> list[str]:
-    return [run.id for run in (await services(bench).episodic.runs(RunsWanted(**wanted), limit=100)).runs]
+    return [run.id for run in (await services(bench).episodic.runs(RunsWanted(**wanted), limit=100)).items]
 
 
 async def there(bench: Bench) -> set[str]:
@@ -87,7 +87,7 @@ async def test_a_child_reads_what_it_was_handed_and_nothing_else_shows_it(bench:
     with pytest.raises(NotFound):
         await episodic.run(CHILD, only_agent="bot")
     page = await episodic.runs(RunsWanted(), limit=10)
-    assert [each.handed_over for each in page.runs] == [None] * 3
+    assert [each.handed_over for each in page.items] == [None] * 3
     assert "order" not in str(await log(bench)) + str(await services(bench).auditor.replay(PARENT, limit=100))
 
 

@@ -53,7 +53,7 @@ async def begun(service: EpisodicMemory, **fields: Any) -> str:
 
 async def contents(service: EpisodicMemory, limit: int = 100, **wanted: Any) -> list[str]:
     page = await service.episodes(EpisodesWanted(**wanted), limit=limit)
-    return [episode.content for episode in page.episodes]
+    return [episode.content for episode in page.items]
 
 
 async def later(bench: Bench, milliseconds: int = 1000) -> None:
@@ -114,9 +114,9 @@ async def test_episodes_are_written_once_by_their_ids_and_listed_newest_first(be
     await later(bench)
     assert await service.append(run, [*named, *happened("one", "two", ""), *named]) == AppendedEpisodes(3, 2)
     page = await service.episodes(EpisodesWanted(run_id=run), limit=100)
-    assert [each.content for each in page.episodes] == ["", "two", "one", "named"]
-    assert (page.episodes[-1].id, page.episodes[-1].occurred_at, page.episodes[-1].data) == (id_, 7, {"n": [1, 2.5]})
-    assert page.episodes[0].occurred_at == page.episodes[0].created_at
+    assert [each.content for each in page.items] == ["", "two", "one", "named"]
+    assert (page.items[-1].id, page.items[-1].occurred_at, page.items[-1].data) == (id_, 7, {"n": [1, 2.5]})
+    assert page.items[0].occurred_at == page.items[0].created_at
     assert page.after is None
 
 
@@ -201,7 +201,7 @@ async def test_runs_and_episodes_are_listed_by_what_is_asked_page_by_page(bench:
         found, after = [], None
         while True:
             page = await service.runs(RunsWanted(**wanted), limit=2, after=after)
-            found += [run.id for run in page.runs]
+            found += [run.id for run in page.items]
             if (after := page.after) is None:
                 break
         assert found == expected, wanted
@@ -215,7 +215,7 @@ async def test_runs_and_episodes_are_listed_by_what_is_asked_page_by_page(bench:
     assert await contents(service, run_id=made[2], agent_type="sales") == []
     first = await service.episodes(EpisodesWanted(agent_type="support"), limit=3)
     second = await service.episodes(EpisodesWanted(agent_type="support"), limit=3, after=first.after)
-    assert [each.content for each in (*first.episodes, *second.episodes)] == list("5320")
+    assert [each.content for each in (*first.items, *second.items)] == list("5320")
 
 
 async def test_a_tenant_has_no_more_episodes_than_it_may_and_a_request_that_is_over_writes_none(bench: Bench) -> None:
@@ -358,7 +358,7 @@ async def test_prune_deletes_old_episodes_and_runs_of_all_tenants_in_calls_of_fe
     done = await pruned(bench, told)
     assert (done.episodes, done.runs) == (12, 5)
     assert [after - before for before, after in zip([0, *told], told, strict=False)] == [2] * 6 + [2, 2, 1]
-    assert {run.id for run in (await service.runs(RunsWanted(), limit=100)).runs} == {old, *young}
+    assert {run.id for run in (await service.runs(RunsWanted(), limit=100)).items} == {old, *young}
     assert sorted(await contents(service)) == ["still going on", "young"]  # their ids may be of one millisecond
     assert await contents(tier(bench)) == []
     assert await bench.rows(COUNTED) == await bench.rows(THERE)

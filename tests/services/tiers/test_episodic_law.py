@@ -187,7 +187,7 @@ class World:
         self.losing.losses = []
         for tenant, service in self.of.items():
             held = {run: each for (owner, run), each in self.model.runs.items() if owner == tenant}
-            runs = (await service.runs(RunsWanted(), limit=100)).runs
+            runs = (await service.runs(RunsWanted(), limit=100)).items
             ends = {"completed": "complete", "failed": "fail"}
             found = {
                 each.id: (
@@ -203,9 +203,9 @@ class World:
             }
             for agent in (None, *AGENTS):
                 page = await service.episodes(EpisodesWanted(agent_id=agent), limit=100)
-                got = [each.id for each in page.episodes]
-                newest = sorted(page.episodes, key=lambda each: (each.created_at, each.id), reverse=True)
-                assert list(page.episodes) == newest
+                got = [each.id for each in page.items]
+                newest = sorted(page.items, key=lambda each: (each.created_at, each.id), reverse=True)
+                assert list(page.items) == newest
                 assert len(got) <= LIMIT
                 wanted = [id_ for each in held.values() if agent in {None, each.agent} for id_ in each.episodes]
                 assert sorted(got) == sorted(wanted)

@@ -203,7 +203,7 @@ async def test_lists_have_pointers_and_read_no_object(bench: Bench) -> None:
     await put(bench, LARGE)
     await lose_all(bench)
     bench.backends.objects.calls.clear()
-    (run,) = (await runs(bench).runs(RunsWanted(), limit=10)).runs
+    (run,) = (await runs(bench).runs(RunsWanted(), limit=10)).items
     (key,) = (await working(bench).list("bot", "i")).keys
     assert bench.backends.objects.calls == []
     for held, value in ((run.input, LARGE), (run.output, OTHER), (key.value, LARGE)):

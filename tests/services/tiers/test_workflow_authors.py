@@ -178,7 +178,7 @@ async def test_an_undo_takes_the_outcomes_of_the_credential_back_and_their_runs_
     assert [await by(bench, who).page(limit=9) for who in (of("ann"), ADMINISTRATOR)] == before
     assert (await by(bench, ADMINISTRATOR).outcome("good", run_id(0), 1)).counted
     page = await Auditor(backends).events(AuditFilter(event="undone"), limit=9, after=None)
-    assert [event.detail for event in page.events] == [{"of": credential, "outcomes": 120}]
+    assert [event.detail for event in page.items] == [{"of": credential, "outcomes": 120}]
 
 
 async def test_more_outcomes_than_one_chunk_takes_are_taken_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,12 +203,12 @@ async def test_outcomes_are_in_the_audit_with_their_author_agent_and_channel(ben
         AuditFilter(agent_id="attacker"),
     ):
         page = await auditor.events(where, limit=9, after=None)
-        assert {(each.event, each.agent_id, each.written_by) for each in page.events} == {
+        assert {(each.event, each.agent_id, each.written_by) for each in page.items} == {
             ("outcome", "attacker", ATTACKER.credential_id)
         }
         details = [{"workflow_id": "bad", "score": score, "through": "mcp"} for score in (0.5, 1.0)]
-        assert sorted((dict(each.detail) for each in page.events), key=lambda each: float(each["score"])) == details  # type: ignore[arg-type]
-    (event,) = (await auditor.events(AuditFilter(run_id=run_id(0)), limit=9, after=None)).events
+        assert sorted((dict(each.detail) for each in page.items), key=lambda each: float(each["score"])) == details  # type: ignore[arg-type]
+    (event,) = (await auditor.events(AuditFilter(run_id=run_id(0)), limit=9, after=None)).items
     assert event.detail["score"] == 1
 
 
@@ -265,7 +265,7 @@ async def test_the_audit_names_who_wrote_which_text_and_nothing_that_changed_not
     await memory.delete("w")
     events = (
         await Auditor(bench.backends.of_tenant("acme", ADMINISTRATOR)).events(AuditFilter(), limit=9, after=None)
-    ).events
+    ).items
     assert [(each.event, each.detail["version"], each.written_by) for each in reversed(events)] == [
         ("workflow_put", 1, "administrator"),
         ("workflow_put", 1, "administrator"),

@@ -56,4 +56,4 @@ async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query(
     where = query.to_filter(agent_id)
     listing = caller.listing("audit", query.cursor, where=where)
     page = await services.auditor.events(where, limit=query.limit, after=listing.after)
-    return EventsAnswer.model_validate({"events": page.events, "cursor": listing.cursor(page.after)})
+    return EventsAnswer.model_validate({"events": page.items, "cursor": listing.cursor(page.after)})

@@ -99,7 +99,7 @@ async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -
     services = _reading(caller, query.agent_id)
     listing = caller.listing("blobs", query.cursor, agent_id=query.agent_id)
     page = await services.blobs.list(query.agent_id, limit=query.limit, after=listing.after)
-    return BlobListAnswer.model_validate({"blobs": page.blobs, "cursor": listing.cursor(page.after)})
+    return BlobListAnswer.model_validate({"blobs": page.items, "cursor": listing.cursor(page.after)})
 
 
 @blobs.get("/blobs/{blob_id}", NotFound, BlobGone, answers={200: _OUT}, response_class=Response)

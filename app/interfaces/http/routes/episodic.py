@@ -64,7 +64,7 @@ async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnsw
     wanted = query.wanted(agent_id)
     listing = caller.listing("runs", query.cursor, wanted=wanted)
     page = await services.episodic.runs(wanted, limit=query.limit, after=listing.after)
-    return RunsAnswer.model_validate({"runs": page.runs, "cursor": listing.cursor(page.after)})
+    return RunsAnswer.model_validate({"runs": page.items, "cursor": listing.cursor(page.after)})
 
 
 @episodic.get(
@@ -128,4 +128,4 @@ async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> 
     wanted = query.wanted(agent_id)
     listing = caller.listing("episodes", query.cursor, wanted=wanted)
     page = await services.episodic.episodes(wanted, limit=query.limit, after=listing.after)
-    return EpisodesAnswer.model_validate({"episodes": page.episodes, "cursor": listing.cursor(page.after)})
+    return EpisodesAnswer.model_validate({"episodes": page.items, "cursor": listing.cursor(page.after)})

@@ -1,0 +1,116 @@
+"""SQL that follows from a declaration: what a row is read from, how one is written, and how pages are listed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Generic, TypeVar
+
+from app.domain.json_types import Json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import Row
+from app.storage.listing import ListPosition
+from app.storage.rows import read_rows
+from app.storage.scoped import ScopedStatement
+
+_T = TypeVar("_T")
+
+
+def names_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields: the columns of a table that has a row for each object."""
+    return tuple(each.name for each in fields(kind) if each.init)
+
+
+def columns_of(kind: type[Any], row: str, **made: str) -> str:
+    """Return what a statement selects for ``read_rows(kind, ...)``.
+
+    It is the column of each field's name in the table that the statement calls ``row``, or the expression that is
+    ``made`` for it; "" leaves the field to its default.
+    """
+    return ", ".join(
+        f"{made[name]} AS {name}" if name in made else f"{row}.{name}"
+        for name in names_of(kind)
+        if made.get(name) != ""
+    )
+
+
+def insert(table: str, given: str, rest: str = "", **made: str) -> str:
+    """Return the statement that inserts a row of the scope's tenant.
+
+    Args:
+        table: The table, or the view or table whose trigger does the work.
+        given: The columns that get the statement's argument of their name, with spaces between them.
+        rest: What comes behind the selected values: FROM, WHERE, ON CONFLICT, RETURNING.
+        made: The expressions of other columns.
+    """
+    values = {"tenant_id": "?1 ->> 'tenant_id'"} | {name: f"?1 ->> '{name}'" for name in given.split()} | made
+    return f"INSERT INTO {table} ({', '.join(values)})\nSELECT {', '.join(values.values())}\n{rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[_T]):
+    """A page of a listing, and where the next one begins; ``after`` is None where there are no more."""
+
+    items: Sequence[_T]
+    after: ListPosition | None
+
+
+def list_page(kind: type[_T], rows: Sequence[Row], limit: int) -> ListPage[_T]:
+    """Return the page of at most ``limit`` rows of a statement that reads one more, where there is one.
+
+    Each row has its position: ``page_at``, in ms, and ``page_tie``.
+    """
+    items = read_rows(kind, rows[:limit])
+    return ListPage(items, position_of(rows[limit - 1]) if len(rows) > limit else None)
+
+
+def position_of(row: Row) -> ListPosition:
+    """Return the position right behind a row that has ``page_at`` and ``page_tie``."""
+    return ListPosition(int(row["page_at"] or 0), str(row["page_tie"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How the rows of a table are listed, newest first, for ``list_page``.
+
+    Attributes:
+        table: The table and what its expressions call it, such as ``agent_runs AS run``.
+        columns: What is selected of a row beside its position.
+        at: The moment of a row, in ms.
+        tie: What orders the rows of one moment: a text that no two rows have.
+        indexes: By the columns that are asked for, the index that has just their rows in this order. The first one
+            whose columns are all asked for is taken: of an agent or a writer of which there is little, SQLite would
+            walk the whole tenant if it were left to choose. ``()`` are no columns.
+        where: The conditions of what is asked for otherwise than as an equal column of its name.
+        order: The columns of the order, where ``tie`` is made of them.
+    """
+
+    table: str
+    columns: str
+    at: str
+    tie: str
+    indexes: Mapping[tuple[str, ...], str]
+    where: Mapping[str, str] = field(default_factory=dict)
+    order: str = ""
+
+    def select(self, asked: Sequence[str], *conditions: str, after: ListPosition | None = None) -> str:
+        """Return the statement that reads ``limit`` rows with these values, which its argument has."""
+        row = self.table.rpartition(" ")[2]
+        index = next(index for columns, index in self.indexes.items() if set(columns).issubset(asked))
+        equal = (self.where.get(name, f"{row}.{name} = ?1 ->> '{name}'") for name in asked)
+        behind = [] if after is None else [f"({self.at}, {self.tie}) < (?1 ->> 'page_at', ?1 ->> 'page_tie')"]
+        where = " AND ".join([f"{row}.tenant_id = ?1 ->> 'tenant_id'", *equal, *conditions, *behind])
+        order = self.order or f"{self.at} DESC, {self.tie} DESC"
+        return (
+            f"SELECT {self.columns}, {self.at} AS page_at, {self.tie} AS page_tie FROM {self.table}"
+            f" INDEXED BY {index} WHERE {where} ORDER BY {order} LIMIT ?1 ->> 'limit'"
+        )
+
+    def read(self, scope: Scope | Tenant, wanted: Any, *, limit: int, after: ListPosition | None) -> ScopedStatement:  # noqa: ANN401 - any dataclass
+        """Read the next rows that are as ``wanted`` says, a dataclass; a field that is None sets no condition."""
+        values = {name: value for name, value in asdict(wanted).items() if value is not None}
+        sql = self.select(list(values), after=after)
+        return ScopedStatement.read(scope, sql, **values, **behind(after), limit=limit)
+
+
+def behind(after: ListPosition | None) -> dict[str, Json]:
+    """Return the values by which a statement goes on behind a position."""
+    return {} if after is None else {"page_at": after.created_at, "page_tie": after.id}
