@@ -1,6 +1,6 @@
 """Workflows that compete for a task, and how well each has done."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,14 +58,6 @@ class Workflow(ListedWorkflow):
     """A workflow; ``spec`` is what is done in it, which is its caller's business."""
 
     spec: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowPage:
-    """Workflows in order of id; ``after`` is the last one's id where there are more."""
-
-    workflows: Sequence[ListedWorkflow]
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,7 +338,7 @@ def learner(scene: Scene, credential: str) -> SemanticMemory:
 
 
 async def facts(scene: Scene) -> list[FactStatement]:
-    return list((await learner(scene, "boss").facts("bot")).facts)
+    return list((await learner(scene, "boss").facts("bot")).items)
 
 
 async def test_facts_of_one_subject_predicate_and_object_become_one_whose_sources_agree(plain: Scene) -> None:

@@ -14,9 +14,10 @@ from app.retrieval.query.persons import of_the_user
 from app.services.access.agent_database import AgentDatabase
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
+from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
-from app.storage.tiers.facts import Agreement, Facts, place_of
+from app.storage.tiers.facts import Agreement, Facts
 from app.storage.tiers.run_log import note_learned
 
 Warn = Callable[[Sequence[Use]], None]
@@ -47,14 +48,6 @@ class RecalledFacts:
 
     entries: Sequence[Recalled]
     degraded: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class FactPage:
-    """Facts, newest first, and where to go on; ``after`` is None where there are no more."""
-
-    facts: Sequence[FactStatement]
-    after: ListPosition | None
 
 
 class SemanticMemory:
@@ -161,7 +154,7 @@ class SemanticMemory:
         history: bool = False,
         limit: int = 20,
         after: ListPosition | None = None,
-    ) -> FactPage:
+    ) -> ListPage[FactStatement]:
         """Return the next facts, newest first: what holds, or with ``history`` what held before too.
 
         Raises:
@@ -175,16 +168,14 @@ class SemanticMemory:
             _about(subject, predicate), run_id=learned_from_run_id, history=history, limit=limit + 1, after=after
         )
         (rows,) = await database.run([page])
-        facts = read_rows(FactStatement, rows[:limit])
-        last = facts[-1] if len(rows) > limit else None
-        return FactPage(facts, None if last is None else place_of(last.since, last.memory_id, last.key))
+        return list_page(FactStatement, rows, limit)
 
     async def holding(self, agent_id: str, limit: int) -> Sequence[FactStatement]:
         """Return the newest facts that hold, at most ``limit`` (1 to 100), in one run that only reads.
 
         Raises as ``facts`` does.
         """
-        return (await self.facts(agent_id, limit=limit)).facts
+        return (await self.facts(agent_id, limit=limit)).items
 
 
 def whose(agent_id: str | None, agent_type: str | None) -> str:

@@ -12,13 +12,14 @@ from app.domain.workflows import (
     Outcome,
     Selection,
     Workflow,
-    WorkflowPage,
     WorkflowText,
     WorkflowVersion,
 )
 from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
+from app.storage.declared import ListPage, list_page
+from app.storage.listing import ListPosition
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.procedural import Draw, OutcomeTarget, SelectingRun, Workflows
@@ -149,8 +150,13 @@ class ProceduralMemory:
         return await self.put(replace(await self.get(workflow_id), spec=text.spec))
 
     async def page(
-        self, agent_type: str | None = None, task_type: str | None = None, *, limit: int, after: str | None = None
-    ) -> WorkflowPage:
+        self,
+        agent_type: str | None = None,
+        task_type: str | None = None,
+        *,
+        limit: int,
+        after: ListPosition | None = None,
+    ) -> ListPage[ListedWorkflow]:
         """Return the next workflows of these types, in order of id; None is of every type.
 
         Raises:
@@ -160,8 +166,7 @@ class ProceduralMemory:
         limits.check(*_names(None, agent_type, task_type), ("limit", limits.LIST_LIMIT, limit))
         wanted = self._workflows.page(agent_type, task_type, limit=limit + 1, after=after)
         (rows,) = await self._database.run([wanted])
-        workflows = _read(ListedWorkflow, rows[:limit])
-        return WorkflowPage(workflows, workflows[-1].workflow_id if len(rows) > limit else None)
+        return list_page(ListedWorkflow, [counted(row) for row in rows], limit)
 
     async def select(
         self,

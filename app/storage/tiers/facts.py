@@ -11,6 +11,7 @@ from app.domain.claim import AS_SAID
 from app.domain.facts import MAX_SOURCES, About, FactSource
 from app.domain.json_types import Json
 from app.domain.memory import Scope
+from app.storage.declared import behind
 from app.storage.filters import (
     claims_of,
     claims_of_subjects,
@@ -64,7 +65,8 @@ _SOURCES = f"""
 # What a model has learned of a topic has a key without "/".
 _CLAIMS = f"""
 SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, memory.happened_at AS since,
-  claim.superseded_at AS until, {_HOLDS} AS holds, {_SOURCES} AS sources
+  claim.superseded_at AS until, {_HOLDS} AS holds, {_SOURCES} AS sources, memory.happened_at AS page_at,
+  claim.memory_id || ' ' || claim.key AS page_tie
 FROM {{tables}}
 WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND instr(claim.key, '/')
   AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = claim.memory_id
@@ -86,8 +88,8 @@ _OF_SUBJECT = f"""
 _ORDER = "ORDER BY memory.happened_at DESC, claim.memory_id || ' ' || claim.key DESC"
 _LIMIT = "LIMIT ?1 ->> 'limit'"
 _AFTER = """
-({table}.happened_at <= ?1 ->> 'at'
-  AND ({table}.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after'))
+({table}.happened_at <= ?1 ->> 'page_at'
+  AND ({table}.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'page_at', ?1 ->> 'page_tie'))
 """
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
@@ -176,8 +178,6 @@ class Facts:
         conditions, where = _asked(about)
         if not history:
             conditions.append(_LAST)
-        if after is not None:
-            where |= {"at": after.created_at, "after": after.id}
         if run_id is None and about is not None and about.subjects is not None:
             conditions[0] = of_key(replace(about, subjects=None), "claim", "memory.metadata")
             tables, order = _OF_SUBJECT.format(after="TRUE" if after is None else _AFTER.format(table="claim")), ""
@@ -186,7 +186,9 @@ class Facts:
             conditions += [] if run_id is None else [_OF_RUN]
             conditions += [] if after is None else [_AFTER.format(table="memory")]
         sql = " AND ".join([_CLAIMS.format(tables=tables), *conditions])
-        return ScopedStatement.read(self.scope, f"{sql} {order} {_LIMIT}", run_id=run_id, limit=limit, **where)
+        return ScopedStatement.read(
+            self.scope, f"{sql} {order} {_LIMIT}", run_id=run_id, limit=limit, **where, **behind(after)
+        )
 
 
 def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
@@ -194,8 +196,3 @@ def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
     if about is None:
         return [], {}
     return [of_key(about, "claim", "memory.metadata")], {"where": {"about": asdict(about)}}
-
-
-def place_of(since: int, memory_id: str, key: str) -> ListPosition:
-    """Return the place of a fact in the listing."""
-    return ListPosition(since, f"{memory_id} {key}")

@@ -8,6 +8,8 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.workflows import Workflow
 from app.ports.database import NOW
+from app.storage.declared import behind
+from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.workflow_weights import counts
 
@@ -18,6 +20,7 @@ _LISTED = (
 _TENANT = "workflow.tenant_id = ?1 ->> 'tenant_id'"
 _ONE = f"{_TENANT} AND workflow.id = ?1 ->> 'workflow_id'"
 _OF_TASK = f"{_TENANT} AND workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
+_OWN = counts("?1 ->> 'only_agent'")
 _COUNTS = f"""
 SELECT (SELECT count(*) FROM workflow WHERE {_TENANT}) AS of_tenant,
   (SELECT count(*) FROM workflow WHERE {_OF_TASK}) AS of_task
@@ -83,6 +86,12 @@ _DELETE = (
     f"DELETE FROM workflow_version AS kept WHERE {_OF_IT}",
     f"DELETE FROM workflow WHERE {_ONE}",
 )
+_PAGE = f"""
+SELECT {_LISTED}, {_OWN} AS counts, 0 AS page_at, workflow.id AS page_tie FROM workflow WHERE {_TENANT}
+  AND (?1 ->> 'agent_type' IS NULL OR workflow.agent_type = ?1 ->> 'agent_type')
+  AND (?1 ->> 'task_type' IS NULL OR workflow.task_type = ?1 ->> 'task_type')
+  AND (?1 ->> 'page_tie' IS NULL OR workflow.id > ?1 ->> 'page_tie') ORDER BY workflow.id LIMIT ?1 ->> 'limit'
+"""
 # Of a credential for one agent alone, the runs of others are not there.
 _RUN = """
 run.tenant_id = ?1 ->> 'tenant_id' AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
@@ -111,7 +120,6 @@ SELECT workflow.tenant_id, workflow.id, run.id, ?1 ->> 'score', run.agent_id, ?1
 FROM workflow CROSS JOIN agent_runs AS run
 WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type
 """
-_OWN = counts("?1 ->> 'only_agent'")
 # Whose choice it is: the agent of the run, or the one that the caller names.
 _CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {_RUN}), ?1 ->> 'chooser')"
 _DRAWS = f"""
@@ -207,18 +215,11 @@ class Workflows:
         sql = f"SELECT * FROM ({_VERSIONS}) AS text WHERE text.version = ?1 ->> 'version'"
         return self._read(sql, workflow_id=workflow_id, version=version)
 
-    def page(self, agent_type: str | None, task_type: str | None, *, limit: int, after: str | None) -> ScopedStatement:
-        """Read the next workflows behind an id, as rows of ``ListedWorkflow``; None is of every type."""
-        return self._read(
-            f"SELECT {_LISTED}, {_OWN} AS counts FROM workflow WHERE {_TENANT}"
-            " AND (?1 ->> 'agent_type' IS NULL OR workflow.agent_type = ?1 ->> 'agent_type')"
-            " AND (?1 ->> 'task_type' IS NULL OR workflow.task_type = ?1 ->> 'task_type')"
-            " AND (?1 ->> 'after' IS NULL OR workflow.id > ?1 ->> 'after') ORDER BY workflow.id LIMIT ?1 ->> 'limit'",
-            agent_type=agent_type,
-            task_type=task_type,
-            after=after,
-            limit=limit,
-        )
+    def page(
+        self, agent_type: str | None, task_type: str | None, *, limit: int, after: ListPosition | None
+    ) -> ScopedStatement:
+        """Read the next workflows in order of id, as rows of ``ListedWorkflow``; None is of every type."""
+        return self._read(_PAGE, agent_type=agent_type, task_type=task_type, limit=limit, **behind(after))
 
     def draws(
         self, scope: Scope | Tenant, agent_type: str, task_type: str, *, run_id: str | None, chooser: str | None

@@ -61,7 +61,7 @@ async def say_before(bench: Bench, content: str, claims: Mapping[str, str], day:
 
 
 async def held(bench: Bench, **asked: Any) -> list[FactStatement]:
-    return list((await tier(bench).facts("bot", **asked)).facts)
+    return list((await tier(bench).facts("bot", **asked)).items)
 
 
 async def objects(bench: Bench, **asked: Any) -> list[str]:
@@ -182,7 +182,7 @@ async def test_pages_of_facts_miss_none(bench: Bench) -> None:
     service, seen, after = tier(bench), list[str](), None
     while True:
         page = await service.facts("bot", limit=2, after=after)
-        seen += [each.fact.object for each in page.facts]
+        seen += [each.fact.object for each in page.items]
         after = page.after
         if after is None:
             break

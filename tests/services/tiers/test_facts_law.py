@@ -107,15 +107,15 @@ async def check(bench: Bench, told: Sequence[Said], order: Random) -> None:
             await bench.change(f"UPDATE long_term_memory SET forgotten_at = 1 WHERE id = '{ids[each]}'")
     said_by = {memory_id: each for each, memory_id in ids.items()}
     listed, holds, history = expected(told)
-    assert [said_by[each.memory_id] for each in (await semantic.facts("bot")).facts] == listed
+    assert [said_by[each.memory_id] for each in (await semantic.facts("bot")).items] == listed
     assert [said_by[each.memory_id] for each in await semantic.holding("bot", 2)] == listed[:2]
-    page = (await semantic.facts("bot", history=True, limit=100)).facts
+    page = (await semantic.facts("bot", history=True, limit=100)).items
     assert {said_by[each.memory_id] for each in page} == history
     assert {said_by[each.memory_id] for each in page if each.holds} == holds
     assert [each.since for each in page] == sorted((each.day * DAY for each in history), reverse=True)
     assert all(each.fact == said_by[each.memory_id].fact for each in page)
     for number, key in enumerate(KEYS):
-        of_key = [each.memory_id for each in (await semantic.facts("bot", subject=key[0], predicate=key[1])).facts]
+        of_key = [each.memory_id for each in (await semantic.facts("bot", subject=key[0], predicate=key[1])).items]
         assert [said_by[each] for each in of_key] == [each for each in listed if each.key == number]
     found = (await semantic.recall("bot", Query("Where is the user, the api port, the invoice service?", 50))).entries
     assert {said_by[each.entry.id] for each in found} == holds

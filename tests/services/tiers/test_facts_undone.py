@@ -38,7 +38,7 @@ def tier(bench: Bench, author: Author = ADMINISTRATOR) -> SemanticMemory:
 
 
 async def objects(bench: Bench, agent_id: str = "bot") -> list[str]:
-    return [each.fact.object for each in (await tier(bench).facts(agent_id)).facts]
+    return [each.fact.object for each in (await tier(bench).facts(agent_id)).items]
 
 
 async def test_what_a_run_learned_is_undone_and_what_it_had_superseded_holds_again(bench: Bench) -> None:

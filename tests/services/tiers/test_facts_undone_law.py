@@ -41,7 +41,7 @@ async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -
             await tier(bench).learn("bot", fact, occurred_at=day * DAY)
         if undone:
             await as_said(bench, Selected(run_id=RUN))
-        page = (await tier(bench).facts("bot", history=True, limit=100)).facts
+        page = (await tier(bench).facts("bot", history=True, limit=100)).items
         return [(each.fact, each.since, each.until, each.holds) for each in page], await objects(bench)
 
 

@@ -106,7 +106,7 @@ async def test_a_task_and_a_tenant_have_as_many_workflows_as_they_may(
     await memory.put(workflow("a", spec={"changed": True}))
     await memory.delete("b")
     await memory.put(workflow("d"))
-    assert [each.workflow_id for each in (await memory.page(limit=10)).workflows] == ["a", "c", "d"]
+    assert [each.workflow_id for each in (await memory.page(limit=10)).items] == ["a", "c", "d"]
 
 
 async def test_workflows_are_listed_in_order_of_id_page_by_page_and_by_type(memory: ProceduralMemory) -> None:
@@ -115,12 +115,12 @@ async def test_workflows_are_listed_in_order_of_id_page_by_page_and_by_type(memo
     seen, after = [], None
     while True:
         page = await memory.page(limit=3, after=after)
-        seen += [each.workflow_id for each in page.workflows]
+        seen += [each.workflow_id for each in page.items]
         if (after := page.after) is None:
             break
     assert seen == ["A", "a", "b", "c"]
-    assert [each.workflow_id for each in (await memory.page("support", "other", limit=9)).workflows] == ["b"]
-    assert (await memory.page("sales", limit=9)).workflows == []
+    assert [each.workflow_id for each in (await memory.page("support", "other", limit=9)).items] == ["b"]
+    assert (await memory.page("sales", limit=9)).items == []
 
 
 async def test_the_same_seed_and_counts_choose_the_same_and_as_numpy_draws(memory: ProceduralMemory) -> None:
@@ -261,10 +261,10 @@ async def test_with_a_discount_each_outcome_first_fades_all_workflows_of_the_tas
     await bench.change("UPDATE workflow SET alpha = 5, beta = 3")
     after = await memory.outcome("a", run_id(0), 1)
     assert (after.alpha, after.beta) == (4, 2)
-    counts = {each.workflow_id: (each.alpha, each.beta) for each in (await memory.page(limit=9)).workflows}
+    counts = {each.workflow_id: (each.alpha, each.beta) for each in (await memory.page(limit=9)).items}
     assert counts == {"a": (4, 2), "b": (4.2, 2.6), "c": (5, 3), "other": (5, 3)}
     await memory.outcome("a", run_id(0), 1)
-    assert counts == {each.workflow_id: (each.alpha, each.beta) for each in (await memory.page(limit=9)).workflows}
+    assert counts == {each.workflow_id: (each.alpha, each.beta) for each in (await memory.page(limit=9)).items}
 
 
 async def test_a_hundred_outcomes_at_once_lose_none(memory: ProceduralMemory) -> None:

@@ -85,4 +85,4 @@ async def list_facts(caller: Caller, query: Annotated[FactsQuery, Query()]) -> F
     asked = query.model_dump(include={"subject", "predicate", "learned_from_run_id", "history"})
     listing = caller.listing("facts", query.cursor, agent_id=agent_id, **asked)
     page = await services.semantic.facts(agent_id, limit=query.limit, after=listing.after, **asked)
-    return FactsAnswer(facts=[fact_answer(fact) for fact in page.facts], cursor=listing.cursor(page.after))
+    return FactsAnswer(facts=[fact_answer(fact) for fact in page.items], cursor=listing.cursor(page.after))

@@ -149,8 +149,8 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
     services, _ = caller.shared()
     agent_type, task_type = query.agent_type, query.task_type
     listing = caller.listing("workflows", query.cursor, agent_type=agent_type, task_type=task_type)
-    page = await services.workflows.page(agent_type, task_type, limit=query.limit, after=listing.after_id)
-    return WorkflowsAnswer.model_validate({"workflows": page.workflows, "cursor": listing.cursor(page.after)})
+    page = await services.workflows.page(agent_type, task_type, limit=query.limit, after=listing.after)
+    return WorkflowsAnswer.model_validate({"workflows": page.items, "cursor": listing.cursor(page.after)})
 
 
 @workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*READS)})
@@ -159,7 +159,7 @@ async def workflows_picture(request: Request, caller: Caller, query: Annotated[P
     services, _ = caller.shared()
     most = limits.MAX_WORKFLOWS_OF_TASK
     page = await services.workflows.page(query.agent_type, query.task_type, limit=most)
-    picture = workflows_svg.render(query.agent_type, query.task_type, page.workflows)
+    picture = workflows_svg.render(query.agent_type, query.task_type, page.items)
     media_type = octets_or(workflows_svg.MEDIA_TYPE, request)
     return Response(picture, media_type=media_type, headers=workflows_svg.HEADERS)
 
