@@ -68,7 +68,7 @@ def position_of(row: Row) -> ListPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class PagedTable:
     """How the rows of a table are listed, newest first, for ``list_page``.
 
     Attributes:

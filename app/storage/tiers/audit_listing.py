@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from app.domain.audit import AuditFilter
 from app.domain.memory import Tenant
-from app.storage.declared import Pages, behind
+from app.storage.declared import PagedTable, behind
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
@@ -19,7 +19,7 @@ class _EventTable:
         common: The name that most of its events have; the index for ``event`` leaves these out.
     """
 
-    pages: Pages
+    pages: PagedTable
     events: frozenset[str] | None
     common: str = ""
 
@@ -27,9 +27,9 @@ class _EventTable:
 _EVENTS_OF_RECALLS = frozenset(("recall", "recalls_dropped"))
 
 
-def _pages(table: str, columns: str, *, at: str, tie: str, order: str, indexes: dict[str, str]) -> Pages:
+def _pages(table: str, columns: str, *, at: str, tie: str, order: str, indexes: dict[str, str]) -> PagedTable:
     """Declare how a table's events are listed; ``indexes`` are by the one filter that each is for."""
-    return Pages(
+    return PagedTable(
         table=f"{table} AS row",
         columns=f"{at} AS at, {columns}",
         at=at,

@@ -6,7 +6,7 @@ from app.domain import limits
 from app.domain.blobs import Blob
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
-from app.storage.declared import Pages, behind, columns_of, insert
+from app.storage.declared import PagedTable, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
@@ -39,7 +39,7 @@ _READ = f"SELECT {_COLUMNS} FROM blob WHERE {_ONE} AND {_STORED}"
 _CONDEMN = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state <> 'writing' RETURNING id"
 _ABANDON = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state = 'writing' RETURNING id"
 _REMOVE = f"DELETE FROM blob WHERE {_ONE} AND blob.state = 'deleting'"
-_NEWEST = Pages(
+_NEWEST = PagedTable(
     table="blob",
     columns=_COLUMNS,
     at="blob.created_at",

@@ -11,7 +11,7 @@ from app.domain.episodes import Episode, EpisodesWanted, NewEpisode, NewRun, Run
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant, owner_of
 from app.ports.database import NOW
-from app.storage.declared import Pages, behind, columns_of, insert
+from app.storage.declared import PagedTable, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
@@ -41,7 +41,7 @@ _ADMIT_CHILD = insert(
 )""",
 )
 _INPUT = {"input": "run.input -> '$.input'", "episode_ids": "run.input -> '$.episode_ids'"}
-_RUNS = Pages(
+_RUNS = PagedTable(
     table="agent_runs AS run",
     columns=columns_of(Run, "run", **_INPUT, handed_over=""),
     at="run.started_at",
@@ -58,7 +58,7 @@ _RUNS = Pages(
         "started_before": "run.started_at < ?1 ->> 'started_before'",
     },
 )
-_EPISODES = Pages(
+_EPISODES = PagedTable(
     table="memory_episodes AS episode",
     columns=columns_of(Episode, "episode"),
     at="episode.created_at",
