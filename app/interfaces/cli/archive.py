@@ -1,8 +1,6 @@
 """The commands for the archive: ``list``, ``get`` and ``restore``."""
 
-import asyncio
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -10,17 +8,24 @@ import click
 
 from app.domain.author import Author
 from app.domain.moments import format_moment
-from app.interfaces.cli.parameters import Id, Moment, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.interfaces.cli.parameters import (
+    CommandAnswer,
+    Id,
+    Moment,
+    indexing,
+    on_tenant,
+    run,
+    tenant_option,
+    with_runtime,
+)
 from app.interfaces.cli.sections import CommandGroup
-from app.interfaces.cli.transfer import show_imported
+from app.interfaces.cli.transfer import PATIENCE_SECONDS, imported
 from app.interfaces.text import json_text
 from app.runtime.runtime import Runtime
 from app.services.archive.reading import RESTORED_DAYS, Archives
 from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.archive import KINDS, ArchivedObject
-
-_PATIENCE_SECONDS = 3600.0
 
 
 @click.group(cls=CommandGroup)
@@ -41,8 +46,9 @@ def archive() -> None:
 @click.option(
     "--most", type=click.IntRange(1, 100), default=100, show_default=True, help="Show at most so many objects."
 )
-@as_json_option
-def list_objects(
+@on_tenant
+async def list_objects(
+    runtime: Runtime,
     tenant: str,
     agent: str | None,
     kind: str | None,
@@ -50,18 +56,12 @@ def list_objects(
     until: int | None,
     before: str | None,
     most: int,
-    *,
-    as_json: bool,
-) -> None:
+) -> CommandAnswer:
     """Show the objects of a tenant's archive, newest first."""
-
-    async def work(runtime: Runtime) -> Sequence[ArchivedObject]:
-        archives = Archives(runtime.backends.of_tenant(tenant))
-        return await archives.list(agent_id=agent, kind=kind, since=since, until=until, before=before, limit=most)
-
-    objects = run(with_runtime(work, tenant))
+    archives = Archives(runtime.backends.of_tenant(tenant))
+    objects = await archives.list(agent_id=agent, kind=kind, since=since, until=until, before=before, limit=most)
     lines = "\n".join(map(_line, objects)) or "Nothing is archived."
-    print_answer({"objects": [_fields(each) for each in objects]}, lines, as_json)
+    return CommandAnswer({"objects": [_fields(each) for each in objects]}, lines)
 
 
 @archive.command()
@@ -90,29 +90,18 @@ def get(item_id: str, tenant: str) -> None:
     show_default=True,
     help="Keep the items out of the archive for so many days.",
 )
-@as_json_option
-def restore(object_id: str, tenant: str, days: int, *, as_json: bool) -> None:
+@on_tenant
+async def restore(runtime: Runtime, object_id: str, tenant: str, days: int) -> CommandAnswer:
     """Store the items of the object OBJECT_ID again, as an import does.
 
     Once all of them are there the object is let go.
     """
     with closing(ImportReport()) as report:
-
-        async def work(runtime: Runtime) -> None:
-            backends = runtime.backends.of_tenant(tenant, Author(channel="import"))
-            archives = Archives(backends)
-            archived = await archives.one(object_id)
-            retry_budget = RetryBudget(_PATIENCE_SECONDS)
-            indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
-            try:
-                await archives.restore(archived, report, days=days, retry_budget=retry_budget)
-            finally:
-                indexing.cancel()
-                with suppress(asyncio.CancelledError):
-                    await indexing
-
-        run(with_runtime(work, tenant))
-        show_imported(report, as_json=as_json)
+        archives = Archives(runtime.backends.of_tenant(tenant, Author(channel="import")))
+        archived = await archives.one(object_id)
+        async with indexing(runtime):
+            await archives.restore(archived, report, days=days, retry_budget=RetryBudget(PATIENCE_SECONDS))
+        return imported(report)
 
 
 def _line(archived: ArchivedObject) -> str:

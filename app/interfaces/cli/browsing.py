@@ -1,7 +1,6 @@
 """Commands that list memories, show one and delete one."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -12,18 +11,17 @@ from app.domain.moments import format_moment
 from app.domain.query import Filter
 from app.interfaces.cli.parameters import (
     Bounded,
+    CommandAnswer,
     JsonObject,
     Moment,
     agent_option,
-    as_json_option,
+    on_tenant,
     run,
     tenant_option,
     with_runtime,
 )
 from app.interfaces.text import json_text, one_line, visible
 from app.runtime.runtime import Runtime
-
-T = TypeVar("T")
 
 _PAGE = 100
 _SHOWN = 120
@@ -89,38 +87,29 @@ def list_memories(
 @_id_argument
 @tenant_option
 @agent_option
-@as_json_option
-def get(memory_id: str, tenant: str, agent: str, *, as_json: bool) -> None:
+@on_tenant
+async def get(runtime: Runtime, memory_id: str, tenant: str, agent: str) -> CommandAnswer:
     """Print the memory ID with everything that was stored of it."""
-
-    def read(runtime: Runtime) -> Awaitable[Memory]:
-        return runtime.services(tenant).browser.get(agent, memory_id)
-
-    memory = _of_one(read, memory_id, tenant, agent)
-    click.echo(json_text(_as_json(memory)) if as_json else _text(memory))
+    memory = await _one(runtime, memory_id, tenant, agent)
+    return CommandAnswer(_as_json(memory), _text(memory), spaced=False)
 
 
 @click.command()
 @_id_argument
 @tenant_option
 @agent_option
-@as_json_option
-def delete(memory_id: str, tenant: str, agent: str, *, as_json: bool) -> None:
+@on_tenant
+async def delete(runtime: Runtime, memory_id: str, tenant: str, agent: str) -> CommandAnswer:
     """Delete the memory ID for good."""
-
-    async def work(runtime: Runtime) -> None:
-        services = runtime.services(tenant)
-        await services.browser.get(agent, memory_id)  # the gateway does not tell a mistyped id from a deleted memory
-        await services.gateway.delete(agent, memory_id)
-
-    _of_one(work, memory_id, tenant, agent)
-    click.echo(json_text({"deleted": True, "id": memory_id}) if as_json else f"deleted {memory_id}")
+    await _one(runtime, memory_id, tenant, agent)  # the gateway does not tell a mistyped id from a deleted memory
+    await runtime.services(tenant).gateway.delete(agent, memory_id)
+    return CommandAnswer({"deleted": True, "id": memory_id}, f"deleted {memory_id}", spaced=False)
 
 
-def _of_one(work: Callable[[Runtime], Awaitable[T]], memory_id: str, tenant: str, agent: str) -> T:
-    """Do work with one memory; an error that there is none says where to look for it."""
+async def _one(runtime: Runtime, memory_id: str, tenant: str, agent: str) -> Memory:
+    """Read a memory; an error that there is none says where to look for it."""
     try:
-        return run(with_runtime(work, tenant))
+        return await runtime.services(tenant).browser.get(agent, memory_id)
     except NotFound as error:
         raise NotFound(
             f"The agent {agent} of the tenant {tenant} has no memory {memory_id}: "

@@ -18,11 +18,10 @@ from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import (
     DEFAULT,
     Bounded,
+    CommandAnswer,
     Id,
-    as_json_option,
-    print_answer,
+    prints_answer,
     quiet_settings,
-    run,
     tell_shard,
     with_runtime,
 )
@@ -48,17 +47,10 @@ ConsolidateShard = Callable[[Database], Awaitable[Consolidated]]
 @click.option("--undo", type=Bounded(CONSOLIDATION_ID, "id"), help="Take back a tenant's consolidation of this id.")
 @click.option("--yes", is_flag=True, help="With --undo: do it; without this, it is only said what it would do.")
 @rate_option
-@as_json_option
-def consolidate(
-    *,
-    dry_run: bool,
-    tenant: str | None,
-    report: bool,
-    undo: str | None,
-    yes: bool,
-    calls_per_minute: float,
-    as_json: bool,
-) -> None:
+@prints_answer
+async def consolidate(
+    *, dry_run: bool, tenant: str | None, report: bool, undo: str | None, yes: bool, calls_per_minute: float
+) -> CommandAnswer:
     """Merge memories and facts that restate each other, agent by agent.
 
     One of them is kept, and the others stay, superseded by it. Chains of superseded memories are closed, and expired
@@ -70,12 +62,11 @@ def consolidate(
     if yes and undo is None:
         raise click.UsageError("--yes goes with --undo alone.")
     if undo is not None:
-        _undo(tenant or DEFAULT, undo, yes=yes, as_json=as_json)
-    elif report:
-        _report(tenant or DEFAULT, as_json=as_json)
-    else:
-        done = run(_consolidate(quiet_settings(), calls_per_minute, tenant, dry_run=dry_run))
-        print_answer({"dry_run": dry_run, **told(done)}, _text(done, dry_run=dry_run), as_json)
+        return await _undo(tenant or DEFAULT, undo, yes=yes)
+    if report:
+        return await _report(tenant or DEFAULT)
+    done = await _consolidate(quiet_settings(), calls_per_minute, tenant, dry_run=dry_run)
+    return CommandAnswer({"dry_run": dry_run, **told(done)}, _text(done, dry_run=dry_run))
 
 
 def told(done: Consolidated) -> dict[str, Any]:
@@ -156,10 +147,10 @@ def _merge(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {("memory_id" if name == "other_id" else name): value for name, value in fields.items()}
 
 
-def _report(tenant: str, *, as_json: bool) -> None:
-    found = run(with_runtime(lambda runtime: runtime.services(tenant).consolidations.latest(_REPORTS), tenant))
+async def _report(tenant: str) -> CommandAnswer:
+    found = await with_runtime(lambda runtime: runtime.services(tenant).consolidations.latest(_REPORTS), tenant)
     lines = [_line(each) for each in found] or ["There was no consolidation yet."]
-    print_answer({"consolidations": [asdict(each) for each in found]}, "\n".join(lines), as_json)
+    return CommandAnswer({"consolidations": [asdict(each) for each in found]}, "\n".join(lines))
 
 
 def _line(report: Consolidation) -> str:
@@ -172,7 +163,7 @@ def _line(report: Consolidation) -> str:
     )
 
 
-def _undo(tenant: str, consolidation_id: str, *, yes: bool, as_json: bool) -> None:
+async def _undo(tenant: str, consolidation_id: str, *, yes: bool) -> CommandAnswer:
     async def work(runtime: Runtime) -> ConsolidationUndone:
         service = runtime.services(tenant).consolidations
         if not yes:
@@ -181,8 +172,8 @@ def _undo(tenant: str, consolidation_id: str, *, yes: bool, as_json: bool) -> No
             click.echo(f"... {undone.memories} hold again", err=True)
         return undone
 
-    undone = run(with_runtime(work, tenant))
+    undone = await with_runtime(work, tenant)
     done, forecast = f"{undone.memories} memories hold again.", f"{undone.memories} memories would hold again."
     text = done if yes else f"{forecast} Do it with --yes."
     answer = {**asdict(undone), "merges": [_merge(asdict(merge)) for merge in undone.merges]}
-    print_answer(answer, text, as_json)
+    return CommandAnswer(answer, text)

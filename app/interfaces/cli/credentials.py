@@ -11,11 +11,12 @@ from app.domain.limits import is_id
 from app.domain.moments import wall_clock
 from app.interfaces.cli.parameters import (
     DEFAULT,
+    CommandAnswer,
     Duration,
     Id,
     Moment,
     as_json_option,
-    print_answer,
+    prints_answer,
     quiet_settings,
     run,
     with_runtime,
@@ -75,7 +76,9 @@ def token(
         speakers=speakers or None,
     )
     claims = _claims(minted)
-    print_answer({"token": minted, "id": claims["jti"], "expires_at": claims.get("exp")}, minted, as_json)
+    CommandAnswer({"token": minted, "id": claims["jti"], "expires_at": claims.get("exp")}, minted).print(
+        as_json=as_json
+    )
 
 
 @token.command()
@@ -84,8 +87,8 @@ def token(
 @click.option(
     "--issued-before", type=Moment(), help="Revoke all of the tenant's that were issued before this (RFC 3339)."
 )
-@as_json_option
-def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as_json: bool) -> None:
+@prints_answer
+def revoke(credential: str | None, tenant: str, issued_before: int | None) -> CommandAnswer:
     """Revoke CREDENTIAL, a token or its id.
 
     Within 30 seconds every replica refuses it.
@@ -102,23 +105,17 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
         statement = revocations.revoke_all(tenant, issued_before or 0)
         what = {"issued_before": issued_before}
 
-    async def work(runtime: Runtime) -> None:
-        await runtime.backends.database.run([statement])
-
-    run(with_runtime(work, tenant))
-    print_answer(
-        {"revoked": {"tenant": tenant, **what}},
-        "Revoked. Within 30 seconds every replica refuses it.",
-        as_json,
-    )
+    run(with_runtime(lambda runtime: runtime.backends.database.run([statement]), tenant))
+    text = "Revoked. Within 30 seconds every replica refuses it."
+    return CommandAnswer({"revoked": {"tenant": tenant, **what}}, text)
 
 
 @token.command()
 @click.argument("credential")
 @click.option("--tenant", type=Id(), required=True, help="Name the tenant whose credential it is.")
 @click.option("--yes", is_flag=True, help="Do it; without this, what it has written is only counted.")
-@as_json_option
-def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
+@prints_answer
+def undo(credential: str, tenant: str, *, yes: bool) -> CommandAnswer:
     """Revoke CREDENTIAL and take back all that it has written.
 
     CREDENTIAL is a token or its id.
@@ -130,8 +127,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
             f"It has written {found.memories} memories, changed {found.changed} others and reported {found.outcomes} "
             "outcomes of workflows. --yes undoes it."
         )
-        print_answer({"id": credential_id, **asdict(found)}, text, as_json)
-        return
+        return CommandAnswer({"id": credential_id, **asdict(found)}, text)
 
     async def work(runtime: Runtime) -> CredentialWrites:
         memories = changed = outcomes = 0
@@ -147,7 +143,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
         f"Revoked. Deleted {done.memories} memories, restored {done.changed} others, took back {done.outcomes} "
         "outcomes of workflows."
     )
-    print_answer({"id": credential_id, **asdict(done)}, text, as_json)
+    return CommandAnswer({"id": credential_id, **asdict(done)}, text)
 
 
 def _id_of(credential: str, tenant: str) -> str:

@@ -14,11 +14,12 @@ from app.domain.moments import format_moment
 from app.domain.query import Filter, Query
 from app.interfaces.cli.parameters import (
     Bounded,
+    CommandAnswer,
     JsonObject,
     Moment,
     agent_option,
-    as_json_option,
-    print_answer,
+    on_tenant,
+    prints_answer,
     run,
     tenant_option,
     with_runtime,
@@ -26,7 +27,6 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.fields import RecallFilter, invalid
 from app.interfaces.text import visible
 from app.runtime.runtime import Runtime
-from app.services.memories.recall import Recall
 
 
 class _Filter(click.ParamType[Filter]):
@@ -52,17 +52,10 @@ class _Filter(click.ParamType[Filter]):
 @click.option("--metadata", type=JsonObject(limits.METADATA), default="{}", help="Keep this JSON object with it.")
 @click.option("--session", type=Bounded(limits.SESSION_ID), help="Name the conversation that it comes from.")
 @click.option("--occurred-at", type=Moment(), help="Say when it happened (RFC 3339).")
-@as_json_option
+@prints_answer
 def store(
-    content: str,
-    tenant: str,
-    agent: str,
-    metadata: dict[str, Any],
-    session: str | None,
-    occurred_at: int | None,
-    *,
-    as_json: bool,
-) -> None:
+    content: str, tenant: str, agent: str, metadata: dict[str, Any], session: str | None, occurred_at: int | None
+) -> CommandAnswer:
     """Store CONTENT as a memory. Where CONTENT is -, it is read from standard input."""
     text = sys.stdin.read() if content == "-" else content
     memory = NewMemory(text, metadata, session, occurred_at)
@@ -71,7 +64,7 @@ def store(
         return runtime.services(tenant, Author(may_replace=True)).gateway.store(agent, memory)
 
     memory_id = run(with_runtime(put, tenant))
-    print_answer({"stored": True, "id": memory_id}, f"stored {memory_id}", as_json)
+    return CommandAnswer({"stored": True, "id": memory_id}, f"stored {memory_id}")
 
 
 @click.command()
@@ -95,14 +88,10 @@ def store(
         '(RFC 3339) and metadata, as in \'{"created_after": "2026-01-31T00:00:00Z", "metadata": {"kind": "invoice"}}\'.'
     ),
 )
-@as_json_option
-def recall(query: str, tenant: str, agent: str, top_k: int, where: Filter, *, as_json: bool) -> None:
+@on_tenant
+async def recall(runtime: Runtime, query: str, tenant: str, agent: str, top_k: int, where: Filter) -> CommandAnswer:
     """Print the memories that answer QUERY best."""
-
-    def ask(runtime: Runtime) -> Awaitable[Recall]:
-        return runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
-
-    found = run(with_runtime(ask, tenant))
+    found = await runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
     entries = [
         {
             "id": entry.id,
@@ -117,8 +106,5 @@ def recall(query: str, tenant: str, agent: str, top_k: int, where: Filter, *, as
         for entry in found.entries
     ]
     lines = [f"{entry.score:6.3f}  {visible(entry.content)}" for entry in found.entries]
-    print_answer(
-        {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)},
-        "\n".join(lines) or "nothing found",
-        as_json,
-    )
+    answer = {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)}
+    return CommandAnswer(answer, "\n".join(lines) or "nothing found")

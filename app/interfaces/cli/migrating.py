@@ -4,17 +4,17 @@ import click
 
 from app.bootstrap import open_database, open_databases
 from app.domain.shards import MAIN
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 from app.settings import Settings
 from app.storage.migrations.runner import migrate as apply_migrations
 
 
 @click.command()
-@as_json_option
-def migrate(*, as_json: bool) -> None:
+@prints_answer
+async def migrate() -> CommandAnswer:
     """Bring the database's schema up to date."""
-    applied = run(_migrate(quiet_settings()))
-    print_answer({"applied": applied}, "\n".join(f"applied {name}" for name in applied) or "nothing to apply", as_json)
+    applied = await _migrate(quiet_settings())
+    return CommandAnswer({"applied": applied}, "\n".join(f"applied {name}" for name in applied) or "nothing to apply")
 
 
 async def _migrate(settings: Settings) -> list[str]:

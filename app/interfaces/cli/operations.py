@@ -1,6 +1,5 @@
 """Commands for operators: ``provision`` and ``doctor``."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from app.bootstrap import build_provisioning, build_shards, file_rooms
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.env_file import write_settings
 from app.interfaces.cli.parameters import (
-    as_json_option,
+    CommandAnswer,
     jurisdiction_option,
     location_option,
     poll_option,
-    print_answer,
+    prints_answer,
     quiet_settings,
     run,
 )
@@ -64,19 +63,18 @@ def provision(
 
 
 @click.command()
-@as_json_option
-def doctor(*, as_json: bool) -> None:
+@prints_answer
+async def doctor() -> CommandAnswer:
     """Check every part and say what to do about what fails.
 
     It exits with 1 where a part fails, also one of a shard, without which the service is ready for the tenants of the
     others. A warning is about what works and is yet not what most want.
     """
     settings = quiet_settings()
-    checks = [_place(settings), *run(_diagnose(settings))]
+    checks = [_place(settings), *await _diagnose(settings)]
     lines = [f"{_mark(check)}  {check.name}: {check.finding}" for check in checks]
-    print_answer({"checks": [asdict(check) for check in checks]}, "\n".join(lines), as_json)
-    if not all(check.ok for check in checks):
-        sys.exit(1)
+    failed = not all(check.ok for check in checks)
+    return CommandAnswer({"checks": [asdict(check) for check in checks]}, "\n".join(lines), failed=failed)
 
 
 def _mark(check: Check) -> str:

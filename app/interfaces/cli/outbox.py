@@ -8,7 +8,7 @@ import click
 
 from app.bootstrap import open_databases
 from app.indexing.jobs.dead_letters import DeadLetters
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 from app.interfaces.cli.sections import CommandGroup
 from app.storage.system.dead_letters import OutboxRow
 
@@ -28,29 +28,29 @@ def outbox() -> None:
 @click.option(
     "--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Show at most this many rows."
 )
-@as_json_option
-def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
+@prints_answer
+async def list_rows(*, dead: bool, most: int) -> CommandAnswer:
     """Show rows, dead letters first, then the oldest."""
-    rows = _with_letters(lambda letters: letters.list(only_dead=dead, limit=most))[:most]
-    print_answer({"rows": [asdict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.", as_json)
+    rows = (await _with_letters(lambda letters: letters.list(only_dead=dead, limit=most)))[:most]
+    return CommandAnswer({"rows": [asdict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.")
 
 
 @outbox.command()
 @click.argument("ids", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Take every dead letter.")
-@as_json_option
-def retry(ids: tuple[str, ...], *, every: bool, as_json: bool) -> None:
+@prints_answer
+async def retry(ids: tuple[str, ...], *, every: bool) -> CommandAnswer:
     """Send dead letters again."""
     _check_choice(ids, every=every)
-    _print_ids(_with_letters(lambda letters: letters.retry(ids)), "queued again", as_json=as_json)
+    return _answer(await _with_letters(lambda letters: letters.retry(ids)), "queued again")
 
 
 @outbox.command()
 @click.argument("ids", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Take every dead letter.")
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
-@as_json_option
-def drop(ids: tuple[str, ...], *, every: bool, yes: bool, as_json: bool) -> None:
+@prints_answer
+async def drop(ids: tuple[str, ...], *, every: bool, yes: bool) -> CommandAnswer:
     """Take dead letters out of the outbox; their memories stay.
 
     An audit row tells of each.
@@ -58,7 +58,7 @@ def drop(ids: tuple[str, ...], *, every: bool, yes: bool, as_json: bool) -> None
     _check_choice(ids, every=every)
     if not yes:
         raise click.UsageError("Dropped vectors are not sent any more. Add --yes to do it.")
-    _print_ids(_with_letters(lambda letters: letters.drop(ids)), "dropped", as_json=as_json)
+    return _answer(await _with_letters(lambda letters: letters.drop(ids)), "dropped")
 
 
 def _check_choice(ids: Sequence[str], *, every: bool) -> None:
@@ -66,8 +66,8 @@ def _check_choice(ids: Sequence[str], *, every: bool) -> None:
         raise click.UsageError("Name the ids, or say --all.")
 
 
-def _print_ids(ids: Sequence[str], done: str, *, as_json: bool) -> None:
-    print_answer({"ids": list(ids)}, "\n".join([*ids, f"{len(ids)} {done}."]), as_json)
+def _answer(ids: Sequence[str], done: str) -> CommandAnswer:
+    return CommandAnswer({"ids": list(ids)}, "\n".join([*ids, f"{len(ids)} {done}."]))
 
 
 def _line(row: OutboxRow) -> str:
@@ -76,11 +76,7 @@ def _line(row: OutboxRow) -> str:
     return f"{row.id}  {row.state:<11}  {row.operation}  {age}  {scope}  {row.dead or ''}".rstrip()
 
 
-def _with_letters(work: Callable[[DeadLetters], Awaitable[Sequence[T]]]) -> list[T]:
+async def _with_letters(work: Callable[[DeadLetters], Awaitable[Sequence[T]]]) -> list[T]:
     """Do work with the outbox of every shard, and return what comes of all."""
-
-    async def opened() -> list[T]:
-        async with open_databases(quiet_settings()) as databases:
-            return [each for database in databases.values() for each in await work(DeadLetters(database))]
-
-    return run(opened())
+    async with open_databases(quiet_settings()) as databases:
+        return [each for database in databases.values() for each in await work(DeadLetters(database))]

@@ -1,10 +1,14 @@
-"""Parameter types and options that several commands share, and how commands print answers."""
+"""Parameter types and options that several commands share, and how a command runs and prints its answer."""
 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn, TypeVar
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import click
 
@@ -14,6 +18,7 @@ from app.domain.moments import milliseconds, parse_moment
 from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
 from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.settings import Settings, load_settings, notices
 
 T = TypeVar("T")
@@ -161,6 +166,53 @@ def tell_shard(name: str, shards: int) -> None:
         click.echo(f"... shard {name}", err=True)
 
 
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a command prints: JSON for programs or a text for people; where it ``failed`` the command ends with 1."""
+
+    data: dict[str, Any]
+    text: str
+    notes: Sequence[str] = ()
+    """Lines for standard error."""
+    failed: bool = False
+    spaced: bool = True
+    """Whether the JSON has spaces, for people."""
+
+    def print(self, *, as_json: bool) -> None:
+        """Print it, and end the process where it failed."""
+        click.echo(json_text(self.data, spaced=self.spaced) if as_json else self.text)
+        for note in self.notes:
+            click.echo(note, err=True)
+        if self.failed:
+            sys.exit(1)
+
+
+Answering: TypeAlias = Callable[..., CommandAnswer | Awaitable[CommandAnswer]]
+
+
+def prints_answer(command: Answering) -> Callable[..., None]:
+    """Give a command the option ``--json``, and print the answer that it returns or, run to its end, comes to."""
+
+    @as_json_option
+    @wraps(command)
+    def printing(*, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - a command's parameters
+        answer = command(**given)
+        (answer if isinstance(answer, CommandAnswer) else run(answer)).print(as_json=as_json)
+
+    return printing
+
+
+def on_tenant(command: Callable[..., Awaitable[CommandAnswer]]) -> Callable[..., None]:
+    """Make a command of what the runtime of a tenant's shard answers: it takes the runtime beside its parameters."""
+
+    @prints_answer
+    @wraps(command)
+    async def answering(tenant: str, **given: Any) -> CommandAnswer:  # noqa: ANN401 - a command's parameters
+        return await with_runtime(lambda runtime: command(runtime, tenant=tenant, **given), tenant)
+
+    return answering
+
+
 def run(work: Awaitable[T]) -> T:
     """Run asynchronous work to its end."""
 
@@ -168,11 +220,6 @@ def run(work: Awaitable[T]) -> T:
         return await work
 
     return asyncio.run(awaited())
-
-
-def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
-    """Print the answer as JSON or as a person reads it."""
-    click.echo(json_text(data, spaced=True) if as_json else text)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -184,9 +231,30 @@ async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) 
 
     Data that cannot be reached is an error at once.
     """
-    shards = build_shards(quiet_settings(), command=True)
-    try:
-        await shards.prepare(every=False)
+
+    async def of_shard(shards: Shards) -> T:
         return await work(await shards.of(tenant_id))
+
+    return await with_shards(quiet_settings(), of_shard)
+
+
+async def with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]], *, every: bool = False) -> T:
+    """Prepare the first shard, or ``every`` one, do one piece of work with all of them and close them."""
+    shards = build_shards(settings, command=True)
+    try:
+        await shards.prepare(every=every)
+        return await work(shards)
     finally:
         await shards.close()
+
+
+@asynccontextmanager
+async def indexing(runtime: Runtime) -> AsyncIterator[None]:
+    """Send vectors to the index while memories are stored."""
+    task = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

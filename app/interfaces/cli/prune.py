@@ -16,7 +16,7 @@ from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.consolidate import ConsolidateShard, consolidating, sentence
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run, tell_shard
+from app.interfaces.cli.parameters import CommandAnswer, as_json_option, quiet_settings, run, tell_shard
 from app.interfaces.cli.reconcile import rate_option
 from app.observability.metrics import Metrics
 from app.ports.database import Database
@@ -41,14 +41,14 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
 
     async def once() -> None:
         pruned, merged, failed = await _prune(settings, calls_per_minute)
-        _print(pruned, merged, as_json=as_json)
+        _answer(pruned, merged).print(as_json=as_json)
         if failed:
             raise ShardUnavailable(f"{' '.join(failed)} The others were pruned.")
 
     run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
 
 
-def _print(pruned: Pruned, merged: Consolidated | None, *, as_json: bool) -> None:
+def _answer(pruned: Pruned, merged: Consolidated | None) -> CommandAnswer:
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
@@ -60,7 +60,7 @@ def _print(pruned: Pruned, merged: Consolidated | None, *, as_json: bool) -> Non
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
     counts = None if merged is None else {name: n for name, n in asdict(merged).items() if name != "merges"}
     said = said if merged is None else f"{said}\n{sentence(merged)}"
-    print_answer({"pruned": pruned.memories} | others | {"consolidated": counts}, said, as_json)
+    return CommandAnswer({"pruned": pruned.memories} | others | {"consolidated": counts}, said)
 
 
 async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, Consolidated | None, list[str]]:

@@ -1,14 +1,15 @@
 """Commands over quotas: what a tenant or an agent may hold and store."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TypeAlias
 
 import click
 
 from app.bootstrap import open_tenant_database
-from app.domain.quotas import UNLIMITED, LimitName, Limits, RowCounts, Usage
-from app.interfaces.cli.parameters import DEFAULT, Id, as_json_option, print_answer, quiet_settings, run
+from app.domain.quotas import UNLIMITED, LimitName, Limits, Usage
+from app.interfaces.cli.parameters import DEFAULT, CommandAnswer, Id, prints_answer, quiet_settings
 from app.interfaces.cli.sections import CommandGroup
+from app.interfaces.cli.usage import counts_text
 from app.ports.database import Statement
 from app.storage import kept
 from app.storage.quotas import Quotas, usages
@@ -43,10 +44,10 @@ def quota() -> None:
 @quota.command()
 @_tenant
 @_agent
-@as_json_option
-def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
+@prints_answer
+async def show(tenant: str, agent: str | None) -> CommandAnswer:
     """Show the limits that hold, and how much of them is used."""
-    _print(run(_read(tenant, agent)), as_json=as_json)
+    return await _change(tenant, agent)
 
 
 @quota.command("set")
@@ -57,16 +58,10 @@ def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
 @click.option(
     "--stores-per-minute", type=LimitParam(), help="Limit the writes to any memory tier it may make in a minute."
 )
-@as_json_option
-def set_limits(
-    tenant: str,
-    agent: str | None,
-    memories: int | None,
-    bytes_: int | None,
-    stores_per_minute: int | None,
-    *,
-    as_json: bool,
-) -> None:
+@prints_answer
+async def set_limits(
+    tenant: str, agent: str | None, memories: int | None, bytes_: int | None, stores_per_minute: int | None
+) -> CommandAnswer:
     """Set limits; those that are not named stay as they are.
 
     They hold from the next store on, on every server.
@@ -79,43 +74,34 @@ def set_limits(
     chosen = {name: None if limit == _DEFAULT else limit for name, limit in named.items() if limit is not None}
     if not chosen:
         raise click.UsageError("Name a limit: --memories, --bytes or --stores-per-minute.")
-    _print(run(_change(tenant, agent, chosen)), as_json=as_json)
+    return await _change(tenant, agent, lambda quotas: quotas.set(agent, chosen))
 
 
 @quota.command()
 @_tenant
 @_agent
-@as_json_option
-def clear(tenant: str, agent: str | None, *, as_json: bool) -> None:
+@prints_answer
+async def clear(tenant: str, agent: str | None) -> CommandAnswer:
     """Let the settings' defaults hold again."""
-    _print(run(_change(tenant, agent, None)), as_json=as_json)
+    return await _change(tenant, agent, lambda quotas: quotas.clear(agent))
 
 
-_Found: TypeAlias = tuple[Usage, Limits, RowCounts | None]
-
-
-async def _read(tenant: str, agent: str | None, *changes: Statement) -> _Found:
-    """Make changes, then return the usage, its limits in force, the defaults, and of a tenant what else is kept."""
+async def _change(tenant: str, agent: str | None, change: Callable[[Quotas], Statement] | None = None) -> CommandAnswer:
+    """Make a change, then answer with the usage, its limits, the defaults, and of a tenant what else is kept."""
     settings = quiet_settings()
-    defaults = settings.quota_defaults
+    quotas = Quotas(tenant, settings.quota_defaults)
     database, close = await open_tenant_database(settings, tenant)
     try:
-        *_, rows, (beside,) = await database.run([*changes, Quotas(tenant, defaults).read(agent), kept.read(tenant)])
-        if agent is not None:
-            return usages(rows)[0], defaults.agent, None
-        return usages(rows)[0], defaults.tenant, kept.kept(beside)
+        changes = [] if change is None else [change(quotas)]
+        *_, rows, (beside,) = await database.run([*changes, quotas.read(agent), kept.read(tenant)])
     finally:
         await close()
+    of_agent = agent is not None
+    defaults = settings.quota_defaults.agent if of_agent else settings.quota_defaults.tenant
+    return _answer(usages(rows)[0], defaults, {} if of_agent else kept.kept(beside).counts)
 
 
-async def _change(tenant: str, agent: str | None, chosen: dict[LimitName, int | None] | None) -> _Found:
-    quotas = Quotas(tenant, quiet_settings().quota_defaults)
-    return await _read(tenant, agent, quotas.clear(agent) if chosen is None else quotas.set(agent, chosen))
-
-
-def _print(found: _Found, *, as_json: bool) -> None:
-    usage, defaults, beside = found
-    rows = {} if beside is None else beside.counts
+def _answer(usage: Usage, defaults: Limits, rows: Mapping[str, int]) -> CommandAnswer:
     used = {"memories": usage.memories, "bytes": usage.bytes, "stores_per_minute": usage.stores_this_minute}
     limits, usual = asdict(usage.limits), asdict(defaults)
     lines = [
@@ -123,6 +109,6 @@ def _print(found: _Found, *, as_json: bool) -> None:
         + (" (default)" if limit == usual[name] else "")
         for name, limit in limits.items()
     ]
-    lines += [f"{name.replace('_', ' '):<18} {count}" for name, count in rows.items()]
+    lines += [counts_text(rows)] if rows else []
     answer = {"used": used, "limits": limits, "defaults": usual} | ({"kept": rows} if rows else {})
-    print_answer(answer, "\n".join(lines), as_json)
+    return CommandAnswer(answer, "\n".join(lines))

@@ -12,7 +12,7 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.shards import Shard
 from app.indexing.jobs.findings import Findings, Progress, together
 from app.indexing.jobs.reconcile_blobs import BlobFindings
-from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run, tell_shard
+from app.interfaces.cli.parameters import CommandAnswer, poll_option, prints_answer, quiet_settings, tell_shard
 from app.interfaces.cli.progress import progress_bar
 from app.runtime.maintenance import Maintenance
 from app.settings import Settings
@@ -35,49 +35,38 @@ rate_option = click.option(
     help="Embed every memory again, and compare the values of its vector too.",
 )
 @rate_option
-@as_json_option
-def reconcile(*, repair: bool, values: bool, calls_per_minute: float, as_json: bool) -> None:
+@prints_answer
+async def reconcile(*, repair: bool, values: bool, calls_per_minute: float) -> CommandAnswer:
     """Compare the indexes and the object store with the database.
 
     It goes id by id, and asks the index through the filter of recalls. What was stopped goes on where it was.
     """
-    findings, blobs = run(_reconcile_all(repair=repair, values=values, calls_per_minute=calls_per_minute))
+    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
+        findings = await _compared(shards, repair=repair, values=values)
+        blobs = await shards[0].blobs(repair=repair).run()
     report = "\n".join([_report(findings, repair=repair), *_report_blobs(blobs, repair=repair)])
-    print_answer({**asdict(findings), "blobs": asdict(blobs)}, report, as_json)
+    return CommandAnswer({**asdict(findings), "blobs": asdict(blobs)}, report)
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
 @poll_option
 @rate_option
-@as_json_option
-def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
+@prints_answer
+async def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float) -> CommandAnswer:
     """Make a lost index again from the database alone.
 
     The index is created where it is absent, and every memory is embedded and sent to it. So is the index of words.
     """
     if not yes:
         raise click.UsageError("Every memory whose vector is gone is embedded again. Add --yes to do it.")
-    findings = run(_rebuild(poll_seconds, calls_per_minute))
-    print_answer(asdict(findings), _report(findings, repair=True), as_json)
-
-
-async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
     settings = quiet_settings()
-    if settings.on_cloudflare:
-        await provision_index(settings, poll_seconds)
-        for shard in await read_shards(settings):
-            await provision_index(settings, poll_seconds, shard)
+    await provision_indexes(settings, poll_seconds)
     async with open_maintenance(settings, calls_per_minute) as shards:
         for prepared in shards:
             await prepared.rebuild_words()
-        return await _compared(shards, repair=True, values=False)
-
-
-async def _reconcile_all(*, repair: bool, values: bool, calls_per_minute: float) -> tuple[Findings, BlobFindings]:
-    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
-        findings = await _compared(shards, repair=repair, values=values)
-        return findings, await shards[0].blobs(repair=repair).run()
+        findings = await _compared(shards, repair=True, values=False)
+    return CommandAnswer(asdict(findings), _report(findings, repair=True))
 
 
 async def _compared(shards: Sequence[Maintenance], *, repair: bool, values: bool) -> Findings:
@@ -98,8 +87,15 @@ def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
         yield lambda progress: move(progress.done, progress.of)
 
 
-async def provision_index(settings: Settings, poll_seconds: float, shard: Shard | None = None) -> None:
-    """Create the index of the config in the settings where it is absent, on Cloudflare: of a shard, or the first."""
+async def provision_indexes(settings: Settings, poll_seconds: float) -> None:
+    """Create on Cloudflare the index of the config in the settings for each shard where it is absent."""
+    if settings.on_cloudflare:
+        await _provision_index(settings, poll_seconds)
+        for shard in await read_shards(settings):
+            await _provision_index(settings, poll_seconds, shard)
+
+
+async def _provision_index(settings: Settings, poll_seconds: float, shard: Shard | None = None) -> None:
     provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds, shard=shard)
     try:
         plan = await provisioning.plan()

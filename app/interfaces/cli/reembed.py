@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from app.bootstrap import open_maintenance, read_shards
+from app.bootstrap import open_maintenance
 from app.domain.errors import Conflict, InvalidRequest
 from app.domain.limits import is_id
 from app.domain.memory import Scope
@@ -18,15 +18,14 @@ from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
 from app.interfaces.cli.parameters import (
-    as_json_option,
+    CommandAnswer,
     poll_option,
-    print_answer,
+    prints_answer,
     quiet_settings,
-    run,
     tell_shard,
 )
 from app.interfaces.cli.progress import progress_bar
-from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
+from app.interfaces.cli.reconcile import comparing, provision_indexes, rate_option
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.storage.system.reembedding import ReembeddingState
@@ -45,20 +44,20 @@ def reembed() -> None:
 @reembed.command()
 @poll_option
 @rate_option
-@as_json_option
-def start(*, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
+@prints_answer
+async def start(*, poll_seconds: float, calls_per_minute: float) -> CommandAnswer:
     """Begin to move to the model in the settings; copy the memories.
 
     What was stopped goes on where it was.
     """
-    _print(run(_start(poll_seconds, calls_per_minute)), _as_json, _report, as_json=as_json)
+    return _answer(await _start(poll_seconds, calls_per_minute), _as_json, _report)
 
 
 @reembed.command()
-@as_json_option
-def status(*, as_json: bool) -> None:
+@prints_answer
+async def status() -> CommandAnswer:
     """Tell how far the move is."""
-    _print(run(_status()), _as_json, _report, as_json=as_json)
+    return _answer(await _status(), _as_json, _report)
 
 
 @reembed.command()
@@ -75,60 +74,54 @@ def status(*, as_json: bool) -> None:
     help="Ask for this many memories, without --queries.",
 )
 @rate_option
-@as_json_option
-def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_json: bool) -> None:
+@prints_answer
+async def parity(*, queries: Path | None, sample: int, calls_per_minute: float) -> CommandAnswer:
     """Compare what both models find.
 
     They are asked the queries of a file, or the first words of some memories.
     """
-    _print(run(_parity(queries, sample, calls_per_minute)), lambda result: result, _parity_report, as_json=as_json)
+    return _answer(await _parity(queries, sample, calls_per_minute), lambda result: result, _parity_report)
 
 
 @reembed.command()
 @click.option("--force", is_flag=True, help="Do it without having compared the two.")
-@as_json_option
-def switch(*, force: bool, as_json: bool) -> None:
+@prints_answer
+async def switch(*, force: bool) -> CommandAnswer:
     """Have recalls use the new model from the next one on."""
-    _print(run(_switch(force=force, back=False)), _as_json, _report, as_json=as_json)
+    return _answer(await _switch(force=force, back=False), _as_json, _report)
 
 
 @reembed.command()
-@as_json_option
-def rollback(*, as_json: bool) -> None:
+@prints_answer
+async def rollback() -> CommandAnswer:
     """Have recalls use the old model again.
 
     Both are still kept up to date.
     """
-    _print(run(_switch(force=True, back=True)), _as_json, _report, as_json=as_json)
+    return _answer(await _switch(force=True, back=True), _as_json, _report)
 
 
 @reembed.command()
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
-@as_json_option
-def drop(*, yes: bool, as_json: bool) -> None:
+@prints_answer
+async def drop(*, yes: bool) -> CommandAnswer:
     """End the move: remove the index that is not in use.
 
     There is no way back but another move.
     """
     if not yes:
         raise click.UsageError("The index that is not in use is removed for good. Add --yes to do it.")
-    _print(
-        run(_drop()),
-        lambda dropped: {"dropped": dropped},
-        lambda dropped: f"Removed: the vectors of {dropped}.",
-        as_json=as_json,
-    )
+    return _answer(await _drop(), lambda dropped: {"dropped": dropped}, "Removed: the vectors of {}.".format)
 
 
-def _print(
-    done: Mapping[str, T], to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str], *, as_json: bool
-) -> None:
-    """Print what came of a command; by the shards' names where there are several."""
+def _answer(
+    done: Mapping[str, T], to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str]
+) -> CommandAnswer:
+    """Return what came of a command; by the shards' names where there are several."""
     if list(done) == [MAIN]:
-        print_answer(to_json(done[MAIN]), to_text(done[MAIN]), as_json)
-        return
+        return CommandAnswer(to_json(done[MAIN]), to_text(done[MAIN]))
     text = "\n".join(f"Shard {name}:\n{to_text(each)}" for name, each in done.items())
-    print_answer({"shards": {name: to_json(each) for name, each in done.items()}}, text, as_json)
+    return CommandAnswer({"shards": {name: to_json(each) for name, each in done.items()}}, text)
 
 
 async def _each(
@@ -152,10 +145,7 @@ async def _each(
 
 
 async def _start(poll_seconds: float, calls_per_minute: float) -> dict[str, ReembeddingState]:
-    settings = quiet_settings()
-    if settings.on_cloudflare:
-        for shard in (None, *await read_shards(settings)):
-            await provision_index(settings, poll_seconds, shard)
+    await provision_indexes(quiet_settings(), poll_seconds)
 
     async def start(prepared: Maintenance) -> ReembeddingState:
         moving = prepared.reembedding

@@ -1,32 +1,26 @@
 """The commands for shards: ``add``, ``list`` and ``move``."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
-
 import click
 
 from app.adapters.cloudflare.account import Placement
-from app.bootstrap import build_shards, make_shard
+from app.bootstrap import make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN, TenantMove
 from app.interfaces.cli.parameters import (
+    CommandAnswer,
     Id,
-    as_json_option,
     jurisdiction_option,
     location_option,
     poll_option,
-    print_answer,
+    prints_answer,
     quiet_settings,
-    run,
+    with_shards,
 )
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.fullness import ShardFigures
 from app.runtime.moving import move_tenant
 from app.runtime.shards import Shards
-from app.settings import Settings
-
-T = TypeVar("T")
 
 
 @click.group(cls=CommandGroup)
@@ -40,16 +34,10 @@ def shard() -> None:
 @location_option
 @jurisdiction_option
 @poll_option
-@as_json_option
-def add(
-    name: str,
-    database_id: str | None,
-    location: str | None,
-    jurisdiction: str | None,
-    poll_seconds: float,
-    *,
-    as_json: bool,
-) -> None:
+@prints_answer
+async def add(
+    name: str, database_id: str | None, location: str | None, jurisdiction: str | None, poll_seconds: float
+) -> CommandAnswer:
     """Add the shard NAME with a database and an index.
 
     Tenants that are new a minute later live where most room is. It is safe to run again after a failure. Where a
@@ -68,9 +56,9 @@ def add(
         await shards.add(name, made)
         return made
 
-    made = run(_with_shards(settings, work))
-    said = f"Added {name}. Tenants can be moved to it, and new ones placed there, in a minute."
-    print_answer({"added": {"name": name, "database_id": made}}, said, as_json)
+    made = await with_shards(settings, work)
+    text = f"Added {name}. Tenants can be moved to it, and new ones placed there, in a minute."
+    return CommandAnswer({"added": {"name": name, "database_id": made}}, text)
 
 
 @shard.command()
@@ -84,8 +72,8 @@ def add(
     show_default=True,
     help="Leave the old rows for so long: servers write what they note of recalls every 30 seconds.",
 )
-@as_json_option
-def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, as_json: bool) -> None:
+@prints_answer
+async def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float) -> CommandAnswer:
     """Move TENANT to the shard NAME while it is served.
 
     After a failure the same command goes on; with the name of the old shard the move is given up. The tenant's requests
@@ -95,24 +83,23 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
     async def work(shards: Shards) -> str | None:
         return await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
 
-    given_up = run(_with_shards(quiet_settings(), work))
+    given_up = await with_shards(quiet_settings(), work)
     if given_up is None:
-        print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
-    else:
-        said = f"The move to {given_up} was given up. {tenant} stays in {name}."
-        print_answer({"given_up": {"tenant": tenant, "shard": name, "target": given_up}}, said, as_json)
+        return CommandAnswer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.")
+    text = f"The move to {given_up} was given up. {tenant} stays in {name}."
+    return CommandAnswer({"given_up": {"tenant": tenant, "shard": name, "target": given_up}}, text)
 
 
 @shard.command(name="list")
-@as_json_option
-def list_shards(*, as_json: bool) -> None:
+@prints_answer
+async def list_shards() -> CommandAnswer:
     """List the shards, how full each is, and moves under way."""
 
     async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove], list[str]]:
         measured = await shards.fullness.measure()
         return measured, shards.fullness.moves, shards.fullness.unmeasured
 
-    figures, moves, unmeasured = run(_with_shards(quiet_settings(), work, every=True))
+    figures, moves, unmeasured = await with_shards(quiet_settings(), work, every=True)
     rows = [
         {
             "name": each.name,
@@ -138,7 +125,7 @@ def list_shards(*, as_json: bool) -> None:
         *(f"{name} cannot be used, and was not measured. See: memory-gateway doctor" for name in unmeasured),
         *map(_move_line, moves),
     ]
-    print_answer({"shards": rows, "unmeasured": unmeasured, "moves": under_way}, "\n".join(lines), as_json)
+    return CommandAnswer({"shards": rows, "unmeasured": unmeasured, "moves": under_way}, "\n".join(lines))
 
 
 def _line(figures: ShardFigures, *, alone: bool) -> str:
@@ -180,12 +167,3 @@ def _ago(minutes: int) -> str:
 
 def _tell(line: str) -> None:
     click.echo(f"... {line}", err=True)
-
-
-async def _with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]], *, every: bool = False) -> T:
-    shards = build_shards(settings, command=True)
-    try:
-        await shards.prepare(every=every)
-        return await work(shards)
-    finally:
-        await shards.close()

@@ -1,6 +1,5 @@
 """Commands that export and import a tenant's memories, and check an export."""
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -16,9 +15,10 @@ import click
 from app.domain.author import Author
 from app.interfaces.cli.parameters import (
     DEFAULT,
+    CommandAnswer,
     Id,
-    as_json_option,
-    print_answer,
+    indexing,
+    prints_answer,
     run,
     tenant_option,
     with_runtime,
@@ -36,7 +36,8 @@ from app.services.transfer.verify import ExportVerdict
 from app.services.transfer.verify import verify as verify_lines
 
 _CHUNK = 16 * 1024
-_PATIENCE_SECONDS = 3600.0
+PATIENCE_SECONDS = 3600.0
+"""How long a command waits for embeddings and writes, all retries together."""
 _MAX_SHOWN = 20
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
@@ -61,7 +62,7 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
                 runtime.backends.of_tenant(tenant),
                 agent_id=agent,
                 vectors=vectors,
-                retry_budget=RetryBudget(_PATIENCE_SECONDS),
+                retry_budget=RetryBudget(PATIENCE_SECONDS),
             )
             async for chunk in running.chunks():
                 file.write(chunk)
@@ -82,8 +83,8 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
     show_default=True,
     help="Read a file of this format.",
 )
-@as_json_option
-def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json: bool) -> None:
+@prints_answer
+def import_(file: Path, tenant: str, agent: str | None, format_: str) -> CommandAnswer:
     """Store the memories of a file, an export's or another system's.
 
     Where FILE is -, standard input is read. What is there already stays as it is. With --agent every memory is written
@@ -91,63 +92,53 @@ def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json
     none. The last line of the output names the agents that were written to.
     """
     with closing(ImportReport()) as report:
-        _import(report, file, tenant, agent, format_)
-        show_imported(report, as_json=as_json)
+        with _opened(file) as stream, progress_bar("Importing") as move:
 
-
-def show_imported(report: ImportReport, *, as_json: bool) -> None:
-    """Print what an import has stored, and end the command with 1 unless every line was taken and none is missing."""
-    _show_problems(report)
-    counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
-    print_answer(
-        report.summary | {"agents": dict(report.agents)},
-        f"{counts}. {_END[report.end]}{_written_to(report)}",
-        as_json,
-    )
-    if not report.flawless:
-        sys.exit(1)
-
-
-def _import(report: ImportReport, file: Path, tenant: str, agent: str | None, format_: str) -> None:
-    with _opened(file) as stream, progress_bar("Importing") as move:
-
-        async def work(runtime: Runtime) -> None:
-            importing = Import(
-                runtime.backends.of_tenant(tenant, Author(channel="import")),
-                report,
-                to_agent=agent,
-                retry_budget=RetryBudget(_PATIENCE_SECONDS),
-            )
-            indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
-            try:
-                if format_ == FORMAT:
-                    await import_lines(_chunks(stream, move), importing, report)
-                else:
+            async def work(runtime: Runtime) -> None:
+                importing = Import(
+                    runtime.backends.of_tenant(tenant, Author(channel="import")),
+                    report,
+                    to_agent=agent,
+                    retry_budget=RetryBudget(PATIENCE_SECONDS),
+                )
+                async with indexing(runtime):
+                    if format_ == FORMAT:
+                        await import_lines(_chunks(stream, move), importing, report)
+                        return
                     size = _size(stream)
                     with _text(stream) as text:
                         records = FORMATS[format_].read(text, agent or DEFAULT, lambda done, of: move(done, of or size))
                         await import_records(records, importing, report)
-            finally:
-                indexing.cancel()
-                with suppress(asyncio.CancelledError):
-                    await indexing
 
-        run(with_runtime(work, tenant))
+            run(with_runtime(work, tenant))
+        return imported(report)
+
+
+def imported(report: ImportReport) -> CommandAnswer:
+    """Show the first lines that were rejected, and return what an import has stored.
+
+    It failed unless every line was taken and none is missing.
+    """
+    _show_problems(report)
+    counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
+    return CommandAnswer(
+        report.summary | {"agents": dict(report.agents)},
+        f"{counts}. {_END[report.end]}{_written_to(report)}",
+        failed=not report.flawless,
+    )
 
 
 @click.command()
 @file_argument
-@as_json_option
-def verify(file: Path, *, as_json: bool) -> None:
+@prints_answer
+def verify(file: Path) -> CommandAnswer:
     """Check that an exported file is whole and unchanged.
 
     Its form, its hashes, its order and its end are looked at. No database is needed.
     """
     with _opened(file) as stream, progress_bar("Verifying") as move:
         verdict = verify_lines(_read(stream, move))
-    print_answer(asdict(verdict), _verdict_text(verdict), as_json)
-    if verdict.flaws:
-        sys.exit(1)
+    return CommandAnswer(asdict(verdict), _verdict_text(verdict), failed=bool(verdict.flaws))
 
 
 _END = {

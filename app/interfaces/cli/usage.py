@@ -7,59 +7,61 @@ from typing import Any
 import click
 
 from app.domain.quotas import LIMIT_NAMES, ModelUsage, RowCounts, Usage
-from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.interfaces.cli.parameters import CommandAnswer, Id, on_tenant, tenant_option
 from app.runtime.runtime import Runtime
 from app.storage.quotas import MAX_AGENTS
 
 
 @click.command()
 @tenant_option
-@as_json_option
-def agents(tenant: str, *, as_json: bool) -> None:
+@on_tenant
+async def agents(runtime: Runtime, tenant: str) -> CommandAnswer:
     """List a tenant's agents and how much each of them holds."""
-    _, found, _ = run(with_runtime(lambda runtime: runtime.services(tenant).browser.usage(), tenant))
+    _, found, _ = await runtime.services(tenant).browser.usage()
     listed = [{"agent_id": each.agent_id, "memories": each.memories, "bytes": each.bytes} for each in found]
     rows = [[each.agent_id or "", str(each.memories), str(each.bytes)] for each in found]
     text = _table(["agent", "memories", "bytes"], rows) if rows else f"The tenant {tenant} has no agents."
-    print_answer({"agents": listed}, text + _cut(found), as_json)
+    return CommandAnswer({"agents": listed}, text + _cut(found))
 
 
 @click.command()
 @tenant_option
 @click.option("--agent", type=Id(), help="Tell of this agent alone.")
-@as_json_option
-def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
+@on_tenant
+async def usage(runtime: Runtime, tenant: str, agent: str | None) -> CommandAnswer:
     """Show what a tenant and its agents use of their limits.
 
     It tells what GET /usage tells. Memories that have expired count until memory-gateway prune deletes them.
     """
+    browser = runtime.services(tenant).browser
+    if agent is not None:
+        return _usages(tenant, None, [await browser.usage_of(agent)], None, None)
+    return _usages(tenant, *await browser.usage(), await browser.model_usage())
 
-    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], RowCounts | None, ModelUsage | None]:
-        browser = runtime.services(tenant).browser
-        if agent is not None:
-            return None, [await browser.usage_of(agent)], None, None
-        return *await browser.usage(), await browser.model_usage()
 
-    whole, found, kept, models = run(with_runtime(work, tenant))
+def _usages(
+    tenant: str, whole: Usage | None, found: Sequence[Usage], kept: RowCounts | None, models: ModelUsage | None
+) -> CommandAnswer:
     answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
     rows = [_row(f"agent {each.agent_id}", each) for each in found]
     if whole is not None and kept is not None:
         answer = {"tenant": _as_json(whole), "kept": kept.counts} | answer
         rows.insert(0, _row(f"tenant {tenant}", whole))
     text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(found)
-    text += "\n\nbytes by tier:"
-    text += "".join(
-        f"\n{tier.replace('_', ' '):<18} {size}" for tier, size in (whole or found[0]).bytes_by_tier.items()
-    )
+    text += f"\n\nbytes by tier:\n{counts_text((whole or found[0]).bytes_by_tier)}"
     if kept is not None:
-        text += "\n\nkept beside the memories:"
-        text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in kept.counts.items())
+        text += f"\n\nkept beside the memories:\n{counts_text(kept.counts)}"
     if models is not None:
         answer["models"] = asdict(models) | {"limits": _given(asdict(models.limits))}
         limits, used = models.limits, (models.calls_today, models.tokens_today)
         text += f"\n\nlanguage models today: {_of(used[0], limits.calls_per_day)} calls"
         text += f", {_of(used[1], limits.tokens_per_day)} tokens"
-    print_answer(answer, text, as_json)
+    return CommandAnswer(answer, text)
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Write a count a line."""
+    return "\n".join(f"{name.replace('_', ' '):<18} {count}" for name, count in counts.items())
 
 
 def _of(count: int, most: int | None) -> str:

@@ -3,14 +3,14 @@
 import click
 
 from app.bootstrap import vacuum_files
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 
 _ON_CLOUDFLARE = "D1 gives room back by itself: there is nothing to do."
 
 
 @click.command()
-@as_json_option
-def vacuum(*, as_json: bool) -> None:
+@prints_answer
+async def vacuum() -> CommandAnswer:
     """Give the room that deletions have left back to the disk.
 
     The file of each shard is written anew, which needs as much free room as up to three times its data. No other
@@ -18,11 +18,10 @@ def vacuum(*, as_json: bool) -> None:
     """
     settings = quiet_settings()
     if settings.on_cloudflare:
-        print_answer({"files": []}, _ON_CLOUDFLARE, as_json)
-        return
-    done = run(vacuum_files(settings))
+        return CommandAnswer({"files": []}, _ON_CLOUDFLARE)
+    done = await vacuum_files(settings)
     files = [{"shard": name, "before": made.before, "after": made.after} for name, made in done.items()]
     lines = [
         f"{name}: {made.before / 1e6:.1f} MB before, {made.after / 1e6:.1f} MB now." for name, made in done.items()
     ]
-    print_answer({"files": files}, "\n".join(lines), as_json)
+    return CommandAnswer({"files": files}, "\n".join(lines))
