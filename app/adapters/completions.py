@@ -18,14 +18,12 @@ import structlog
 from app.adapters.breaker import Breaker, Breakers
 from app.adapters.model_answers import Completion, read_answer, read_completion
 from app.adapters.model_requests import Dialect, request_body
+from app.adapters.refusals import by_status
 from app.domain.errors import (
     MemoryGatewayError,
     ModelAnswerRejected,
-    QuotaExhausted,
-    UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
-    UpstreamUnavailable,
 )
 from app.domain.json_types import Json, to_json
 from app.observability.metrics import Metrics
@@ -43,11 +41,7 @@ GONE = {404, 410}
 """Statuses of a model that is not there."""
 
 _CHECK = "Check LANGUAGE_MODEL_NAME, LANGUAGE_MODEL_NAMES and LANGUAGE_MODEL_BASE_URL."
-_UNPAID = 402
 _NOT_AS_IT_IS = {400, 422, 501}
-_BUSY = {503, 529}
-_TIMEOUTS = {408, 504}
-_SERVER_ERRORS = 500
 _PING_TOKENS = 256
 _QUOTED_CHARACTERS = 2000
 """How much of an answer that cannot be read is shown to the model again."""
@@ -62,16 +56,9 @@ _UNMET = re.compile(r"json mode couldn'?t be met", re.IGNORECASE)
 
 def refusal(status: int, said: str, complaint: str, *, cure: str | None = None) -> MemoryGatewayError:
     """Map a refused call to an error by its status alone, where no server gives it another meaning."""
-    if status == _UNPAID:
-        structlog.get_logger().error("quota_exhausted", upstream="language model", status=status)
-        return QuotaExhausted(said)
     if status in _NOT_AS_IT_IS:
         return RequestRefused(said, complaint, cure=cure)
-    if status in _BUSY:
-        return UpstreamOverloaded(said)
-    if status in _TIMEOUTS:
-        return UpstreamTimeout(said)
-    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said, cure=cure)
+    return by_status(status, said, upstream="language model", cure=cure)
 
 
 def no_such_model(name: str, said: str) -> MemoryGatewayError:

@@ -4,13 +4,10 @@ OpenAI itself, or through Cloudflare's AI Gateway; Ollama, llama.cpp, vLLM and o
 https://platform.openai.com/docs/api-reference/chat/create
 """
 
-import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
-import orjson
-import structlog
 
 from app.adapters.breaker import Breakers
 from app.adapters.completions import (
@@ -23,20 +20,16 @@ from app.adapters.completions import (
     refusal,
 )
 from app.adapters.model_requests import Dialect
+from app.adapters.refusals import read_http_refusal
 from app.adapters.upstream import Call, Upstream
-from app.domain.errors import CredentialsRefused, MemoryGatewayError, QuotaExhausted, RateLimited, UpstreamRejected
+from app.domain.errors import MemoryGatewayError, UpstreamRejected
 from app.observability.metrics import Metrics
 from app.ports.language_model import Stage
 
 _PATH = "/chat/completions"
-_TOO_MANY = 429
-_OUT_OF_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted"}
 _NO_SUCH_MODEL = {"model_not_found", "model_not_available", "model_deprecated", "model_decommissioned"}
 _UNFIT = {400, 422}
 _NO_NAME = "LANGUAGE_MODEL_NAME is not set: the server may need it. Check LANGUAGE_MODEL_BASE_URL too."
-_WAIT_SECONDS = 5
-_MAX_DIGITS = 6
-_KIND = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class HttpLanguageModel(ChatCompletions):
@@ -93,53 +86,15 @@ class HttpLanguageModel(ChatCompletions):
 
 
 def _error(response: httpx.Response, name: str, *, named: bool) -> MemoryGatewayError:
-    """Map a refusal to an error. Its message is left out: servers quote what they refuse, OpenAI also its key.
-
-    ``named``: whether the call named a model.
-    """
-    status = response.status_code
-    kind, parameter, message = _reason(response)
-    said = f"{name} answered {status} ({kind})."
-    if kind in _OUT_OF_CREDIT:
-        structlog.get_logger().error("quota_exhausted", upstream="language model", code=kind)
-        return QuotaExhausted(said)
-    if status == _TOO_MANY:
-        return RateLimited(said, retry_after=_retry_after(response))
-    if status in {401, 403}:
-        structlog.get_logger().error("credentials_refused", upstream="language model", status=status, code=kind)
-        return CredentialsRefused(
-            f"{name} refused the API key ({status}, {kind}).", cure="Check LANGUAGE_MODEL_API_KEY."
-        )
-    is_gone = status in GONE or kind in _NO_SUCH_MODEL or parameter == "model"
+    """Map a refusal to an error; ``named``: whether the call named a model."""
+    refused = read_http_refusal(response, name, "language model")
+    error = refused.limit_or_key("LANGUAGE_MODEL_API_KEY")
+    if error is not None:
+        return error
+    is_gone = refused.status in GONE or refused.kind in _NO_SUCH_MODEL or refused.parameter == "model"
     if is_gone and named:
-        return no_such_model(name, said)
-    cure = _NO_NAME if is_gone or (status in _UNFIT and not named) else None
+        return no_such_model(name, refused.detail)
+    cure = _NO_NAME if is_gone or (refused.status in _UNFIT and not named) else None
     if is_gone:
-        return UpstreamRejected(said, cure=cure)
-    return refusal(status, said, f"{parameter} {message}", cure=cure)
-
-
-def _reason(response: httpx.Response) -> tuple[str, str, str]:
-    """Return the error's code or type, where it is a mere name, its parameter, and its message."""
-    try:
-        body = orjson.loads(response.content)
-    except ValueError:
-        return "no code", "", ""
-    error = body.get("error", body) if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return "no code", "", str(error or "")
-    message = str(error.get("message") or error.get("detail") or "")
-    return _code(error), str(error.get("param") or ""), message
-
-
-def _code(error: Mapping[str, Any]) -> str:
-    """Return an error's code or type; of both the one that says that the account is out of credit."""
-    kinds = [error.get("type"), error.get("code")]
-    out_of_credit = next((kind for kind in kinds if kind in _OUT_OF_CREDIT), None)
-    kind = str(out_of_credit or error.get("code") or error.get("type") or "")
-    return kind if _KIND.fullmatch(kind) else "no code"
-
-
-def _retry_after(response: httpx.Response) -> int:
-    value = response.headers.get("retry-after", "")
-    return int(value) if value.isdecimal() and len(value) <= _MAX_DIGITS else _WAIT_SECONDS
+        return UpstreamRejected(refused.detail, cure=cure)
+    return refusal(refused.status, refused.detail, f"{refused.parameter} {refused.message}", cure=cure)

@@ -3,40 +3,21 @@
 https://docs.cohere.com/reference/rerank, https://docs.vllm.ai/en/stable/serving/openai_compatible_server/ (Re-rank API)
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx
 import orjson
-import structlog
 
 from app.adapters.breaker import Breakers
+from app.adapters.refusals import read_http_refusal
 from app.adapters.relevance import COUNTED, clip, relevances
 from app.adapters.upstream import Call, Upstream
-from app.domain.errors import (
-    CredentialsRefused,
-    MemoryGatewayError,
-    QuotaExhausted,
-    RateLimited,
-    UpstreamOverloaded,
-    UpstreamRejected,
-    UpstreamTimeout,
-    UpstreamUnavailable,
-)
+from app.domain.errors import UpstreamRejected
 from app.observability.metrics import Metrics
 
 CALL_SECONDS = 2.0
 
 _OPERATION = "http.rerank"
-_UNPAID = 402
-_TOO_MANY = 429
-_BUSY = {503, 529}
-_TIMEOUTS = {408, 504}
-_SERVER_ERRORS = 500
-_WAIT_SECONDS = 5
-_MAX_DIGITS = 6
-_KIND = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class HttpReranker:
@@ -92,7 +73,7 @@ class HttpReranker:
         with self._upstream.measured(_OPERATION):
             response = await self._upstream.send(call)
             if not response.is_success:
-                raise _error(response)
+                raise read_http_refusal(response, "The reranker", "reranker").error("RERANKER_API_KEY")
             return relevances(_scored(self._upstream.read_json(response)), len(texts))
 
     async def ping(self) -> None:
@@ -111,39 +92,3 @@ def _scored(answer: Any) -> Iterator[tuple[object, object]]:  # noqa: ANN401 - w
             yield result["index"], result["relevance_score"]
     except (KeyError, TypeError, IndexError) as error:
         raise UpstreamRejected("The reranker's answer has not the form it should have.") from error
-
-
-def _error(response: httpx.Response) -> MemoryGatewayError:
-    """Map a refusal to an error. Its message is left out: some servers quote the texts that they refuse."""
-    status, kind = response.status_code, _kind(response)
-    said = f"The reranker answered {status} ({kind})."
-    if status == _UNPAID:
-        structlog.get_logger().error("quota_exhausted", upstream="reranker", code=kind)
-        return QuotaExhausted(said)
-    if status == _TOO_MANY:
-        return RateLimited(said, retry_after=_retry_after(response))
-    if status in {401, 403}:
-        structlog.get_logger().error("credentials_refused", upstream="reranker", status=status, code=kind)
-        return CredentialsRefused(
-            f"The reranker refused the API key ({status}, {kind}).", cure="Check RERANKER_API_KEY."
-        )
-    if status in _BUSY:
-        return UpstreamOverloaded(said)
-    if status in _TIMEOUTS:
-        return UpstreamTimeout(said)
-    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
-
-
-def _kind(response: httpx.Response) -> str:
-    """Return the error's code or type where the service gives one that is a mere name."""
-    try:
-        error = orjson.loads(response.content)["error"]
-        kind = str(error.get("code") or error.get("type"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "no code"
-    return kind if _KIND.fullmatch(kind) else "no code"
-
-
-def _retry_after(response: httpx.Response) -> int:
-    value = response.headers.get("retry-after", "")
-    return int(value) if value.isdecimal() and len(value) <= _MAX_DIGITS else _WAIT_SECONDS

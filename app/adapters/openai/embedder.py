@@ -4,31 +4,19 @@ https://platform.openai.com/docs/api-reference/embeddings/create
 """
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
 import numpy as np
 import orjson
-import structlog
 
 from app.adapters import windows
 from app.adapters.breaker import Breakers
 from app.adapters.openai.call_meter import CallMeter
+from app.adapters.refusals import read_http_refusal
 from app.adapters.upstream import Call, Upstream
 from app.domain.embedding import EmbeddingConfig, Vector
-from app.domain.errors import (
-    ConfigurationError,
-    CredentialsRefused,
-    MemoryGatewayError,
-    QuotaExhausted,
-    RateLimited,
-    UpstreamOverloaded,
-    UpstreamRejected,
-    UpstreamTimeout,
-    UpstreamUnavailable,
-)
+from app.domain.errors import ConfigurationError, UpstreamRejected
 from app.domain.query import RECALL_PART_SECONDS
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embeddings, Purpose
@@ -36,7 +24,6 @@ from app.ports.embedder import Embeddings, Purpose
 BASE_URL = "https://api.openai.com/v1"
 CALL_SECONDS = 10.0
 """Of documents."""
-_KIND = re.compile(r"(?!sk-)[A-Za-z0-9_.-]{1,64}")
 
 _NATIVE: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -53,12 +40,6 @@ _INPUTS = 2_048
 _CALL_BYTES = 300_000
 
 _OPERATION = "openai.embeddings"
-_UNPAID = {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted"}
-_TOO_MANY = 429
-_BUSY = 503
-_SERVER_ERRORS = 500
-_WAIT_SECONDS = 5
-_MAX_DIGITS = 6
 
 
 class OpenAIEmbedder:
@@ -147,7 +128,7 @@ class OpenAIEmbedder:
             self._meter.take()
             response = await self._upstream.send(call)
             if not response.is_success:
-                raise _error(response)
+                raise read_http_refusal(response, "OpenAI", "openai").error("OPENAI_API_KEY")
             embedded = _embeddings(self._upstream.read_json(response), len(inputs))
         if embedded.tokens is not None:
             self._metrics.tokens(self._config.model, embedded.tokens)
@@ -173,43 +154,3 @@ def _vector(embedding: str | list[float]) -> Vector:
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype(np.float32)
     with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite, and is refused
         return np.array(embedding, np.float32)
-
-
-def _error(response: httpx.Response) -> MemoryGatewayError:
-    """Map a refusal to an error. A 429 means too many calls, or no credit left, which waiting does not restore.
-
-    The reason that it gives is left out: it may repeat the texts that were sent, or the key.
-
-    https://platform.openai.com/docs/guides/error-codes
-    """
-    status = response.status_code
-    kind = _kind(response)
-    said = f"OpenAI answered {status} ({kind})."
-    if kind in _UNPAID:
-        structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)
-        return QuotaExhausted(said)
-    if status == _TOO_MANY:
-        return RateLimited(said, retry_after=_retry_after(response))
-    if status in {401, 403}:
-        structlog.get_logger().error("credentials_refused", upstream="openai", status=status, code=kind)
-        return CredentialsRefused(f"OpenAI refused the API key ({status}, {kind}).", cure="Check OPENAI_API_KEY.")
-    if status == _BUSY:
-        return UpstreamOverloaded(said)
-    if status in {408, 504}:
-        return UpstreamTimeout(said)
-    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
-
-
-def _kind(response: httpx.Response) -> str:
-    """Return the error's code, or its type where it has none, if it is a mere name."""
-    try:
-        error = orjson.loads(response.content)["error"]
-        kind = str(error["type"] if error.get("type") in _UNPAID else error.get("code") or error.get("type") or "")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "no code"
-    return kind if _KIND.fullmatch(kind) else "no code"
-
-
-def _retry_after(response: httpx.Response) -> int:
-    value = response.headers.get("retry-after", "")
-    return int(value) if value.isdecimal() and len(value) <= _MAX_DIGITS else _WAIT_SECONDS
