@@ -4,6 +4,8 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
+DAY_MS = 86_400_000
+"""The milliseconds of a day."""
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -83,12 +83,13 @@ def leave_apart(pool: Pool, relevance: Relevance) -> None:
             one.current, one.until, one.update = None, None, None
 
 
-def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance) -> Relevance:
+def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
     """Return the scores of the candidates that may be entries, 0 to 1.
 
     They join the likelihood with what the reader says, so that what was read and does not answer comes behind what was
     not read. What takes the place of another scores no less than that.
     """
+    likelihoods = fusion.likelihoods
     joined = {one.id: score(fusion.kinds[one.id], likelihoods[one.id], relevance.get(one.id)) for one in fusion.ranked}
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
@@ -111,7 +112,7 @@ def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: 
     The share of the reader is what reading it, or the others, has added to the likelihood, or taken from it.
     """
     if id_ not in scores_:
-        return reranking.unrated(id_, found, scores_)
+        return reranking.unrated(found, scores_)
     likelihood = sum(finding.weighted for finding in found)
     return [Finding(CHANNEL, scores_[id_] - likelihood, relevance.get(id_)), *found]
 

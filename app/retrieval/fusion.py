@@ -1,19 +1,32 @@
-"""Fusion: adds what each channel gives a candidate to the evidence that it answers (docs/retrieval.md)."""
+"""Fusion: adds what each channel gives a candidate to the evidence that it answers, and makes a likelihood of it.
+
+The likelihood is what entries tell as their score (docs/retrieval.md). It is made of the memory's own evidence, of that
+of all other candidates, and of how many memories the scope has: of a hundred that have about the same evidence each is
+likely to be one of the ninety-nine that do not answer. It rises with the evidence, so that scores come in the order of
+entries. ``app/retrieval/weights.toml`` has the numbers, which were fitted to labelled questions.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 
+import numpy as np
+
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Candidate, Pool
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.succession import handed_on
 from app.retrieval.weights import WEIGHTS, KindWeights, Weights
 
 _LEAST = 1e-6
 """What a channel gives has to be more: decades away from a time that is asked for, it gives next to nothing."""
+_BEST = 50
+"""So many are summed up, so that it does not matter how many were gathered."""
+FEW = 10
+"""A smaller scope counts as one of so many memories."""
 
 
 class Fusion:
@@ -26,7 +39,7 @@ class Fusion:
         channels: Sequence[Channel] = CHANNELS,
         weights: Weights = WEIGHTS,
     ) -> None:
-        """Weigh the pool by each of the channels, in their order."""
+        """Weigh the pool by each of the channels that has something to work with, in their order."""
         self.pool = pool
         self.query = query
         self.weights = weights
@@ -39,8 +52,9 @@ class Fusion:
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
+        cues = query.cues | pool.cues
         for channel in channels:
-            scores = channel.score(pool, query, fused)
+            scores = channel.score(pool, query, fused) if channel.cue in cues else {}
             found = {id_: score for id_, score in scores.items() if score > _LEAST}
             self.by_channel[channel.name] = found
             for id_, score in found.items():
@@ -83,13 +97,36 @@ class Fusion:
     def learned(self) -> Mapping[str, str]:
         """By the id of a message's candidate, the best of those that were learned of it, which takes its place."""
         best: dict[str, str] = {}
-        for one in self.pool.candidates.values():
+        for one in self.pool.learned:
             for message_id in () if one.superseded or one.added or not one.whole else one.sources or ():
                 other = best.get(message_id)
                 if other is None or (self.scores[one.id], one.id) > (self.scores[other], other):
                     best[message_id] = one.id
         messages = self.pool.candidates.values() if best else ()
         return {one.id: best[one.message_id] for one in messages if one.message_id in best}
+
+    @cached_property
+    def likelihoods(self) -> Mapping[str, float]:
+        """How likely each candidate is to answer the query, 0 to 1; 0 for one of which nothing was found."""
+        fit = self.weights.score
+        base = (
+            fit.base
+            + fit.memories * math.log(max(self.pool.stats.memories, FEW))
+            + fit.others * float(np.logaddexp(fit.nothing, self.together))
+        )
+        return {id_: 1 / (1 + math.exp(-(fit.evidence * own + base))) for id_, own in self.scores.items()}
+
+    @property
+    def together(self) -> float:
+        """The logarithm of the sum of the exponentials of the evidence of the best that may be entries.
+
+        What an outdated memory or a message hands on counts once, where it goes; so does a content that comes twice.
+        """
+        by_content: dict[str, float] = {}
+        for one in self.pool.candidates.values():
+            if one.whole and not (one.superseded or one.added or one.id in self.learned):
+                by_content[one.content] = max(self.handed_on[one.id], by_content.get(one.content, -math.inf))
+        return float(np.logaddexp.reduce(nlargest(_BEST, by_content.values())))
 
     def measure(self, name: str) -> Scores:
         """Return what findings tell as ``raw`` of a channel; nothing where the recall goes without it."""

@@ -11,6 +11,7 @@ from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
 from app.retrieval.query.names import WORD
+from app.retrieval.query.parsing import Cue
 
 _SHORT_BYTES = 350
 
@@ -174,6 +175,23 @@ class Pool:
         """The words of the name of who speaks in a candidate, by its id; those without one are left out."""
         found = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
         return {id_: words for id_, words in found if words}
+
+    @cached_property
+    def learned(self) -> Sequence[Candidate]:
+        """The candidates that tell which messages they were learned of."""
+        return [candidate for candidate in self.candidates.values() if candidate.sources]
+
+    @property
+    def cues(self) -> frozenset[Cue]:
+        """What the candidates give channels to work with."""
+        given: dict[Cue, object] = {
+            "hypothetical": self.hypothetical,
+            "keys": any(candidate.keyed for candidate in self.candidates.values()),
+            "sessions": self.sessions,
+            "speakers": self.speakers,
+            "learned": self.learned,
+        }
+        return frozenset(cue for cue, value in given.items() if value)
 
     @property
     def first_names(self) -> Collection[str]:

@@ -30,19 +30,6 @@ def to_rate(ranked: Iterable[Candidate], *, collapse: bool, most: int = MAX_RATE
     return list(islice(selection.distinct(may_be_entries) if collapse else may_be_entries, most))
 
 
-def reordered(ranked: Sequence[Candidate], scores: Relevance) -> Sequence[Candidate]:
-    """Return the candidates that were rated, the best score first, and behind them the others as they were."""
-    if not scores:
-        return ranked
-    rated = sorted((one for one in ranked if one.id in scores), key=lambda one: scores[one.id], reverse=True)
-    return [*rated, *(one for one in ranked if one.id not in scores)]
-
-
-def score(id_: str, fused: float, scores: Relevance) -> float:
-    """Return a candidate's score; ``fused`` is what it would be without ratings."""
-    return scores[id_] if id_ in scores else min([fused, *scores.values()])
-
-
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance) -> Sequence[Finding]:
     """Return a candidate's findings, whose shares add up to its score; those ``found`` add up to the fused one.
 
@@ -51,11 +38,11 @@ def findings(id_: str, found: Sequence[Finding], relevance: Relevance) -> Sequen
     if id_ in relevance:
         rating = Finding(CHANNEL, relevance[id_], relevance[id_])
         return [rating, *(finding.scaled(0.0) for finding in found)]
-    return unrated(id_, found, relevance)
+    return unrated(found, relevance)
 
 
-def unrated(id_: str, found: Sequence[Finding], scores: Relevance) -> Sequence[Finding]:
-    """Return the findings of a candidate that was not rated, scaled to its score."""
+def unrated(found: Sequence[Finding], scores: Relevance) -> Sequence[Finding]:
+    """Return the findings of a candidate that was not rated, where those with ``scores`` were: it scores no more."""
     fused = sum(finding.weighted for finding in found)
-    own = score(id_, fused, scores)
+    own = min([fused, *scores.values()])
     return found if own == fused else [finding.scaled(own / fused) for finding in found]

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from app.domain.comparing import Comparison
-from app.domain.query import Entry, Finding, Query
+from app.domain.query import Entry, Finding, Group, Query
 from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
-from app.retrieval.likelihood import likelihoods
+from app.retrieval.grouping import grouped
 from app.retrieval.pool import Candidate
 from app.retrieval.succession import handed_on
 
@@ -35,23 +36,22 @@ class Search:
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
-        """All candidates, best first."""
-        return reranking.reordered(self.fusion.ranked, self._rated)
+        """All candidates, best first: those that were rated by their scores, and behind them the others."""
+        ranked, rated = self.fusion.ranked, self._rated
+        if not rated:
+            return ranked
+        first = sorted((one for one in ranked if one.id in rated), key=lambda one: rated[one.id], reverse=True)
+        return [*first, *(one for one in ranked if one.id not in rated)]
 
     @cached_property
     def _rated(self) -> reranking.Relevance:
         """The scores of the candidates that were rated."""
-        return answering.scores(self.fusion, self._own_scores, self.relevance) if self.is_read else self.relevance
+        return answering.scores(self.fusion, self.relevance) if self.is_read else self.relevance
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
         """The scores without what a model has rated."""
-        return handed_on(self.fusion.pool, self._own_scores, self.fusion.learned)
-
-    @cached_property
-    def _own_scores(self) -> Mapping[str, float]:
-        """The scores as the channels have them."""
-        return likelihoods(self.fusion)
+        return handed_on(self.fusion.pool, self.fusion.likelihoods, self.fusion.learned)
 
     @cached_property
     def formers(self) -> Mapping[str, Sequence[Candidate]]:
@@ -65,14 +65,22 @@ class Search:
     @cached_property
     def sources(self) -> Mapping[str, Sequence[str]]:
         """By the id of a candidate that was learned, the ids of its messages, or of their candidates."""
-        candidates = self.fusion.pool.candidates.values()
-        learned = [one for one in candidates if one.sources]
-        by_message = {one.message_id: one.id for one in candidates if one.message_id} if learned else {}
+        learned = self.fusion.pool.learned
+        messages = self.fusion.pool.candidates.values() if learned else ()
+        by_message = {one.message_id: one.id for one in messages if one.message_id}
         return {one.id: [by_message.get(id_, id_) for id_ in one.sources or ()] for one in learned}
 
     def score(self, candidate: Candidate) -> float:
-        """Return the score of the entry that a candidate makes, 0 to 1."""
-        return reranking.score(candidate.id, self._scores[candidate.id], self._rated)
+        """Return the score of the entry that a candidate makes, 0 to 1; what was not rated, no more than what was."""
+        id_, rated = candidate.id, self._rated
+        return rated[id_] if id_ in rated else min([self._scores[id_], *rated.values()])
+
+    def select(self, query: Query) -> tuple[Sequence[Candidate], Sequence[Group] | None]:
+        """Return the candidates that are the entries, and the groups that they are in, where that is asked."""
+        if query.group_by is None:
+            return list(islice(self.ranked(query), query.top_k)), None
+        groups = grouped(self.eligible(query), self.score, top_k=query.top_k, max_tokens=query.max_tokens)
+        return [self.fusion.pool.candidates[id_] for group in groups for id_ in group.entries], groups
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
         """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
@@ -107,13 +115,14 @@ class Search:
 
     def _findings(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's score is made of."""
+        shares = self._shares(id_)
         if self.is_read:
-            return answering.findings(id_, self._shares(id_), self.relevance, self._rated)
-        return reranking.findings(id_, self._shares(id_), self.relevance)
+            return answering.findings(id_, shares, self.relevance, self._rated)
+        return reranking.findings(id_, shares, self.relevance) if self.relevance else shares
 
     def _shares(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its likelihood."""
-        found, own = self.fusion.found[id_], self._own_scores[id_]
+        found, own = self.fusion.found[id_], self.fusion.likelihoods[id_]
         share = own / found if own else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own

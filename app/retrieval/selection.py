@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from app.domain.limits import MAX_ANSWER_BYTES
+from app.domain.query import Query
 from app.retrieval.pool import Candidate
 from app.retrieval.query.terms import MAX_TERMS, terms
 
@@ -54,6 +55,19 @@ def tokens(text: str) -> int:
     """
     plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-plain // 4) + len(text) - plain
+
+
+def counted(candidates: Iterable[Candidate], query: Query) -> Iterable[Candidate]:
+    """Return one candidate for each thing that ``top_k`` counts: each, or the first of each group."""
+    if query.group_by is None:
+        return candidates
+    first: dict[tuple[str | None, str], Candidate] = {}
+    return (one for one in candidates if first.setdefault(group_of(one), one) is one)
+
+
+def group_of(candidate: Candidate) -> tuple[str | None, str]:
+    """Return what the candidates of a group have in common: a memory without a session has its own id."""
+    return (candidate.session_id, "" if candidate.session_id is not None else candidate.id)
 
 
 def _by_sources(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:

@@ -32,10 +32,10 @@ from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.access.revocations import Revocations
 from app.services.answering.topics import TopicCache
 from app.services.memories.query_vectors import QueryCache, QueryVectors
-from app.services.memories.reranking import TenantReranker
 from app.services.memories.speakers import SpeakerCache
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
+from app.services.models.reranker import TenantReranker
 from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import (
     IMPORT_LINES,

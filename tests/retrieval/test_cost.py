@@ -8,13 +8,12 @@ import pytest
 
 from app.domain import words
 from app.retrieval import selection
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.numbers import Numbers
 from app.retrieval.query import names
-from app.retrieval.query.clipping import MAX_READ, clipped
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.periods import periods
 from app.retrieval.query.persons import of_the_user
-from app.retrieval.query.terms import MAX_PHRASE, terms
+from app.retrieval.query.terms import MAX_PHRASE, MAX_READ, clipped, terms
 from bench.hostile import TEXTS
 from tests.retrieval.pools import candidate, pool
 from tests.support.cost import best, within

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from app.ports.vector_index import Hit
 from app.retrieval.channels import CHANNELS, lexical, vector
-from app.retrieval.channels.channel import ParsedQuery, Recency
 from app.retrieval.channels.date import chosen_reading, lift
 from app.retrieval.channels.neighbours import Beside, OfSession
 from app.retrieval.channels.vector import Vector
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery, Recency
 from app.retrieval.query.periods import Period
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from app.domain.limits import MAX_GROUPED_METADATA, MAX_OF_GROUP, METADATA_BYTES
 from app.domain.query import Group, Query
-from app.retrieval.grouping import any_of, counted, grouped
+from app.retrieval.grouping import any_of, grouped
 from app.retrieval.pool import Candidate
-from app.retrieval.selection import tokens
+from app.retrieval.selection import counted, tokens
 from tests.retrieval.pools import candidate
 from tests.support.generation import examples
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.channels.synonyms import Synonyms
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.query.analysis import MAX_SYNONYMS, synonym_terms
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.terms import Term, terms
 from app.retrieval.selection import learned_first
 from tests.retrieval.pools import candidate, pool

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.embedding import CosineScale
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
-from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Pool, ScopeStats
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.periods import Period
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
@@ -28,7 +27,7 @@ words = st.sets(st.integers(0, 2)).map(tuple)
 
 def likelihood(cosine: float = 0.4, has: tuple[int, ...] = (0,), session_id: str | None = None) -> float:
     found = pool(candidate("a", words=has, session_id=session_id), found=dict.fromkeys(has, 1), cosines={"a": cosine})
-    return likelihoods(Fusion(QUERY, found))["a"]
+    return Fusion(QUERY, found).likelihoods["a"]
 
 
 def among(others: int, cosine: float, has: tuple[int, ...]) -> float:
@@ -67,7 +66,7 @@ def test_what_contains_another_word_of_the_query_is_likelier(
     found = {0: 2, 1: 2, 2: 2}
     pair = [candidate("a", words=has, session_id=session_id), candidate("b", words=(*has, word), session_id=session_id)]
     pair[1].words = pair[0].words | bits([word])
-    got = likelihoods(Fusion(QUERY, pool(*pair, found=found, cosines={"a": cosine, "b": cosine})))
+    got = Fusion(QUERY, pool(*pair, found=found, cosines={"a": cosine, "b": cosine})).likelihoods
     assert got["a"] <= got["b"]
 
 
@@ -85,7 +84,7 @@ def test_the_level_and_the_spread_of_an_embedders_cosines_do_not_matter(
         candidates = [candidate("a", words=has), candidate("b")]
         stats = ScopeStats(2, {str(term): 1 for term in has})
         found = Pool.of(candidates, stats, dict(zip("ab", cosines, strict=True)), scale)
-        return likelihoods(Fusion(QUERY, found))
+        return Fusion(QUERY, found).likelihoods
 
     here = of(SCALE, cosine, cosine / 2)
     assert of(other, moved(cosine), moved(cosine / 2)) == pytest.approx(here, abs=1e-6)
@@ -117,7 +116,7 @@ def test_a_query_that_names_who_speaks_makes_their_turns_likelier() -> None:
     turns = [candidate("a", "Ann: the fox", session_id="s"), candidate("b", "Bob: the fox", session_id="t")]
     for each in turns:
         each.words = bits([0])
-    got = likelihoods(Fusion(query, pool(*turns, found={0: 2}, cosines={"a": 0.3, "b": 0.3})))
+    got = Fusion(query, pool(*turns, found={0: 2}, cosines={"a": 0.3, "b": 0.3})).likelihoods
     assert got["a"] > got["b"]
 
 

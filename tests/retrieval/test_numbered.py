@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.numbers import Numbers
 from app.retrieval.fusion import Fusion
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.terms import terms
 from tests.retrieval.pools import candidate, pool
 

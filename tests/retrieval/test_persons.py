@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.retrieval.query.clipping import MAX_READ
 from app.retrieval.query.persons import of_the_user
+from app.retrieval.query.terms import MAX_READ
 
 
 @pytest.mark.parametrize(

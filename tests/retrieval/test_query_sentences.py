@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.sentences import MAX_NEEDS, QuerySentences
 from app.retrieval.query.terms import terms
 from tests.retrieval.pools import candidate, pool

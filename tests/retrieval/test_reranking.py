@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.query import Query
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.terms import terms
 from app.retrieval.reranking import CHANNEL, MAX_RATED, to_rate
 from app.retrieval.search import Search

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.query import Query
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.retrieval.succession import succeeded

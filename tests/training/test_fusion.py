@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from app.retrieval.channels import CHANNELS
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
-from app.retrieval.likelihood import likelihoods
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.terms import terms
 from app.retrieval.weights import PACKAGED, WEIGHTS, Weights
 from bench.quality.dataset import read
@@ -72,7 +71,7 @@ def test_the_fit_finds_which_channel_tells_what_answers_and_scores_as_often_as_i
     for of_near, of_told in ((near.note, told.note), (near.turn, told.turn)):
         shares = [kind.channels["vector"] / (kind.channels["lexical"] or 0.01) for kind in (of_near, of_told)]
         assert shares[0] > 1.5 * shares[1]
-    scores = [likelihoods(Fusion(QUERY, each.pool, weights=near))["near"] for each in by_meaning]
+    scores = [Fusion(QUERY, each.pool, weights=near).likelihoods["near"] for each in by_meaning]
     assert sum(scores) / len(scores) == pytest.approx(0.8, abs=0.07)
 
 

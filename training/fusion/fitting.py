@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.retrieval.answering import log_odds
-from app.retrieval.fusion import Fusion
-from app.retrieval.likelihood import FEW, likelihoods, together
+from app.retrieval.fusion import FEW, Fusion
 from app.retrieval.weights import KindWeights, ReadFit, ScoreFit, Weights
 from bench.quality.bar.figures import JUDGED, MARGIN
 from bench.quality.scores import recall
@@ -190,7 +189,7 @@ def _score(cases: Sequence[Case], weights: Weights) -> ScoreFit:
     rows: list[_Row] = []
     for case in cases:
         fusion = Fusion(case.query, case.pool, weights=weights)
-        others, memories = together(fusion), math.log(max(case.pool.stats.memories, FEW))
+        others, memories = fusion.together, math.log(max(case.pool.stats.memories, FEW))
         rows += (
             _Row((fusion.scores[id_], others, memories, 1.0), id_ in case.answers, case.weight)
             for id_ in _first(case, fusion)
@@ -224,7 +223,7 @@ def _joined(cases: Sequence[Case], read: Sequence[Mapping[str, float]], weights:
     of_others: list[_Row] = []
     for case, relevance in zip(cases, read, strict=True):
         fusion = Fusion(case.query, case.pool, weights=weights)
-        likely = likelihoods(fusion)
+        likely = fusion.likelihoods
         for id_ in (id_ for id_ in _first(case, fusion) if fusion.kinds[id_] is kind):
             own, answers = log_odds(likely[id_]), id_ in case.answers
             if id_ in relevance:

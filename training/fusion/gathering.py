@@ -13,8 +13,8 @@ from app.domain.author import Author
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.ports.database import Statement
-from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 from app.runtime.runtime import Runtime
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.recall import Recaller

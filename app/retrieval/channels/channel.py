@@ -1,50 +1,14 @@
 """What every channel of a recall is (docs/contributing.md shows how to add one)."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 from app.domain.json_types import Json
-from app.ports.vector_index import Hit
 from app.retrieval.pool import Pool
-from app.retrieval.query.periods import Period
-from app.retrieval.query.terms import Term
+from app.retrieval.query.parsing import Cue, ParsedQuery
 
 Scores = Mapping[str, float]
 """Scores of candidates by their ids; a candidate that is not in it has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recency:
-    """A preference for recent memories, in ms: since when ages are counted, and at which it has halved."""
-
-    reference: int
-    half_life: float
-
-    def of(self, happened_at: int) -> float:
-        """Return 1 for what has just happened, or has yet to, and 0.5 at the half-life."""
-        return math.exp2(-max(self.reference - happened_at, 0) / self.half_life)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
-    """A query as the channels read it."""
-
-    text: str
-    terms: Sequence[Term] = ()
-    parts: Sequence[Sequence[int]] = ()
-    """The numbers of the terms of each sentence that says something, of a message of several."""
-    periods: Sequence[Period] = ()
-    keys: Sequence[str] = ()
-    """The keys of which it asks the value ("user/lives_in")."""
-    recency: Recency | None = None
-    hits: Sequence[Hit] = ()
-    """What the vector index has found for it, best first."""
-    synonyms: Sequence[Term] = ()
-    """Other words for what it asks."""
-    hypothetical_hits: Sequence[Hit] = ()
-    """What the vector index has found for a hypothetical answer, best first."""
 
 
 class Channel(Protocol):
@@ -54,6 +18,8 @@ class Channel(Protocol):
     """What findings call it, and ``app/retrieval/weights.toml``, which has what a score of 1 counts."""
     section: ClassVar[str | None] = None
     """The section of ``app/storage/candidates.sql`` that finds its candidates; None for one that only scores."""
+    cue: ClassVar[Cue] = "query"
+    """What it works with: it is asked for candidates and scores only where there is that."""
     ranks: ClassVar[bool] = False
     """Whether a finding tells the memory's rank in the channel."""
 

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from app.domain.json_types import Json
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.domain.moments import DAY_MS
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.query.periods import Period
 
 Reading: TypeAlias = tuple[int, int]
 """A start and an end, half-open, in ms since the epoch."""
 
-_FADE_MS = 7 * 86_400_000
+_FADE_MS = 7 * DAY_MS
 
 
 class Date(Channel):
@@ -20,6 +22,7 @@ class Date(Channel):
 
     name = "time"
     section = "dated"
+    cue = "periods"
 
     def candidates(self, query: ParsedQuery) -> Json:
         """Return for each period what may be meant by it, half-open, in ms since the epoch."""
@@ -27,8 +30,6 @@ class Date(Channel):
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return each candidate's ``lift``."""
-        if not query.periods:
-            return {}
         moments = [candidate.happened_at for candidate in pool.candidates.values() if not candidate.added]
         readings = [chosen_reading(period, moments) for period in query.periods]
         return {id_: lift(readings, candidate.happened_at) for id_, candidate in pool.candidates.items()}

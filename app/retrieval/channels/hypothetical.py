@@ -5,8 +5,9 @@ A language model words such an answer; it may be wrong, and is compared with mem
 
 from app.domain.json_types import Json
 from app.retrieval.channels import vector
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 
 class Hypothetical(Channel):
@@ -14,6 +15,7 @@ class Hypothetical(Channel):
 
     name = "hyde"
     section = "hypothetical"
+    cue = "hypothetical"
     ranks = True
 
     def candidates(self, query: ParsedQuery) -> Json:

@@ -1,8 +1,9 @@
 """The key channel: who states what holds now of what a query asks for by its key ("where do I live")."""
 
 from app.domain.json_types import Json
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 
 class Key(Channel):
@@ -10,6 +11,7 @@ class Key(Channel):
 
     name = "key"
     section = "keyed"
+    cue = "keys"
 
     def candidates(self, query: ParsedQuery) -> Json:
         """Return the keys that the query asks for."""

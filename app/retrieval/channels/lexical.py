@@ -9,8 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Json
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Candidate, Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 SATURATION = 1.2
 LENGTH_SHARE = 0.1

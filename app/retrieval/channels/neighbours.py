@@ -3,8 +3,9 @@
 Nothing is copied from one memory to another: neighbours help at query time, by the order of their session.
 """
 
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 _BEST = 3
 """So many of a session tell how much it is about the query."""
@@ -14,6 +15,7 @@ class Beside(Channel):
     """Gives each candidate a share of its better neighbour's evidence."""
 
     name = "beside"
+    cue = "sessions"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return the better neighbour's evidence, damped by the candidate's own length."""
@@ -29,6 +31,7 @@ class OfSession(Channel):
     """Gives each candidate a share of the best of its session."""
 
     name = "session"
+    cue = "sessions"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return the mean of the best three of the candidate's session."""

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 _MAX_READ = 3000
 """Characters of a memory that are read."""
@@ -31,6 +32,7 @@ class Numbers(Channel):
     """
 
     name = "numbers"
+    cue = "numbers"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return for each candidate the share of the numbers asked for that stand beside the same nouns in it."""

@@ -1,13 +1,15 @@
 """Recency: a preference for recent memories, where the caller asks for it."""
 
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 
 class Recent(Channel):
     """Scores candidates by their age."""
 
     name = "recency"
+    cue = "recency"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return 1 for what has just happened and half of it for each half-life; nothing without a preference."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
 from app.retrieval.query.names import WORD
+from app.retrieval.query.parsing import ParsedQuery
 
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
 _USERS = frozenset({"user", "human"})
@@ -17,6 +18,7 @@ class Speaker(Channel):
     """Raises the scores of candidates whose speaker the query names."""
 
     name = "names"
+    cue = "speakers"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
         """Return the evidence so far of each candidate whose speaker is named, and a part of it for the user's."""
@@ -29,8 +31,6 @@ class Speaker(Channel):
 
 def shares(pool: Pool, query: str) -> dict[str, float]:
     """Return the ``share`` of each candidate whose speaker the query names."""
-    if not pool.speakers:
-        return {}
     named = named_in(query)
     found = {id_: share(words, named) for id_, words in pool.speakers.items()}
     return {id_: each for id_, each in found.items() if each}

@@ -1,9 +1,10 @@
 """Synonyms: memories by other words for what the query asks, which a language model has given."""
 
 from app.domain.json_types import Json
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.channels.lexical import coverages, scale, term_weights
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 SHARE = 0.5
 """What a synonym counts, where a word of the query itself counts 1."""
@@ -14,6 +15,7 @@ class Synonyms(Channel):
 
     name = "synonyms"
     section = "synonyms"
+    cue = "synonyms"
     ranks = True
 
     def candidates(self, query: ParsedQuery) -> Json:
@@ -33,8 +35,6 @@ class Synonyms(Channel):
 
 def _covered(pool: Pool, query: ParsedQuery) -> tuple[dict[str, float], float]:
     """Return the weight that synonyms cover for each candidate, and that of the whole query."""
-    if not query.synonyms:
-        return {}, 0.0
     own = len(query.terms)
     weights = term_weights(pool, own + len(query.synonyms))
     whole = sum(weights[:own]) or max(weights)

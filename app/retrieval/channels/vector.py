@@ -6,8 +6,9 @@ from operator import itemgetter
 
 from app.domain.json_types import Json
 from app.ports.vector_index import Hit
-from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
+from app.retrieval.query.parsing import ParsedQuery
 
 DEPTH = 100
 """Hits that are asked for: the most that Vectorize gives

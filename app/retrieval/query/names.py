@@ -3,8 +3,7 @@
 import re
 from collections.abc import Collection
 
-from app.retrieval.query.clipping import MAX_READ
-from app.retrieval.query.terms import STOP_WORDS
+from app.retrieval.query.terms import MAX_READ, STOP_WORDS
 
 WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w*(?:['\u2019]s)?\b")

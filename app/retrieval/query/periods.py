@@ -12,7 +12,7 @@ from dateutil.relativedelta import relativedelta
 
 from app.language.dates.time_readings import Days, floats, read, yearly
 from app.language.dates.time_spans import Span, spans
-from app.retrieval.query.clipping import clipped
+from app.retrieval.query.terms import clipped
 
 _DAY = 86_400_000
 _EPOCH = 719_163

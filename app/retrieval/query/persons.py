@@ -2,9 +2,8 @@
 
 import re
 
-from app.retrieval.query.clipping import MAX_READ
 from app.retrieval.query.names import WORD
-from app.retrieval.query.terms import STOP_WORDS
+from app.retrieval.query.terms import MAX_READ, STOP_WORDS
 
 _FIRST = frozenset({"i", "me", "my", "mine", "myself"})
 _FORMS = (

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 
 from app.language.sentences import MAX_SENTENCE, sentences
-from app.retrieval.query.clipping import MAX_READ
-from app.retrieval.query.terms import Term, terms
+from app.retrieval.query.terms import MAX_READ, Term, terms
 
 MAX_NEEDS = 3
 """Questions of one message that are embedded by themselves: each is a question to the index."""

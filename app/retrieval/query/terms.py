@@ -1,4 +1,4 @@
-"""What a query asks for in words: the terms that the lexical channel looks for."""
+"""What a query asks for in words: how much of it is read, and the terms that the lexical channel looks for."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from app.domain.words import WORD, is_spaceless, normalised
 from app.domain.words import words as searched_words
-from app.retrieval.query.clipping import clipped
+
+MAX_READ = 4_000
+"""Characters of a query that are read; a longer one is mostly pasted text, and says what it asks first or last."""
+_GAP = " | "
+_LAST_WORD = re.compile(r"(?<=\s)\S{1,64}\Z")
+_FIRST_WORD = re.compile(r"\A\S{1,64}(?=\s)")
+_HALF = (MAX_READ - len(_GAP)) // 2
 
 MAX_TERMS = 32
 """Terms of one query that are looked for; what a longer one asks for is said in its first words."""
@@ -51,6 +57,22 @@ class Term:
     def fts(self) -> str:
         """The term in the syntax of FTS5, in which nothing of the caller's is read as syntax."""
         return f'"{self.text}"{" *" if self.prefix else ""}'
+
+
+def clipped(query: str) -> str:
+    """Return what is read of a query: all of it, or the beginning and the end of a very long one.
+
+    The embedder takes all of it in any case, in windows.
+    """
+    if len(query) <= MAX_READ:
+        return query
+    first, last = query[:_HALF], query[-_HALF:]
+    # A word that is cut through is none of the query's; what has no white space for so long is no such word.
+    if not query[_HALF].isspace():
+        first = _LAST_WORD.sub("", first)
+    if not query[-_HALF - 1].isspace():
+        last = _FIRST_WORD.sub("", last)
+    return f"{first}{_GAP}{last}"
 
 
 def terms(query: str) -> tuple[Term, ...]:

@@ -1,21 +1,19 @@
-"""One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
+"""One tenant's recalls: gather candidates, fuse what speaks for each, have models judge the best, select entries."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.audit import RecallNote
-from app.domain.errors import Unavailable
 from app.domain.memory import Scope
+from app.domain.moments import DAY_MS
 from app.domain.query import Entry, Group, Query
-from app.ports.vector_index import Hits
-from app.retrieval import grouping
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
-from app.services.memories.deciding import decided
-from app.services.memories.gathering import DAY_MS, Analysing, CandidateGatherer, fold, is_crowded
-from app.services.memories.reranking import rated
-from app.services.memories.vector_search import Away
+from app.retrieval.selection import counted
+from app.services.memories.gathering import Analysing, CandidateGatherer, is_crowded
+from app.services.memories.judging import judge
+from app.services.memories.vector_search import Outage, VectorSearch
 from app.services.tenant.backends import TenantBackends
 
 
@@ -52,7 +50,6 @@ class Recaller:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
-        self._channels = backends.channels
 
     async def recall(
         self, scope: Scope, query: Query, analysing: Analysing | None = None, note: RecallNote | None = None
@@ -69,20 +66,18 @@ class Recaller:
                 embedder, the index or the index of words did not answer.
         """
         search = await self.search(scope, query, analysing=analysing, note=note)
-        ranked, groups = grouping.chosen(search, query)
-        entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
-        topical = [candidate.id for candidate in ranked if candidate.keyed]
-        found = search.fusion
+        candidates, groups = search.select(query)
         if note is not None:
-            note.entries = ids = [candidate.id for candidate in ranked]
+            note.entries = ids = [candidate.id for candidate in candidates]
             note.degraded = search.degraded
-            note.channels = [name for name, each in found.by_channel.items() if each and any(map(each.get, ids))]
+            by_channel = search.fusion.by_channel
+            note.channels = [name for name, scores in by_channel.items() if scores and any(map(scores.get, ids))]
         return Recall(
-            entries,
+            [search.entry(candidate, explain=query.explain) for candidate in candidates],
             search.degraded,
             search.confidence,
             search.formers,
-            topical,
+            [candidate.id for candidate in candidates if candidate.keyed],
             search.sources,
             search.relevance if search.is_read else {},
             note,
@@ -102,49 +97,42 @@ class Recaller:
 
         Raises as ``recall`` does.
         """
-        gathered = await CandidateGatherer(
-            self._backends, scope, query, also=also, analysing=analysing, note=note
-        ).gather()
+        gatherer = CandidateGatherer(self._backends, scope, query, also=also, analysing=analysing, note=note)
+        gathered = await gatherer.gather()
         if analysing is not None:
             self._backends.data.topics.put(scope, gathered.topics, self._backends.clock())
         # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
         strict = self._backends.models.recall_strict if query.strict is None else query.strict
         if strict and gathered.outages:
             raise gathered.outages[0].error
-        vectors = gathered.vectors
-        fusion = Fusion(gathered.parsed, gathered.pool, self._channels)
-        if vectors.away is not None:
-            _check(fusion, vectors.away.error)
-        comparisons, undecided = await decided(fusion, self._backends.models.reader, self._horizon(query))
-        if query.collapse:
-            await fold(fusion.ranked)
+        fusion = Fusion(gathered.parsed, gathered.pool, self._backends.channels)
+        _check(fusion, gathered.vectors.outage)
+        judged = await judge(fusion, query, self._backends.models, self._horizon(query))
         missing = [
-            *_degraded(vectors.away, vectors.hits, fusion, query),
-            *vectors.degraded,
+            *_degraded(gathered.vectors, fusion, query),
+            *gathered.vectors.degraded,
             *gathered.degraded,
-            *undecided,
+            *judged.degraded,
         ]
-        found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
-        return await rated(
-            found, query, self._backends.models.reranker, None if undecided else self._backends.models.reader
-        )
+        return Search(fusion, list(dict.fromkeys(missing)), judged.relevance, judged.is_read, judged.comparisons)
 
     def _horizon(self, query: Query) -> int:
         """Return the moment as of which memories hold, as ``candidates.sql`` has it."""
         return self._backends.clock() + DAY_MS if query.as_of is None else query.as_of
 
 
-def _degraded(away: Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
-    if away is not None:
-        return [away.what]
+def _degraded(vectors: VectorSearch, fusion: Fusion, query: Query) -> list[str]:
+    """Return what keeps candidates from being compared by meaning."""
+    if vectors.outage is not None:
+        return [vectors.outage.part]
     candidates = fusion.pool.candidates
     compared = [candidate for id_, candidate in candidates.items() if id_ in fusion.pool.cosines]
-    crowded = is_crowded(hits, candidates.values(), query) and len(compared) < len(candidates)
-    few = sum(1 for _ in grouping.counted(compared, query)) < query.top_k
-    return ["filter_beyond_index"] if few and (crowded or not hits.filtered) else []
+    crowded = is_crowded(vectors.hits, candidates.values(), query) and len(compared) < len(candidates)
+    few = sum(1 for _ in counted(compared, query)) < query.top_k
+    return ["filter_beyond_index"] if few and (crowded or not vectors.hits.filtered) else []
 
 
-def _check(fusion: Fusion, away: Unavailable) -> None:
+def _check(fusion: Fusion, outage: Outage | None) -> None:
     """Raise why the vector channel is away, where no other has found anything though there is something to find."""
-    if fusion.pool.candidates and not any(fusion.found.values()):
-        raise away
+    if outage is not None and fusion.pool.candidates and not any(fusion.found.values()):
+        raise outage.error

@@ -20,10 +20,10 @@ from app.storage.outbox import score
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
-    """A part of the vector channel that did not answer."""
+class Outage:
+    """A part of a recall that did not answer, as ``degraded`` names it, and why."""
 
-    what: str
+    part: str
     error: Unavailable
 
 
@@ -60,29 +60,24 @@ class VectorSearch:
         return self._query.hits if self._merged is None else self._merged
 
     @property
-    def hypothetical_hits(self) -> Hits:
-        """What was found for the hypothetical answer."""
-        return self.supposed.hits
-
-    @property
-    def away(self) -> Away | None:
+    def outage(self) -> Outage | None:
         """What did not answer for the query, or for all that is asked apart of it."""
-        return next((each.away for each in (self._query, *self._needs) if each.away is not None), None)
+        return next((search.outage for search in (self._query, *self._needs) if search.outage is not None), None)
 
     @property
-    def outages(self) -> Sequence[Away]:
+    def outages(self) -> Sequence[Outage]:
         """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
         searches = (self._query, *self._needs, self.supposed)
-        return [search.away for search in searches if search.away is not None]
+        return [search.outage for search in searches if search.outage is not None]
 
     @property
     def degraded(self) -> Sequence[str]:
         """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
-        away = [] if self.supposed.away is None else [self.supposed.away.what]
+        parts = [] if self.supposed.outage is None else [self.supposed.outage.part]
         unreadable = self.hits.unreadable + self._unreadable
         if unreadable:
             structlog.get_logger().warning("vectors_unreadable", vectors=unreadable)
-        return [*away, "vectors_unreadable"] if unreadable else away
+        return [*parts, "vectors_unreadable"] if unreadable else parts
 
     @property
     def scale(self) -> CosineScale:
@@ -95,13 +90,12 @@ class VectorSearch:
         Raises:
             EmbeddingConfigMismatch: this process cannot embed with the config.
         """
-        self._backends.models.embedder_of(
-            self.config
-        )  # a config that this process cannot embed with is no outage to bear
+        # A config that this process cannot embed with is no outage to bear.
+        self._backends.models.embedder_of(self.config)
         try:
             embedded = await self._backends.models.embed_queries(self.config, [query, *needs])
         except Unavailable as error:
-            self._query.away = _embedder_away(error)
+            self._query.outage = _embedder_away(error)
             return
         if self._note is not None:
             self._note.cached = embedded.cached
@@ -117,7 +111,7 @@ class VectorSearch:
         try:
             embedded = await self._embed_statement(statement)
         except Unavailable as error:
-            self.supposed.away = _embedder_away(error)
+            self.supposed.outage = _embedder_away(error)
             return
         if self._note is not None:
             self._note.embedded(len(statement), embedded.tokens)
@@ -200,7 +194,7 @@ class VectorSearch:
             self._note.index_queries += 1
         try:
             search.hits = await index.query(self._scope, search.vector, top_k=depth, where=self._where)
-            search.away = None
+            search.outage = None
         except Unavailable as error:
             search.lose(error)
 
@@ -225,19 +219,19 @@ class _Search:
 
     vector: Vector | None = None
     hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
-    away: Away | None = None
+    outage: Outage | None = None
     awaited: AwaitedHits | None = None
 
     def lose(self, error: Unavailable) -> None:
         """Go without hits, and say why."""
         structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-        self.hits, self.away = Hits([], filtered=False), Away("index_unavailable", error)
+        self.hits, self.outage = Hits([], filtered=False), Outage("index_unavailable", error)
 
     def begin(self, embedded: Vector) -> None:
         """Begin with a vector, of which nothing was asked yet."""
         self.vector, self.hits = embedded, replace(self.hits, more=True)
 
 
-def _embedder_away(error: Unavailable) -> Away:
+def _embedder_away(error: Unavailable) -> Outage:
     structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
-    return Away("embedder_unavailable", error)
+    return Outage("embedder_unavailable", error)

@@ -27,10 +27,10 @@ from app.ports.vector_index import (
 from app.retrieval.channels.channel import Channel
 from app.services.answering.topics import TopicCache
 from app.services.memories.query_vectors import EmbeddedQueries
-from app.services.memories.reranking import TenantReranker
 from app.services.memories.speakers import SpeakerCache
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.reader import TenantReader
+from app.services.models.reranker import TenantReranker
 from app.services.tenant.background import Background
 from app.services.tenant.recall_log import TenantAudit
 from app.services.tiers.context_cache import ContextCache
