@@ -19,8 +19,8 @@ class ContextVersion:
 
     name: str
     version: int
-    sha256: str
     size: int
+    sha256: str
     media_type: str
     updated_at: int
 

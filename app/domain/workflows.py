@@ -2,9 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from app.domain import posterior
+from app.domain import limits, posterior
+from app.domain.json_types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class NewWorkflow:
+    """A workflow as it is put; its attributes are those of ``Workflow``. It checks its bounds when it is made.
+
+    Raises:
+        InvalidRequest: a field is outside its bounds; every such field is named.
+    """
+
+    workflow_id: str
+    agent_type: str
+    task_type: str
+    spec: Mapping[str, Json]
+    discount: float = 1.0
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        limits.check(
+            ("workflow_id", limits.AGENT_ID, self.workflow_id),
+            ("agent_type", limits.AGENT_ID, self.agent_type),
+            ("task_type", limits.AGENT_ID, self.task_type),
+            ("spec", limits.WORKFLOW_SPEC, self.spec),
+            ("discount", limits.DISCOUNT, self.discount),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +83,7 @@ class ListedWorkflow(Posterior):
 class Workflow(ListedWorkflow):
     """A workflow; ``spec`` is what is done in it, which is its caller's business."""
 
-    spec: Mapping[str, Any]
+    spec: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +106,7 @@ class WorkflowText:
 class WorkflowVersion(WorkflowText):
     """A text that a workflow has or had."""
 
-    spec: Mapping[str, Any]
+    spec: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +114,7 @@ class Selection(Posterior):
     """The workflow that was chosen, with the rate that was drawn for it: the highest of all."""
 
     workflow_id: str
-    spec: Mapping[str, Any]
+    spec: Mapping[str, Json]
     sampled: float
 
 

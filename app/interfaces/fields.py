@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -22,12 +22,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from app.domain import limits
+from app.domain.attributes import from_attributes
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
 from app.domain.json_types import Scalar
 from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
 from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
 from app.domain.query import Filter
 
+_T = TypeVar("_T")
 _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
@@ -158,6 +160,18 @@ Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 """A timestamp of a request."""
+MomentMs: TypeAlias = Annotated[
+    int,
+    BeforeValidator(lambda value: milliseconds(_moment(value))),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A timestamp of a request, as milliseconds since the epoch."""
+EndMs: TypeAlias = Annotated[
+    int,
+    BeforeValidator(lambda value: milliseconds(_moment(value), up=True)),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A timestamp of a request before which something is to be, as milliseconds since the epoch."""
 MomentOrDay: TypeAlias = Annotated[
     datetime,
     BeforeValidator(_moment_or_day),
@@ -188,6 +202,14 @@ class Request(BaseModel):
     """Base of requests. A field that a request does not have is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def to(self, kind: type[_T], **given: Any) -> _T:  # noqa: ANN401 - any type of a field
+        """Return what the request asks for as the domain has it: the fields of the same names, and those ``given``.
+
+        Raises:
+            InvalidRequest: as the dataclass ``kind`` says.
+        """
+        return from_attributes(kind, self, **given)
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from app.domain import json_types
+from app.domain.json_types import to_json
 from app.domain.memory import Memory, Scope
 from app.ports.database import Row
 
@@ -16,6 +17,7 @@ _Convert = Callable[[Any], Any]
 _Column: TypeAlias = tuple[str, _Convert, bool]
 """A field's name, how its value is converted, and whether it may be None."""
 _FROM_COLUMN: dict[type, _Convert] = {str: str, int: int, float: float, bool: bool}
+_PLAIN = frozenset(_FROM_COLUMN.values())
 
 
 def read_rows(kind: type[_T], rows: Iterable[Row]) -> list[_T]:
@@ -45,6 +47,19 @@ def read_row(kind: type[_T], row: Row) -> _T:
 def read_memory(tenant_id: str, row: Row) -> Memory:
     """Make a memory of a tenant from a row with the columns ``agent_id`` and those of the memory's other fields."""
     return Memory(scope=Scope(tenant_id, str(row["agent_id"])), **_values(_present(Memory, row), row))
+
+
+def values_of(item: _T) -> dict[str, Any]:
+    """Return the fields of a dataclass as values of a statement, from which ``read_rows`` makes the same object.
+
+    What is no text, number or boolean is written as JSON text.
+    """
+    values: dict[str, Any] = {}
+    kind: type = type(item)
+    for name, convert, _ in _columns(kind):
+        value = getattr(item, name)
+        values[name] = value if value is None or convert in _PLAIN else to_json(value)
+    return values
 
 
 def _values(columns: Iterable[_Column], row: Row) -> dict[str, Any]:

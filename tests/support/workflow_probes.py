@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from app.domain.author import Author
-from app.domain.workflows import Workflow
+from app.domain.workflows import NewWorkflow
 from app.ports.database import Statement
 from tests.support.service import Service
 from tests.support.workflows import run_id, runs_sql, workflow
@@ -32,7 +32,7 @@ async def _runs(service: Service, tenant: str, agent_id: str, number: int) -> No
     await service.runtime.backends.database.run([statement])
 
 
-async def _put(service: Service, tenant: str, put: Workflow) -> httpx.Response:
+async def _put(service: Service, tenant: str, put: NewWorkflow) -> httpx.Response:
     body: dict[str, Any] = {"agent_type": put.agent_type, "task_type": put.task_type, "spec": dict(put.spec)}
     headers = service.credential(tenant, admin=True)
     return await service.client.put(f"/workflows/{put.workflow_id}", json=body, headers=headers)

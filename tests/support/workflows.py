@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.domain.workflows import Workflow
+from app.domain.workflows import NewWorkflow
 
 RUN = "01K2Z5B8C3D6F9G1H4J7{:06d}"
 
@@ -33,17 +33,12 @@ def workflow(
     discount: float = 1.0,
     enabled: bool = True,
     spec: dict[str, Any] | None = None,
-) -> Workflow:
-    return Workflow(
-        alpha=1.0,
-        beta=1.0,
+) -> NewWorkflow:
+    return NewWorkflow(
         workflow_id=workflow_id,
         agent_type=agent_type,
         task_type=task_type,
         discount=discount,
         enabled=enabled,
-        created_at=0,
-        updated_at=0,
-        version=1,
         spec={"of": workflow_id} if spec is None else spec,
     )

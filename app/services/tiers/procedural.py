@@ -1,14 +1,16 @@
 """Procedural memory of one tenant: workflows that compete for a task, selected by Thompson sampling."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Final, TypeVar
 
 from app.domain import limits, posterior
+from app.domain.attributes import from_attributes
 from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded
 from app.domain.memory import Scope, Tenant
 from app.domain.workflows import (
     ListedWorkflow,
+    NewWorkflow,
     Outcome,
     Selection,
     Workflow,
@@ -46,7 +48,7 @@ class ProceduralMemory:
         self._database = backends.data.database
         self._workflows = Workflows(backends.tenant_id, backends.author)
 
-    async def put(self, workflow: Workflow) -> Workflow:
+    async def put(self, workflow: NewWorkflow) -> Workflow:
         """Make a workflow, or change its ``spec``, ``discount`` and ``enabled``, and return it with its counts.
 
         A ``spec`` that is replaced stays as a version.
@@ -54,14 +56,8 @@ class ProceduralMemory:
         Raises:
             Conflict: it is there for another agent type or task type; nothing was changed.
             QuotaExceeded: the tenant, or the task, has as many as it may.
-            InvalidRequest: a field is over its limits.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
-        limits.check(
-            *_names(workflow.workflow_id, workflow.agent_type, workflow.task_type),
-            ("spec", limits.WORKFLOW_SPEC, workflow.spec),
-            ("discount", limits.DISCOUNT, workflow.discount),
-        )
         *_, rows, (counts,) = await self._write(
             *self._workflows.put(workflow),
             self._workflows.one(workflow.workflow_id),
@@ -144,10 +140,11 @@ class ProceduralMemory:
 
         Raises:
             NotFound: as ``version`` says.
-            InvalidRequest, Unavailable, Erasing, Unauthenticated: as ``put`` says.
+            InvalidRequest: a field is over its limits.
+            Unavailable, Erasing, Unauthenticated: as ``put`` says.
         """
         text = await self.version(workflow_id, version)
-        return await self.put(replace(await self.get(workflow_id), spec=text.spec))
+        return await self.put(from_attributes(NewWorkflow, await self.get(workflow_id), spec=text.spec))
 
     async def page(
         self,
@@ -299,7 +296,7 @@ def _no_run(detail: str) -> NotFound:
     return NotFound(detail, errors=[FieldError("run_id", "names no such run")])
 
 
-def _full(workflow: Workflow, counts: Row) -> QuotaExceeded:
+def _full(workflow: NewWorkflow, counts: Row) -> QuotaExceeded:
     most, most_of_task = limits.MAX_WORKFLOWS, limits.MAX_WORKFLOWS_OF_TASK
     if int(counts["of_task"] or 0) >= most_of_task:
         used, most, what = counts["of_task"], most_of_task, f"workflows for {workflow.task_type}"

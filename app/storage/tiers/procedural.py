@@ -4,19 +4,21 @@ from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.author import Author
-from app.domain.json_types import Json, to_json
+from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
-from app.domain.workflows import Workflow
+from app.domain.workflows import ListedWorkflow, NewWorkflow
 from app.ports.database import NOW
-from app.storage.declared import behind
+from app.storage.declared import behind, columns_of, insert, names_of
 from app.storage.listing import ListPosition
+from app.storage.rows import values_of
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.workflow_weights import counts
 
-_LISTED = (
-    "workflow.id AS workflow_id, workflow.agent_type, workflow.task_type, workflow.discount, workflow.enabled,"
-    " workflow.created_at, workflow.updated_at, coalesce(workflow.version, 1) AS version"
-)
+_VERSION = "coalesce(workflow.version, 1)"
+_LISTED = columns_of(ListedWorkflow, "workflow", alpha="", beta="", workflow_id="workflow.id", version=_VERSION)
+_GIVEN = [name for name in names_of(NewWorkflow) if name != "workflow_id"]
+_CHANGES = [name for name in _GIVEN if name not in {"agent_type", "task_type", "spec"}]
+"""What a put may change beside the spec, of which there are versions."""
 _TENANT = "workflow.tenant_id = ?1 ->> 'tenant_id'"
 _ONE = f"{_TENANT} AND workflow.id = ?1 ->> 'workflow_id'"
 _OF_TASK = f"{_TENANT} AND workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
@@ -28,7 +30,6 @@ SELECT (SELECT count(*) FROM workflow WHERE {_TENANT}) AS of_tenant,
 _ROOM = "held.of_tenant < ?1 ->> 'most' AND held.of_task < ?1 ->> 'most_of_task'"
 _SAME_TYPES = "workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
 _NEW_TEXT = "workflow.spec <> ?1 ->> 'spec'"
-_VERSION = "coalesce(workflow.version, 1)"
 _OF_IT = "kept.tenant_id = ?1 ->> 'tenant_id' AND kept.workflow_id = ?1 ->> 'workflow_id'"
 # What a workflow of this id had that is gone: a new one begins at nothing.
 _CLEAR = tuple(
@@ -43,7 +44,7 @@ SELECT ?1 ->> 'tenant_id', 'workflow_put', json_object(
   ), {NOW}, ?1 ->> 'by'
 FROM ({_COUNTS}) AS held LEFT JOIN workflow ON {_ONE}
 WHERE workflow.id IS NULL AND {_ROOM} OR {_SAME_TYPES}
-  AND ({_NEW_TEXT} OR workflow.discount <> ?1 ->> 'discount' OR workflow.enabled <> ?1 ->> 'enabled')
+  AND ({" OR ".join([_NEW_TEXT, *(f"workflow.{name} <> ?1 ->> '{name}'" for name in _CHANGES)])})
 """
 _KEEP_TEXT = f"""
 INSERT INTO workflow_version (tenant_id, workflow_id, version, written_by, written_through, written_at, spec)
@@ -52,15 +53,13 @@ SELECT workflow.tenant_id, workflow.id, {_VERSION}, workflow.written_by, workflo
 FROM workflow WHERE {_ONE} AND {_SAME_TYPES} AND {_NEW_TEXT}
 ON CONFLICT DO NOTHING
 """
-_PUT = f"""
-INSERT INTO workflow (tenant_id, id, agent_type, task_type, spec, discount, enabled, created_at, updated_at, version,
-  written_by, written_through, written_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'workflow_id', ?1 ->> 'agent_type', ?1 ->> 'task_type', ?1 ->> 'spec',
-  ?1 ->> 'discount', ?1 ->> 'enabled', {NOW}, {NOW}, 1, ?1 ->> 'by', ?1 ->> 'through', {NOW}
-FROM ({_COUNTS}) AS held
+_PUT = insert(
+    "workflow",
+    " ".join(_GIVEN),
+    f"""FROM ({_COUNTS}) AS held
 WHERE EXISTS (SELECT 1 FROM workflow WHERE {_ONE}) OR {_ROOM}
 ON CONFLICT (tenant_id, id) DO UPDATE
-SET discount = excluded.discount, enabled = excluded.enabled, updated_at = excluded.updated_at,
+SET {", ".join(f"{name} = excluded.{name}" for name in [*_CHANGES, "updated_at"])},
   (version, written_by, written_through, written_at) = (
     SELECT {_VERSION} + 1, excluded.written_by, excluded.written_through, excluded.written_at
     WHERE workflow.spec <> excluded.spec
@@ -69,8 +68,15 @@ SET discount = excluded.discount, enabled = excluded.enabled, updated_at = exclu
     WHERE workflow.spec = excluded.spec
   ),
   spec = excluded.spec
-WHERE workflow.agent_type = excluded.agent_type AND workflow.task_type = excluded.task_type
-"""
+WHERE workflow.agent_type = excluded.agent_type AND workflow.task_type = excluded.task_type""",
+    id="?1 ->> 'workflow_id'",
+    created_at=NOW,
+    updated_at=NOW,
+    version="1",
+    written_by="?1 ->> 'by'",
+    written_through="?1 ->> 'through'",
+    written_at=NOW,
+)
 _TRIM = f"""
 DELETE FROM workflow_version AS kept WHERE {_OF_IT}
   AND kept.version < (SELECT {_VERSION} FROM workflow WHERE {_ONE}) - {limits.MAX_WORKFLOW_VERSIONS}
@@ -111,15 +117,17 @@ SELECT (SELECT workflow.agent_type FROM workflow WHERE {_ONE}) AS workflow_type,
       AND outcome.run_id = ?1 ->> 'run_id'
   ) AS counted
 """
-_SCORE = f"""
-INSERT INTO workflow_scoring (
-  tenant_id, workflow_id, run_id, score, agent_id, written_by, written_through, author, only_agent
+_SCORE = insert(
+    "workflow_scoring",
+    "score author only_agent",
+    f"""FROM workflow CROSS JOIN agent_runs AS run
+WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type""",
+    workflow_id="workflow.id",
+    run_id="run.id",
+    agent_id="run.agent_id",
+    written_by="?1 ->> 'by'",
+    written_through="?1 ->> 'through'",
 )
-SELECT workflow.tenant_id, workflow.id, run.id, ?1 ->> 'score', run.agent_id, ?1 ->> 'by', ?1 ->> 'through',
-  ?1 ->> 'author', ?1 ->> 'only_agent'
-FROM workflow CROSS JOIN agent_runs AS run
-WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type
-"""
 # Whose choice it is: the agent of the run, or the one that the caller names.
 _CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {_RUN}), ?1 ->> 'chooser')"
 _DRAWS = f"""
@@ -176,18 +184,10 @@ class Workflows:
     tenant_id: str
     author: Author
 
-    def put(self, workflow: Workflow) -> list[ScopedStatement]:
+    def put(self, workflow: NewWorkflow) -> list[ScopedStatement]:
         """Make a workflow, where there is room for one more, or change what may change of it; its old text is kept."""
-        values: dict[str, Json] = {
-            "workflow_id": workflow.workflow_id,
-            "agent_type": workflow.agent_type,
-            "task_type": workflow.task_type,
-            "spec": to_json(workflow.spec),
-            "discount": workflow.discount,
-            "enabled": int(workflow.enabled),
-            "most": limits.MAX_WORKFLOWS,
-            "most_of_task": limits.MAX_WORKFLOWS_OF_TASK,
-        }
+        room: dict[str, Json] = {"most": limits.MAX_WORKFLOWS, "most_of_task": limits.MAX_WORKFLOWS_OF_TASK}
+        values = values_of(workflow) | room
         return [self._write(sql, **values) for sql in (*_CLEAR, _AUDIT_PUT, _KEEP_TEXT, _PUT, _TRIM)]
 
     def counts(self, agent_type: str, task_type: str) -> ScopedStatement:

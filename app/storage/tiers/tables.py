@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 from app.domain import limits
-from app.domain.context import CONFIGURATION
+from app.domain.blobs import Blob
+from app.domain.context import CONFIGURATION, ContextVersion
+from app.domain.episodes import Episode
+from app.domain.workflows import WorkflowVersion
+from app.storage.declared import names_of
+from app.storage.tiers.window_summaries import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,7 @@ _EPISODIC = (
     TierTable(
         "episodes",
         "memory_episodes",
-        ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
+        names_of(Episode),
         ("id",),
         json=("data",),
         limits=(RowLimit("TENANT_EPISODES", used=_COUNT.format("episodes")),),
@@ -156,7 +161,7 @@ _EPISODIC = (
     TierTable(
         "context",
         "context_versions",
-        ("name", "version", "size", "sha256", "media_type", "updated_at", "write_id", "content"),
+        (*names_of(ContextVersion), "write_id", "content"),
         ("name", "version"),
         of_agent=False,
         limits=(
@@ -239,10 +244,7 @@ _WORKING = (
     TierTable(
         kind="working_summaries",
         table="working_summary",
-        columns=(
-            *("agent_id", "instance", "first_place", "last_place", "turns", "since", "until", "made_by"),
-            *("memories", "sentences"),
-        ),
+        columns=("agent_id", "instance", *names_of(Summary)),
         key=("agent_id", "instance", "last_place"),
         json=("memories", "sentences"),
         integers=("last_place",),
@@ -257,7 +259,7 @@ _BLOBS = (
     TierTable(
         kind="blobs",
         table="blob",
-        columns=("id", "agent_id", "sha256", "size", "media_type", "state", "created_at"),
+        columns=(*names_of(Blob), "agent_id", "state"),
         key=("id",),
         exported=False,
     ),
@@ -322,7 +324,7 @@ _PROCEDURAL = (
     TierTable(
         kind="workflow_versions",
         table="workflow_version",
-        columns=("workflow_id", "version", "written_by", "written_through", "written_at", "spec"),
+        columns=("workflow_id", *names_of(WorkflowVersion)),
         key=("workflow_id", "version"),
         of_agent=False,
         json=("spec",),

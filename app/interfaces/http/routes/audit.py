@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from app.domain.audit import AuditFilter
 from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
@@ -53,7 +54,7 @@ async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery
 async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query()]) -> EventsAnswer:
     """List what was done, newest first, to an administrator: to memories, by runs and in recalls."""
     services, agent_id = caller.tenant(query.agent_id)
-    where = query.to_filter(agent_id)
+    where = query.to(AuditFilter, agent_id=agent_id)
     listing = caller.listing("audit", query.cursor, where=where)
     page = await services.auditor.events(where, limit=query.limit, after=listing.after)
     return EventsAnswer.model_validate({"events": page.items, "cursor": listing.cursor(page.after)})

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunsWanted
 from app.domain.errors import (
     BlobGone,
     Conflict,
@@ -53,7 +54,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
     parent has its result.
     """
     services = caller.agent(request.agent_id)
-    begun = await services.episodic.begin(request.to_run(), only_agent=caller.principal.agent_id)
+    begun = await services.episodic.begin(request.to(NewRun), only_agent=caller.principal.agent_id)
     return StartedRunAnswer.of(begun)
 
 
@@ -61,7 +62,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
 async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
     """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
-    wanted = query.wanted(agent_id)
+    wanted = query.to(RunsWanted, agent_id=agent_id)
     listing = caller.listing("runs", query.cursor, wanted=wanted)
     page = await services.episodic.runs(wanted, limit=query.limit, after=listing.after)
     return RunsAnswer.model_validate({"runs": page.items, "cursor": listing.cursor(page.after)})
@@ -95,7 +96,7 @@ async def append_episode(
     def warn(uses: Sequence[Use]) -> None:
         response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
-    episodes = [each.to_episode() for each in request.episodes]
+    episodes = [episode.to(NewEpisode) for episode in request.episodes]
     return await services.episodic.append(run_id, episodes, only_agent=agent_id, warn=warn)
 
 
@@ -125,7 +126,7 @@ async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: Fa
 async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
     """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
     services, agent_id = caller.shared(query.agent_id)
-    wanted = query.wanted(agent_id)
+    wanted = query.to(EpisodesWanted, agent_id=agent_id)
     listing = caller.listing("episodes", query.cursor, wanted=wanted)
     page = await services.episodic.episodes(wanted, limit=query.limit, after=listing.after)
     return EpisodesAnswer.model_validate({"episodes": page.items, "cursor": listing.cursor(page.after)})

@@ -12,6 +12,7 @@ from app.domain.errors import (
     NotFound,
     QuotaExceeded,
 )
+from app.domain.facts import Fact
 from app.domain.quotas import Use
 from app.interfaces.http.dependencies import Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS
@@ -53,7 +54,9 @@ async def learn(caller: Caller, request: LearnFactRequest, response: Response) -
 
     only_agent = caller.principal.agent_id
     return learned_answer(
-        await semantic.learn(agent_id, request.to_fact(), occurred_at=request.at, only_agent=only_agent, warn=warn)
+        await semantic.learn(
+            agent_id, request.to(Fact), occurred_at=request.occurred_at, only_agent=only_agent, warn=warn
+        )
     )
 
 

@@ -14,6 +14,7 @@ from app.domain.errors import (
     NotFound,
     QuotaExceeded,
 )
+from app.domain.workflows import NewWorkflow
 from app.interfaces.http import workflows_svg
 from app.interfaces.http.dependencies import (
     OCTETS,
@@ -75,7 +76,8 @@ async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: 
 
     A spec that is replaced stays as a version, the last 10 of them.
     """
-    return WorkflowAnswer.model_validate(await caller.every_agent().workflows.put(request.to_workflow(workflow_id)))
+    services = caller.every_agent()
+    return WorkflowAnswer.model_validate(await services.workflows.put(request.to(NewWorkflow, workflow_id=workflow_id)))
 
 
 @workflows.get(_WORKFLOW, dependencies=[Depends(no_query)], responses=responses(*READS, NotFound))

@@ -8,17 +8,22 @@ from ulid import ULID
 
 from app.domain import limits
 from app.domain.audit import (
-    AuditFilter,
     ToolCall,
     canonical_json,
     sha256_of,
 )
 from app.domain.json_types import to_json
-from app.domain.moments import milliseconds
-from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Moment, Number, Request, Timestamp, Within
+from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, MomentMs, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.optional import OptionalMoment, OptionalText, absent_if_none, id_schema, optional
+from app.interfaces.http.schemas.optional import (
+    OptionalEndMs,
+    OptionalMs,
+    OptionalText,
+    absent_if_none,
+    id_schema,
+    optional,
+)
 
 _ULID = {"type": "string", **limits.MEMORY_ID.schema}
 OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
@@ -71,7 +76,7 @@ class ToolCallRequest(Request):
     tokens: (
         Annotated[int, Number, Within(limits.TOOL_TOKENS), WithJsonSchema({"type": "integer", **_COUNTED})] | None
     ) = optional("What it cost, where it calls a model.")
-    called_at: Moment | None = optional("When it was, to the millisecond.")
+    called_at: MomentMs | None = optional("When it was, to the millisecond.")
 
     @model_validator(mode="after")
     def _has_one_input(self) -> Self:
@@ -83,17 +88,13 @@ class ToolCallRequest(Request):
         """Return the domain's tool call."""
         given = self.model_fields_set
         text = canonical_json(self.input) if "input" in given else None
-        return ToolCall(
+        return self.to(
+            ToolCall,
             id=self.call_id or str(ULID()),
-            tool=self.tool,
             input=text,
             input_hash=self.input_hash or sha256_of(text or ""),
-            outcome=self.outcome,
             ms=to_json(self.ms),
-            error=self.error,
             output=canonical_json(self.output) if "output" in given else None,
-            tokens=self.tokens,
-            called_at=None if self.called_at is None else milliseconds(self.called_at),
         )
 
 
@@ -142,22 +143,10 @@ class AuditQuery(Request):
         id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has done."),
     ] = None
-    after: Annotated[OptionalMoment, Field(description="Later than this.")] = None
-    before: Annotated[OptionalMoment, Field(description="Earlier than this.")] = None
+    after: Annotated[OptionalMs, Field(description="Later than this.")] = None
+    before: Annotated[OptionalEndMs, Field(description="Earlier than this.")] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
-
-    def to_filter(self, agent_id: str | None) -> AuditFilter:
-        """Return the domain's filter, for the one agent whose events may be seen, or for all."""
-        return AuditFilter(
-            agent_id,
-            self.event,
-            self.memory_id,
-            self.run_id,
-            self.written_by,
-            None if self.after is None else milliseconds(self.after),
-            None if self.before is None else milliseconds(self.before, up=True),
-        )
 
 
 class EventAnswer(Answer):

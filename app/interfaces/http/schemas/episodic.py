@@ -5,8 +5,7 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
-from app.domain.moments import milliseconds
+from app.domain.episodes import RunStatus
 from app.interfaces.fields import (
     ANY_JSON_SCHEMA,
     AT_MOST_CONTENT_BYTES,
@@ -22,7 +21,8 @@ from app.interfaces.http.schemas import episodic_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 from app.interfaces.http.schemas.optional import (
     NotNull,
-    OptionalMoment,
+    OptionalEndMs,
+    OptionalMs,
     OptionalText,
     OptionalTimestamp,
     absent_if_none,
@@ -97,11 +97,6 @@ class StartRunRequest(Request):
         "`GET /runs/{run_id}` of the run has it, and nothing else."
     )
 
-    def to_run(self) -> NewRun:
-        """Return the domain's new run."""
-        told = (self.input, self.run_id, self.episodes, self.parent_run_id, self.handed_over)
-        return NewRun(self.agent_id, self.agent_type, *told)
-
 
 class EpisodeRequest(Request):
     """Something that has happened in a run."""
@@ -114,12 +109,7 @@ class EpisodeRequest(Request):
     ]
     content: Annotated[str, Field(strict=True, description=AT_MOST_CONTENT_BYTES), Within(limits.EPISODE_CONTENT)]
     data: Metadata = Field(default_factory=dict)
-    occurred_at: Annotated[OptionalMoment, NotNull] = optional("When it happened, where that is not now.")
-
-    def to_episode(self) -> NewEpisode:
-        """Return the domain's new episode."""
-        occurred_at = None if self.occurred_at is None else milliseconds(self.occurred_at)
-        return NewEpisode(self.type, self.content, self.data, self.episode_id, occurred_at)
+    occurred_at: Annotated[OptionalMs, NotNull] = optional("When it happened, where that is not now.")
 
 
 class AppendEpisodesRequest(Request):
@@ -158,8 +148,8 @@ class RunsQuery(Request):
     status: Annotated[
         RunStatus | None, WithJsonSchema({"type": "string", "enum": _STATUSES, "examples": ["running"]})
     ] = None
-    started_after: Annotated[OptionalMoment, Field(description="Started later than this.")] = None
-    started_before: Annotated[OptionalMoment, Field(description="Started earlier than this.")] = None
+    started_after: Annotated[OptionalMs, Field(description="Started later than this.")] = None
+    started_before: Annotated[OptionalEndMs, Field(description="Started earlier than this.")] = None
     parent_run_id: Annotated[
         RunId | None,
         WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
@@ -167,17 +157,6 @@ class RunsQuery(Request):
     ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
-
-    def wanted(self, agent_id: str | None) -> RunsWanted:
-        """Return the domain's conditions, with the agent that may be looked at."""
-        return RunsWanted(
-            agent_id,
-            self.agent_type,
-            self.status,
-            None if self.started_after is None else milliseconds(self.started_after),
-            None if self.started_before is None else milliseconds(self.started_before, up=True),
-            self.parent_run_id,
-        )
 
 
 class EpisodesQuery(Request):
@@ -194,10 +173,6 @@ class EpisodesQuery(Request):
     ] = None
     limit: ListLimit = 10
     cursor: ListCursor = None
-
-    def wanted(self, agent_id: str | None) -> EpisodesWanted:
-        """Return the domain's conditions, with the agent that may be looked at."""
-        return EpisodesWanted(agent_id, self.agent_type, self.run_id)
 
 
 class EpisodeAnswer(Answer):

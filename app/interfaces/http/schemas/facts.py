@@ -6,9 +6,8 @@ from pydantic import ConfigDict, Field
 
 from app.domain import limits
 from app.domain.facts import Fact, FactStatement
-from app.domain.moments import milliseconds
 from app.domain.query import Query
-from app.interfaces.fields import Answer, Digits, Moment, Number, QueryText, Request, Timestamp, TopK, Within
+from app.interfaces.fields import Answer, Digits, MomentMs, Number, QueryText, Request, Timestamp, TopK, Within
 from app.interfaces.http.schemas import examples, facts_examples
 from app.interfaces.http.schemas.browse import ListCursor
 from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
@@ -73,25 +72,7 @@ class LearnFactRequest(Request):
         "Your own id of it, which is kept with it."
     )
     single: Annotated[bool, Field(strict=True, description=_SINGLE)] = False
-    occurred_at: Moment | None = optional("Since when it holds, where that is not now.")
-
-    def to_fact(self) -> Fact:
-        """Return the domain's fact."""
-        return Fact(
-            self.subject,
-            self.predicate,
-            self.object,
-            self.confidence,
-            self.agent_type,
-            self.learned_from_run_id,
-            self.fact_id,
-            single=self.single,
-        )
-
-    @property
-    def at(self) -> int | None:
-        """When it was said, in ms since the epoch."""
-        return None if self.occurred_at is None else milliseconds(self.occurred_at)
+    occurred_at: MomentMs | None = optional("Since when it holds, where that is not now.")
 
 
 class RecallFactsRequest(Request):

@@ -6,7 +6,6 @@ from fastapi import Path
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.workflows import Workflow
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within, WorkflowSpec
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
@@ -55,22 +54,6 @@ class WorkflowRequest(Request):
         Field(description="What is left of its counts at each outcome of its task: 1 forgets nothing."),
     ] = 1.0
     enabled: Annotated[bool, Field(strict=True, description="Whether it is selected.")] = True
-
-    def to_workflow(self, workflow_id: str) -> Workflow:
-        """Return the domain's workflow, as one that is new."""
-        return Workflow(
-            alpha=1.0,
-            beta=1.0,
-            workflow_id=workflow_id,
-            agent_type=self.agent_type,
-            task_type=self.task_type,
-            discount=self.discount,
-            enabled=self.enabled,
-            created_at=0,
-            updated_at=0,
-            version=1,
-            spec=self.spec,
-        )
 
 
 class PosteriorAnswer(Answer):

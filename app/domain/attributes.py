@@ -1,0 +1,15 @@
+"""One way from an object of one type to another that shares fields with it."""
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+def from_attributes(kind: type[_T], source: object, **given: Any) -> _T:  # noqa: ANN401 - any type of a field
+    """Return an object of a dataclass: a field that is not ``given`` is the source's attribute of its name, if it has.
+
+    Raises what the dataclass raises when it is made; ``TypeError`` where a field without a default has no value.
+    """
+    names = [each.name for each in fields(kind) if each.init and each.name not in given]  # type: ignore[arg-type]
+    return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **given)
