@@ -5,14 +5,14 @@ to be in the sentence. Where the two are in different languages words tell nothi
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from app.domain.words import word_set
 from app.language.dates.time_spans import expressions, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
-from app.language.verb_forms import akin, stem
+from app.language.verb_forms import lacking, stem
 
 Fit = Literal["same", "open", "other"]
 """Whether a sentence tells the event, does not, or its words do not tell that."""
@@ -94,11 +94,11 @@ def event(text: str) -> Event:
     """Return the event of a question's text, or of a part of one."""
     bare = without_times(text)
     tokens = _tokens(bare)
-    small = [token.lower() for token in tokens]
-    names = frozenset(stem(token.lower()) for token in tokens[1:] if token[:1].isupper()) & _stems(bare)
+    small, stems = [token.lower() for token in tokens], _stems(tokens)
+    names = frozenset(stem(token.lower()) for token in tokens[1:] if token[:1].isupper()) & stems
     mine = not _I.isdisjoint(small) or "user" in small
     active = _ACTIVE.search(bare.lower()) is not None
-    return Event(_stems(bare), names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
+    return Event(stems, names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
 
 
 def fit(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Fit:
@@ -106,47 +106,86 @@ def fit(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Fi
 
     What ``lasts`` is told by how it began, whatever the word for it.
     """
-    bare = without_times(text)
-    tokens = [token.lower() for token in _tokens(bare)]
-    told = _stems(bare)
-    within = told | _stems(without_times(around))
-    missing = frozenset(word for word in asked.words if not akin(word, within))
-    if not asked.words or not told or (missing and _is_foreign(asked, tokens, some=missing != asked.words)):
+    tokens = _tokens(without_times(text))
+    stems = _stems(tokens)
+    within = stems | _stems(_tokens(without_times(around)))
+    sentence = _Sentence(
+        text,
+        [token.lower() for token in tokens],
+        stems,
+        lacking(asked.words, within),
+        lacking(stems, asked.words),
+    )
+    if not sentence.is_comparable(asked):
         return "open"
-    more = frozenset(word for word in told if not akin(word, asked.words))
-    if not _same_subject(asked, tokens, more, around) or _in_another_part(asked, text):
+    ends = lasts and not _END.isdisjoint(stems - asked.words)
+    if ends or not sentence.has_subject(asked, around) or sentence.has_another_time(asked):
         return "other"
-    if lasts and not _END.isdisjoint(told - asked.words):
-        return "other"
-    if not missing:
-        return "same"
-    if missing & asked.names or missing == asked.words:
-        return "other"
-    begun = lasts and len(missing) == 1 and not _BEGIN.isdisjoint(map(stem, _words(text)))
-    return "same" if begun or (not more and missing <= _LIGHT) else "other"
+    return "same" if not sentence.missing or sentence.implies(asked, lasts=lasts) else "other"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence beside the event that is asked for."""
+
+    text: str
+    tokens: Sequence[str]
+    stems: frozenset[str]
+    missing: frozenset[str]
+    """The stems of the event that it does not have."""
+    more: frozenset[str]
+    """Those that the event does not have."""
+
+    def is_comparable(self, asked: Event) -> bool:
+        """Tell whether its words tell anything: both have some, and are of one language.
+
+        Where they have some words in common they are of one, unless that is sure not to be.
+        """
+        if not asked.words or not self.stems or not self.missing:
+            return bool(asked.words and self.stems)
+        languages = _languages(self.tokens)
+        is_unknown = self.missing != asked.words and not (asked.languages and languages)
+        return is_unknown or not asked.languages.isdisjoint(languages)
+
+    def has_subject(self, asked: Event, around: str) -> bool:
+        """Tell whether it may speak of the deed of whom the question asks for."""
+        if asked.mine:
+            is_by_user = not _I.isdisjoint(self.tokens) or "user" in self.tokens[:_AT_FIRST]
+            return is_by_user or not self.more
+        return not (asked.others and not around and not _I.isdisjoint(self.tokens[:1]))
+
+    def has_another_time(self, asked: Event) -> bool:
+        """Tell whether the event is in a part of it that tells no time, and the time beside another one."""
+        parts = [part for part in _PARTS.split(self.text) if part.strip()]
+        holding = [part for part in parts if common(asked, part) == len(asked.words)]
+        return len(parts) > 1 and bool(holding) and not any(map(expressions, holding))
+
+    def implies(self, asked: Event, *, lasts: bool) -> bool:
+        """Tell whether it tells the event without some of its words."""
+        if self.missing & asked.names or self.missing == asked.words:
+            return False
+        has_begun = (
+            lasts and len(self.missing) == 1 and not _BEGIN.isdisjoint(map(stem, map(str.lower, _tokens(self.text))))
+        )
+        return has_begun or (not self.more and self.missing <= _LIGHT)
 
 
 def common(asked: Event, text: str) -> int:
     """Return how many words of an event are in a text."""
-    told = _stems(without_times(text))
-    return sum(akin(word, told) for word in asked.words)
+    return len(asked.words - lacking(asked.words, _stems(_tokens(without_times(text)))))
 
 
 def extra(asked: Event, text: str) -> int:
     """Return how many words a text has that an event does not ask for."""
-    return sum(not akin(word, asked.words) for word in _stems(without_times(text)))
+    return len(lacking(_stems(_tokens(without_times(text))), asked.words))
 
 
 def _tokens(text: str) -> list[str]:
     return _WORD.findall(_OWNS.sub(" ", text))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(token.lower() for token in _tokens(text))
-
-
-def _stems(text: str) -> frozenset[str]:
-    words = (token.lower() for token in _tokens(text))
+def _stems(tokens: Iterable[str]) -> frozenset[str]:
+    words = (token.lower() for token in tokens)
     return frozenset(stem(word) for word in words if word not in _SMALL and (len(word) > 1 or word.isdigit()))
 
 
@@ -154,29 +193,3 @@ def _languages(words: Collection[str]) -> frozenset[str]:
     counted = {name: sum(word in small for word in words) for name, small in _TELL.items()}
     most = max(counted.values())
     return frozenset(name for name, count in counted.items() if count == most) if most else frozenset()
-
-
-def _is_foreign(asked: Event, tokens: Collection[str], *, some: bool) -> bool:
-    """Tell whether a sentence is in another language than the question.
-
-    Where they have ``some`` words in common they are of one language, unless that is sure not to be.
-    """
-    told = _languages(tokens)
-    return asked.languages.isdisjoint(told) and not (some and not (asked.languages and told))
-
-
-def _same_subject(asked: Event, tokens: list[str], more: Collection[str], around: str) -> bool:
-    """Tell whether a sentence may speak of the deed of whom the question asks for."""
-    by_me = not _I.isdisjoint(tokens) or "user" in tokens[:_AT_FIRST]
-    if asked.mine:
-        return by_me or not more
-    return not (asked.others and not around and not _I.isdisjoint(tokens[:1]))
-
-
-def _in_another_part(asked: Event, text: str) -> bool:
-    """Tell whether the event is in a part of a sentence that tells no time, and the time beside another one."""
-    parts = [part for part in _PARTS.split(text) if part.strip()]
-    if len(parts) == 1:
-        return False
-    holding = [part for part in parts if common(asked, part) == len(asked.words)]
-    return bool(holding) and all(next(iter(expressions(part)), None) is None for part in holding)

@@ -72,7 +72,6 @@ _MULTIPLES = by_name(
         Decimal(1_000_000_000): "billion billions bn milliarde milliarden miljard miljarder",
     }
 )
-_SHORT = {"k": Decimal(1_000), "m": Decimal(1_000_000)}
 _MINUTES = by_name(
     {
         30: "half an hour|half hour|halbe stunde|halvtimme",
@@ -118,9 +117,21 @@ _TOKEN = re.compile(
 _NEXT = re.compile(r"[ \u00a0\u202f-]?(\u00b0[cf]?|%|\$|\u20ac|\u00a3|[^\W\d_]{1,16})(?!\w)", re.IGNORECASE)
 _HOUR = re.compile(r" (\d{1,2}(?::\d{2})?|[^\W\d_]{2,8})(?!\w)")
 _GROUPED = re.compile(r"\d{1,3}([.,])\d{3}(?:\1\d{3})*")
-_TIME = re.compile(r"(\d{1,2})[:.](\d{2})")
+_TIME_OF_DAY = re.compile(
+    r"(?P<hour>0*\d{1,2})(?:[:.](?P<minute>\d{2}))?"
+    r"(?:[ \u00a0\u202f-]?(?P<half>am|pm|uhr)(?!\w)|(?<=:\d\d)(?!\w|[.,:]\d))",
+    re.IGNORECASE,
+)
+"""\"4 pm", "16:30", "16 Uhr"; "4.30" only where one of these words follows."""
 _ORDINALS = frozenset(("st", "nd", "rd", "th"))
-_HOURS = frozenset(("am", "pm", "uhr"))
+_SUFFIXES: Final = {
+    "": ("", Decimal(1)),
+    "k": ("", Decimal(1_000)),
+    **dict.fromkeys(_ORDINALS, ("", Decimal(1))),
+    **UNITS,
+}
+"""The unit and the factor of what is written on to figures."""
+_SUFFIXES_OF_MONEY: Final = {**_SUFFIXES, "m": ("", Decimal(1_000_000))}
 _DAY = 24 * 60
 
 
@@ -180,28 +191,22 @@ def _worded(match: re.Match[str], text: str) -> Quantity | None:
 
 
 def _figures(match: re.Match[str], text: str) -> Quantity | None:
-    figures, tail = match["figures"], (match["tail"] or "").casefold()
-    clock = _clock(match, figures, tail, text)
-    if clock is not None:
+    if (clock := _time_of_day(match, text)) is not None:
         return clock
-    values = list(_values(figures))
-    factor, unit, end = Decimal(1), "", match.end()
-    if match["money"]:
-        unit, _ = UNITS[match["money"]]
-    if tail in _SHORT and (tail != "m" or unit):
-        factor = _SHORT[tail]
-    elif tail in UNITS:
-        unit, factor = UNITS[tail]
-    elif tail and tail not in _ORDINALS:
+    money, suffix = match["money"], (match["tail"] or "").casefold()
+    known = (_SUFFIXES_OF_MONEY if money else _SUFFIXES).get(suffix)
+    values = list(_values(match["figures"]))
+    if known is None or not values:
         return None
-    if not values:
-        return None
+    unit, factor = known
+    if money and not unit:
+        unit, _ = UNITS[money]
     if _is_negative(match, text):
         factor = -factor
-    if unit or (tail and tail not in _SHORT):
-        factor, end = _multiplied(factor, text, end)
+    if unit or suffix in _ORDINALS:
+        factor, end = _multiplied(factor, text, match.end())
     else:
-        factor, unit, end = _with_unit(factor, text, end)
+        factor, unit, end = _with_unit(factor, text, match.end())
     return Quantity(frozenset(value * factor for value in values), unit, match.start(), end)
 
 
@@ -210,20 +215,16 @@ def _is_negative(match: re.Match[str], text: str) -> bool:
     return (match["sign"] or "+") != "+" or before.casefold() == "minus "
 
 
-def _clock(match: re.Match[str], figures: str, tail: str, text: str) -> Quantity | None:
-    """Read "4 pm", "16:30", "16 Uhr"; "4.30" only where one of these words follows."""
-    time = _TIME.fullmatch(figures)
-    after = _NEXT.match(text, match.end()) if not tail else None
-    half = tail or (after[1].casefold() if after else "")
-    half = half if half in _HOURS else ""
-    if not half and not (time and ":" in figures and not tail):
+def _time_of_day(match: re.Match[str], text: str) -> Quantity | None:
+    time = _TIME_OF_DAY.match(text, match.start("figures"))
+    if time is None:
         return None
-    hours, minutes = (time[1], time[2]) if time else (figures, "0")
-    if not hours.isdecimal() or int(hours) > 24 or int(minutes) > 59:  # noqa: PLR2004
+    hour, minute, half = int(time["hour"]), int(time["minute"] or 0), (time["half"] or "").casefold()
+    if hour > 24 or minute > 59:  # noqa: PLR2004
         return None
-    hour = int(hours) % 12 + (12 if half == "pm" else 0) if half in {"am", "pm"} else int(hours)
-    end = after.end() if after and half and not tail else match.end()
-    return Quantity(frozenset((Decimal((hour * 60 + int(minutes)) % _DAY),)), CLOCK, match.start(), end)
+    if half in {"am", "pm"}:
+        hour = hour % 12 + 12 * (half == "pm")
+    return Quantity(frozenset((Decimal((hour * 60 + minute) % _DAY),)), CLOCK, match.start(), time.end())
 
 
 def _values(figures: str) -> Iterator[Decimal]:

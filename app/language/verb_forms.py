@@ -77,8 +77,12 @@ def _shorter(word: str) -> str:
     return word[:-1] if is_double else word
 
 
-def akin(stem_: str, stems: frozenset[str]) -> bool:
-    """Tell whether one of the stems is that of a form of the same word."""
-    return stem_ in stems or any(
-        min(len(stem_), len(each)) >= _ALIKE and (each.startswith(stem_) or stem_.startswith(each)) for each in stems
-    )
+def lacking(stems: frozenset[str], among: frozenset[str]) -> frozenset[str]:
+    """Return the stems of words of which no form is among others."""
+    return frozenset(one for one in stems - among if not any(_is_longer(one, other) for other in among))
+
+
+def _is_longer(one: str, other: str) -> bool:
+    """Tell whether one stem begins with the other one."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _ALIKE and long.startswith(short)

@@ -4,8 +4,9 @@ A few words of English, Swedish and German. What is not one of these forms asks 
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from app.language.dates.lengths import UNITS, Unit
 from app.language.dates.time_spans import in_small_letters, without_times
@@ -17,6 +18,8 @@ Form = Literal["past", "future", "between", "day", "times"]
 """How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
 something is; how many times it was."""
 
+_LENGTHS: Final[Sequence[Literal["past", "future", "between"]]] = ("past", "future", "between")
+_UNITS_BY_NAME: Final = {name: unit for name, word in FORMS_OF_UNITS.items() for unit in UNITS if unit == word}
 _MAX_READ = 500
 _BETWEEN = ".{0,100}"
 """What may stand between two words that belong together: a bound, so that a text costs what it is long."""
@@ -82,47 +85,53 @@ class TimeAsked:
 
 def time_asked(question: str) -> TimeAsked | None:
     """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
-    asked = _asked(question)
-    if asked is None or asked.form == "future" or asked.ahead or is_plan(question[:_MAX_READ]):
-        return asked
-    open_ = (
-        not asked.lasts and asked.form in {"day", "between"} and _NOW.search(question[:_MAX_READ].lower()) is not None
-    )
-    return asked if open_ else replace(asked, happened=True)
-
-
-def _asked(question: str) -> TimeAsked | None:
     text = " ".join(in_small_letters(question[:_MAX_READ]).split())
     bare = without_times(text)
     if _NORM.search(bare) or may_not_be(bare):
         return None
-    ahead = _AHEAD.search(bare) is not None
-    if _TIMES.search(text):
-        return None if _leans(bare) or _RATE.search(bare) or ahead else TimeAsked("times")
-    latest = _LATEST.search(bare) is not None
-    if how := _HOW.search(text):
-        form = _form(how, text)
-        unit = next((unit for unit in UNITS if unit == FORMS_OF_UNITS.get(how["unit"] or "")), None)
-        lasts = form == "past" and _STILL.search(text) is not None
-        return TimeAsked(form, unit, latest and form == "past", lasts) if form else None
-    if _WHEN.search(text) is None or _leans(_WHEN.sub(" ", bare)):
-        return None  # "when did I run after the wedding" may be answered by the day of the wedding
-    return TimeAsked("day", None, latest, _SINCE_WHEN.search(text) is not None, ahead)
+    asked = next((form(text, bare) for pattern, form in _FORMS if pattern.search(text)), None)
+    if asked is None or asked.form == "future" or asked.ahead or is_plan(text):
+        return asked
+    may_come = not asked.lasts and asked.form in {"day", "between"} and _NOW.search(text) is not None
+    return replace(asked, happened=not may_come)
 
 
-def _form(how: re.Match[str], text: str) -> Form | None:
+def _times(_: str, bare: str) -> TimeAsked | None:
+    is_other = _leans(bare) or _RATE.search(bare) or _AHEAD.search(bare)
+    return None if is_other else TimeAsked("times")
+
+
+def _length(text: str, bare: str) -> TimeAsked | None:
     """Return between which days a length is asked for; None where the question says no end of it."""
-    ends = _ENDS.search(text, how.end())
-    back = _BACK.search(text)
-    if back and ends and back.end() <= ends.start():
-        return "past"
-    if how["back"] or (ends and ends["past"]):
-        return "past"
-    if ends:
-        return "future" if ends["future"] else "between"
-    return "past" if back or _STILL.search(text) else None
+    how = next(_HOW.finditer(text))
+    ends, back = _ENDS.search(text, how.end()), _BACK.search(text)
+    is_still = _STILL.search(text) is not None
+    named = next((form for form in _LENGTHS if ends and ends[form]), None)
+    is_back = how["back"] or (back and (ends is None or back.end() <= ends.start()))
+    form = "past" if is_back or (named is None and is_still) else named
+    unit = _UNITS_BY_NAME.get(how["unit"])
+    if form == "past":
+        return TimeAsked("past", unit, _LATEST.search(bare) is not None, is_still)
+    return None if form is None else TimeAsked(form, unit)
+
+
+def _day(text: str, bare: str) -> TimeAsked | None:
+    if _leans(_WHEN.sub(" ", bare)):
+        return None  # "when did I run after the wedding" may be answered by the day of the wedding
+    is_latest, is_since, is_ahead = (
+        pattern.search(part) is not None for pattern, part in ((_LATEST, bare), (_SINCE_WHEN, text), (_AHEAD, bare))
+    )
+    return TimeAsked("day", None, is_latest, is_since, is_ahead)
 
 
 def _leans(text: str) -> bool:
     """Tell whether a question leans on another event, as by "before"; "till" is a direction in Swedish."""
     return any(ends[0] != "till" for ends in _ENDS.finditer(text))
+
+
+_FORMS: Final[Sequence[tuple[re.Pattern[str], Callable[[str, str], TimeAsked | None]]]] = (
+    (_TIMES, _times),
+    (_HOW, _length),
+    (_WHEN, _day),
+)
+"""What a question that a pattern finds is read as: of its text, and of that without its expressions of time."""

@@ -114,23 +114,36 @@ def shown(days: Days) -> str:
     return f"{first.isoformat()} to {last.isoformat()}"
 
 
-def days_told(text: str, today: int, *, begun: bool = False, lasts: bool = False) -> set[Days | None]:
-    """Return the stretches of days that a text tells; None among them stands for those that are not sure.
+@dataclass(frozen=True, slots=True)
+class MentionedDays:
+    """The stretches of days that a text mentions; it ``is_sure`` where it mentions no others."""
+
+    days: frozenset[Days] = frozenset()
+    is_sure: bool = True
+
+    @property
+    def only(self) -> Days | None:
+        """The one stretch, where it is sure that there is no other one."""
+        return next(iter(self.days)) if self.is_sure and len(self.days) == 1 else None
+
+
+def mentioned_days(text: str, today: int, *, begun: bool = False, lasts: bool = False) -> MentionedDays:
+    """Return the stretches of days that a text mentions on the day ``today``.
 
     What is told to have ``begun`` may be told by "since". What ``lasts`` is told by that alone, where a length stands
     beside the day: "as of yesterday it is 4 years".
     """
     by_since = lasts and tells_length(text)
     sure = resolved(text, datetime.fromordinal(today))
-    days = {(each.start.toordinal(), each.end.toordinal() + 1) for each in sure}
-    told: set[Days | None] = {*days}
-    for span in expressions(text):
+
+    def is_unsure(span: Span) -> bool:
         known = any(each.place <= span.starts < each.place + len(each.expression) for each in sure)
         since = is_since(span, text)
-        is_open = (since and not begun) or (by_since and not since)
-        if not known or is_open or is_doubtful(span, text) or span.follows:
-            told.add(None)
-    return told
+        is_open = not begun if since else by_since
+        return not known or is_open or is_doubtful(span, text) or span.follows
+
+    days = frozenset((each.start.toordinal(), each.end.toordinal() + 1) for each in sure)
+    return MentionedDays(days, not any(is_unsure(span) for span in expressions(text)))
 
 
 def tells_length(text: str) -> bool:

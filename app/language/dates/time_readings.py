@@ -147,14 +147,16 @@ def _recurring(text: str, which: int | None, day: date) -> Days:
         return _in_year(text.replace(year[0], ""), int(year[0]))
     around = [_in_year(text, day.year + shift) for shift in (-2, -1, 0, 1)]
     today = day.toordinal()
+    begun = [days for days in around if days[0] <= today]
+    latest, is_over = begun[-1], begun[-1][1] <= today
     match which:
         case -1:
-            return next(days for days in reversed(around) if days[1] <= today)
+            return latest if is_over else begun[-2]
         case 0:
-            return next((days for days in around if days[0] <= today < days[1]), around[2])
+            return around[2] if is_over else latest
         case 1:
-            return next(days for days in around if days[0] > today)
-    return next(days for days in reversed(around) if days[0] <= today)
+            return around[len(begun)]
+    return latest
 
 
 def _in_year(text: str, year: int) -> Days:
@@ -199,13 +201,23 @@ def _count(said: list[str]) -> tuple[int, int, str]:
     """Return at least and at most how many of which unit the words say."""
     number = " ".join(said[:-1])
     least, most = words.NUMBERS.get(number) or (int(number), int(number))
-    return least, most, words.UNITS.get(said[-1]) or words.UNITS[said[-1].removesuffix("s")]
+    return least, most, _unit_of(said[-1])
+
+
+def _unit_of(word: str) -> str:
+    return words.UNITS.get(word) or words.UNITS[word.removesuffix("s")]
 
 
 def _ago(said: list[str], day: date) -> Days:
-    ahead = said[-1] == "now"
-    least, most, unit = _count(said[: -2 if ahead else -1])
-    ends = [_unit(day, unit, count if ahead else -count) for count in (least, most)]
+    if said[-1] == "now":  # "two weeks from now"
+        return _counted(said[:-2], 1, day)
+    return _counted(said[:-1], -1, day)
+
+
+def _counted(said: list[str], side: int, day: date) -> Days:
+    """Return the units that lie so many of them before a day (``side`` -1) or after it (1)."""
+    least, most, unit = _count(said)
+    ends = [_unit(day, unit, side * count) for count in (least, most)]
     return min(ends)[0], max(ends)[1]
 
 
@@ -221,21 +233,19 @@ def _exact(said: list[str], day: date) -> Days:
 def _shifted(days: Days, said: list[str]) -> Days:
     """Read "the week before", "two days after", "the Sunday of" some days."""
     said = [word for word in said if word != "the"]
-    *count, unit, direction = said
+    *count, name, direction = said
     side = {"before": -1, "of": 0, "after": 1}[direction]
     edge = date.fromordinal(days[1] - 1 if side > 0 else days[0])
     if count:
-        least, most, unit = _count([*count, unit])
-        ends = [_unit(edge, unit, side * n) for n in (least, most)]
-        return min(ends)[0], max(ends)[1]
-    if unit in words.WEEKDAYS:
-        return _which(side, unit, edge)
-    unit = words.UNITS.get(unit) or words.UNITS[unit.removesuffix("s")]
+        return _counted([*count, name], side, edge)
+    if name in words.WEEKDAYS:
+        return _which(side, name, edge)
+    unit = _unit_of(name)
     start, end = _unit(edge, unit, side)
-    if unit == "week":  # "the week before the 9th" is the calendar's week before for some, the days up to it for others
-        return (start, days[0]) if side < 0 else (days[1], end) if side else (start, end)
+    if unit == "week" and side:  # of the calendar for some, the days up to it or from it on for others
+        return (start, days[0]) if side < 0 else (days[1], end)
     if unit == "weekend" and side:
-        saturday = edge + relativedelta(days=2 * side if side < 0 else 1, weekday=weekday(_SATURDAY, side))
+        saturday = edge + relativedelta(days=-2 if side < 0 else 1, weekday=weekday(_SATURDAY, side))
         return saturday.toordinal(), saturday.toordinal() + 2
     return start, end
 

@@ -1,7 +1,7 @@
 """Finds the expressions of time in a query or a text, and drops those that only look like one."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.language.dates import time_words as words
@@ -131,11 +131,17 @@ class Span:
     ends_range: bool = False
     sure: bool = False
     """It means one time wherever it stands."""
+    has_article: bool = False
 
     @property
     def lead_is_open(self) -> bool:
         """Whether it means all that came before, or comes after."""
         return self.lead in _OPEN
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether what stands before it makes it a time."""
+        return bool(self.follows or self.shift or self.part) or self.lead_is_open or self.lead in {"in", "between"}
 
 
 def in_small_letters(text: str) -> str:
@@ -151,7 +157,7 @@ def spans(query: str) -> Iterator[Span]:
     before: Span | None = None
     for _, match in zip(range(_MAX_CANDIDATES), _SPAN.finditer(lowered), strict=False):
         span = _span(match, before)
-        if _meant(span, query, lowered, has_article=match["the"] is not None):
+        if _is_time(span, query, lowered):
             yield span
             before = span
 
@@ -175,60 +181,82 @@ def without_times(text: str) -> str:
 
 
 def _span(match: re.Match[str], before: Span | None) -> Span:
-    kind = next(kind for kind in ("unspaced", "cjk", *_ATOMS) if match[kind] is not None)
-    lead = "since" if match["onwards"] else words.LEADS.get((match["lead"] or "").strip(), "")
+    parts = match.groupdict("")
+    kind = next(filter(parts.get, ("unspaced", "cjk", *_ATOMS)))
+    lead = "since" if parts["onwards"] else words.LEADS.get(parts["lead"].strip(), "")
     # A mere preposition is none of the words of the time.
-    first = next(group for group in ("shift", "part", kind) if match[group])
-    starts = match.start("lead" if lead in _OPEN and match["lead"] else first)
+    first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
     ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
-    shift, part = match["shift"] or "", match["part"] or ""
-    return Span(kind, match[kind], starts, match.end(), match.start(), lead, shift, part, follows, ends_range)
+    return Span(
+        kind,
+        parts[kind],
+        match.start(first),
+        match.end(),
+        match.start(),
+        lead,
+        parts["shift"],
+        parts["part"],
+        follows,
+        ends_range,
+        has_article=bool(parts["the"]),
+    )
 
 
-def _meant(span: Span, query: str, lowered: str, *, has_article: bool) -> bool:
-    """Whether the words are about time here: many are names, verbs or plain numbers too."""
+def _is_time(span: Span, query: str, lowered: str) -> bool:
+    """Tell whether the words are about time here: many are names, verbs or plain numbers too."""
     if query[span.begins] in "-\u2013" and not span.follows:
         return False
     if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
         return False  # "the last Friday of the month" is one of each month
-    if span.kind == "which":
-        which, thing = span.text.split()
-        return thing != "day" and not (which == "this" and _is_verb(span, query))
-    if span.kind != "year" and not floats(span.kind, span.text):
+    if span.kind not in {"which", "year"} and not floats(span.kind, span.text):
         return True
-    led = span.follows or bool(span.shift or span.part) or span.lead in _OPEN | {"in", "between"}
-    match span.kind:
-        case "month":
-            meant = led or _is_month(span, query)
-        case "day" | "days":
-            meant = led or span.lead == "near" or not _is_verb(span, query) or _ORDINAL.search(span.text) is not None
-        case "year":
-            meant = led or _NAMED.search(query[: span.starts].lower()) is None
-        case "season":
-            meant = led and has_article
-        case "quarter":
-            meant = led
-        case _:
-            meant = True
-    return meant
+    rule = _AMBIGUOUS.get(span.kind)
+    return rule is None or rule(span, query)
+
+
+def _is_unit(span: Span, query: str) -> bool:
+    which, thing = span.text.split()
+    return thing != "day" and not (which == "this" and _is_verb(span, query))
 
 
 def _is_month(span: Span, query: str) -> bool:
-    """Whether a month's name that neither a year nor a preposition makes one is one all the same."""
+    """Tell whether a month's name is one, with neither a year nor a preposition to make it one too."""
     name = span.text.rstrip(".")
     return (
-        name in words.CLEAR_MONTHS
+        span.is_placed
+        or name in words.CLEAR_MONTHS
         or query.strip(" \t\n.,!?").lower() == name
         or (span.lead == "en" and name not in words.ENGLISH_MONTHS)
         or _TO_MONTH.match(query[span.ends :].lower()) is not None
     )
 
 
+def _is_date(span: Span, query: str) -> bool:
+    ordinal = _ORDINAL.search(span.text) is not None
+    return span.is_placed or span.lead == "near" or ordinal or not _is_verb(span, query)
+
+
+def _is_year(span: Span, query: str) -> bool:
+    return span.is_placed or _NAMED.search(query[: span.starts].lower()) is None
+
+
 def _is_verb(span: Span, query: str) -> bool:
-    """Whether the month is written as the verb is: "5 may", not "5 May"."""
+    """Tell whether the month is written as the verb is: "5 may", not "5 May"."""
     name = _MONTH_NAME.search(query[span.starts : span.ends])
     return name is not None and name[0] in _VERBS
+
+
+_AMBIGUOUS: Mapping[str, Callable[[Span, str], bool]] = {
+    "which": _is_unit,
+    "month": _is_month,
+    "day": _is_date,
+    "days": _is_date,
+    "year": _is_year,
+    "season": lambda span, _: span.is_placed and span.has_article,
+    "quarter": lambda span, _: span.is_placed,
+}
+"""By its kind, what tells that an expression that may be something else is one of time."""
 
 
 def _counted(lowered: str) -> Iterator[Span]:

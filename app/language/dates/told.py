@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 from app.language.dates import time_words
 from app.language.dates.days import swapped
@@ -15,20 +16,28 @@ _YEAR_END = date(2000, 12, 31).toordinal()
 _WEEK = 7
 
 
+Recurrence = Literal["none", "week", "year", "relative"]
+"""Whether a time is the same whenever it is said, comes every week or every year, or is counted from that day."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
     """text[starts:ends] tells a time. ``days``: each stretch that it may mean (ordinals, the second is the day after).
 
-    ``fixed``: it names its year, so that it means the same whenever it is said.
+    ``weekday``: the day of the week that it names, from 0.
     """
 
     starts: int
     ends: int
     text: str
     days: frozenset[Days]
-    fixed: bool
+    recurrence: Recurrence
     weekday: int | None = None
-    yearly: bool = False
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it names its year, so that it means the same whenever it is said."""
+        return self.recurrence == "none"
 
 
 def told(text: str, today: int | None) -> list[TimeExpression]:
@@ -39,20 +48,32 @@ def told(text: str, today: int | None) -> list[TimeExpression]:
 
 def _told(span: Span, said: str, today: int | None) -> TimeExpression:
     text = (said if span.sure else span.text).rstrip(".")
-    weekday = time_words.WEEKDAYS.get(text.split()[-1]) if span.sure or span.kind == "weekday" else None
-    is_relative = span.kind in RELATIVE or bool(span.shift or span.part)
-    is_yearly = weekday is None and not is_relative and yearly(span.kind, span.text)
+    recurrence = _recurrence(span)
+    weekday = time_words.WEEKDAYS.get(text.split()[-1]) if span.sure or recurrence == "week" else None
+    readings = frozenset(filter(None, _readings(span, recurrence, today)))
+    return TimeExpression(span.starts, span.ends, text, readings, recurrence, weekday)
+
+
+def _recurrence(span: Span) -> Recurrence:
     if span.kind == "weekday":
-        readings = _weekdays(time_words.WEEKDAYS[span.text], today)
-    elif is_relative:
-        readings = _relative(span, today)
-    elif is_yearly:
-        around = (_YEAR_END,) if today is None else (today, min(today + _YEAR, date.max.toordinal()))
-        readings = (read(span.kind, span.text, "", "", day) for day in around)
-    else:
-        readings = (read(span.kind, each, "", "", 1) for each in (span.text, swapped(span) or span.text))
-    is_fixed = weekday is None and not is_relative and not is_yearly
-    return TimeExpression(span.starts, span.ends, text, frozenset(filter(None, readings)), is_fixed, weekday, is_yearly)
+        return "week"
+    if span.kind in RELATIVE or span.shift or span.part:
+        return "relative"
+    return "year" if yearly(span.kind, span.text) else "none"
+
+
+def _readings(span: Span, recurrence: Recurrence, today: int | None) -> Iterator[Days | None]:
+    """Give the days that an expression may mean when it is said on a day."""
+    match recurrence:
+        case "week":
+            yield from _weekdays(time_words.WEEKDAYS[span.text], today)
+        case "relative":
+            yield from _relative(span, today)
+        case "year":
+            around = (_YEAR_END,) if today is None else (today, min(today + _YEAR, date.max.toordinal()))
+            yield from (read(span.kind, span.text, "", "", day) for day in around)
+        case "none":
+            yield from (read(span.kind, text, "", "", 1) for text in (span.text, swapped(span) or span.text))
 
 
 def _weekdays(weekday: int, today: int | None) -> Iterator[Days | None]:
@@ -77,20 +98,27 @@ def _relative(span: Span, today: int | None) -> Iterator[Days | None]:
         yield None if days is None or days[1] + _WEEK > date.max.toordinal() else (days[0] + _WEEK, days[1] + _WEEK)
 
 
-def supported(each: TimeExpression, said: Collection[TimeExpression], readings: Collection[Days]) -> bool:
-    """Tell whether a time is told by ``said`` or by ``readings``, the stretches of time that the sources mean.
+def supported(expected: TimeExpression, mentions: Collection[TimeExpression], readings: Collection[Days]) -> bool:
+    """Tell whether a time is told by ``mentions`` or by ``readings``, the stretches of time that the sources mean.
 
     A stretch that holds one of those is told too ("in March" of "on 12 March"), a part of it is not.
     """
-    if not each.fixed and any(other.text == each.text for other in said):
+    if not expected.fixed and any(mention.text == expected.text for mention in mentions):
         return True
-    if each.weekday is not None and not each.fixed:
-        return any(other.weekday == each.weekday for other in said) or any(
-            days[1] - days[0] == 1 and date.fromordinal(days[0]).weekday() == each.weekday for days in readings
-        )
-    if each.yearly:
-        return any(_same_in_year(days, other) for days in each.days for other in readings)
-    return any(days[0] <= other[0] and other[1] <= days[1] for days in each.days for other in readings)
+    if expected.weekday is not None:
+        named = {mention.weekday for mention in mentions} | {_weekday(days) for days in readings}
+        return expected.weekday in named
+    includes = _same_in_year if expected.recurrence == "year" else _includes
+    return any(includes(days, reading) for days in expected.days for reading in readings)
+
+
+def _weekday(days: Days) -> int | None:
+    """Return which day of the week a stretch is; None where it is longer than a day."""
+    return date.fromordinal(days[0]).weekday() if days[1] - days[0] == 1 else None
+
+
+def _includes(days: Days, part: Days) -> bool:
+    return days[0] <= part[0] and part[1] <= days[1]
 
 
 def _same_in_year(days: Days, other: Days) -> bool:

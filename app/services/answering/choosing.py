@@ -16,7 +16,7 @@ from app.language.dates.asked import TimeAsked, time_asked
 from app.language.dates.two_events import two_events
 from app.retrieval.query.terms import terms
 from app.services.answering.computing import Computed, computed, undated
-from app.services.answering.matching import Telling, telling
+from app.services.answering.matching import telling
 from app.services.answering.reading import ReadableMemory, Said, read
 from app.services.memories.recall import Recall
 from app.services.models.reader import TenantReader
@@ -63,67 +63,72 @@ async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min
     nothing tells whether a memory answers: it is the first one's sentence with most words of the query, where that
     memory scores ``min_score``.
     """
-    if reader is None or not recall.relevance:
-        quotable = [one for one in recall.entries[:1] if one.score >= min_score]
-        return Choice(_told(await _sentences(query, quotable), {}, 1.0))
-    wanted, tells = time_asked(query), reader.thresholds.tells
-    answering = _answering(recall, tells)
-    sentences = await _sentences(query, _of_time(wanted, query, recall, answering, tells) if wanted else answering)
-    ratings = {each[0]: recall.relevance[id_] for id_, each in sentences.items() if len(each) == 1}
-    found, degraded = None, list[str]()
-    try:
-        if chosen := _to_rate(sentences):
-            relevances = await reader.relevance(query, [said.context for said in chosen])
-            ratings |= zip(chosen, relevances, strict=True)
-        if wanted is not None:
-            told = await _telling(wanted, query, recall, sentences, ratings, answering, tells)
-            happened = await _happened(told.all, reader)
-            computing = partial(computed, wanted, query, told, happened, now)
-            found = await off_the_loop([said.memory for said in told.all], computing)
-    except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
-        structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
-        degraded.append(error.code)
-    answers = {one.id: sentences[one.id] for one in answering if one.id in sentences}
-    return Choice(_told(answers, ratings, tells), found, degraded)
+    if reader is not None and recall.relevance:
+        return await _Chooser(query, recall, reader).choice(now)
+    quotable = [one for one in recall.entries[:1] if one.score >= min_score]
+    return Choice(_told(await _sentences(query, quotable), {}, 1.0))
 
 
-def _of_time(
-    wanted: TimeAsked, query: str, recall: Recall, answering: Sequence[Entry], tells: float
-) -> Sequence[Entry]:
-    """Return the entries that may tell the days that a query asks for.
+class _Chooser:
+    """Chooses for one query of the entries of a recall that a reader has read."""
 
-    Each of two events is told by its words, whatever its relevance; else none is told where none answers.
-    """
-    if wanted.form == "between":
-        apart = two_events(query) is not None
-        return recall.entries if apart else _reaching(recall, tells * _OF_TWO)
-    if not answering:
-        return []
-    ids = {one.id for one in answering}
-    line = tells * _OF_TWO
-    return [one for one in recall.entries if one.id in ids or recall.relevance.get(one.id, 0.0) >= line]
+    def __init__(self, query: str, recall: Recall, reader: TenantReader) -> None:
+        self._query = query
+        self._recall = recall
+        self._reader = reader
+        self._asked = time_asked(query)
+        self._tells = reader.thresholds.tells
+        self._answering = _answering(recall, self._tells)
+        self._ids = {one.id for one in self._answering}
 
+    async def choice(self, now: int) -> Choice:
+        sentences = await _sentences(self._query, self._candidates())
+        ratings = {each[0]: self._recall.relevance[id_] for id_, each in sentences.items() if len(each) == 1}
+        found, degraded = None, list[str]()
+        try:
+            if chosen := _to_rate(sentences):
+                relevances = await self._reader.relevance(self._query, [said.context for said in chosen])
+                ratings |= zip(chosen, relevances, strict=True)
+            if self._asked is not None:
+                found = await self._computed(self._asked, sentences, ratings, now)
+        except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            degraded.append(error.code)
+        answers = {one.id: sentences[one.id] for one in self._answering if one.id in sentences}
+        return Choice(_told(answers, ratings, self._tells), found, degraded)
 
-async def _telling(
-    wanted: TimeAsked,
-    query: str,
-    recall: Recall,
-    sentences: _Sentences,
-    ratings: _Ratings,
-    answering: Sequence[Entry],
-    tells: float,
-) -> Telling:
-    """Return the sentences that tell of what a query asks for of time."""
-    two = wanted.form == "between"
-    line = tells * _OF_TWO if two else tells
-    ids = {one.id for one in answering}
-    best = _best(sentences, ratings, line)
-    first = dict(zip(sentences, best, strict=False))  # the best one of each memory comes before all others
-    sure = {said for said in best if ratings.get(said, 0.0) >= line}
-    sure |= {said for id_, said in first.items() if not two and id_ in ids}
-    formers = {one.id: {former.id for former in recall.formers.get(one.id, ()) if former.id} for one in recall.entries}
-    choosing = partial(telling, wanted, query, best, sure, formers)
-    return await off_the_loop([said.memory for said in best], choosing)
+    def _candidates(self) -> Sequence[Entry]:
+        """Return the entries that answer, or that may tell the days that the query asks for.
+
+        Each of two events is told by its words, whatever its relevance; else none is told where none answers.
+        """
+        if self._asked is None or (self._asked.form != "between" and not self._answering):
+            return self._answering
+        line = self._tells * _OF_TWO
+        if self._asked.form != "between":
+            return [one for one in self._recall.entries if one.id in self._ids or self._relevance(one) >= line]
+        return self._recall.entries if two_events(self._query) is not None else _reaching(self._recall, line)
+
+    async def _computed(self, asked: TimeAsked, sentences: _Sentences, ratings: _Ratings, now: int) -> Computed | None:
+        """Return what the query asks for of time, as the sentences tell it that tell of that."""
+        two = asked.form == "between"
+        line = self._tells * _OF_TWO if two else self._tells
+        best = _best(sentences, ratings, line)
+        first = zip(sentences, best, strict=False)  # the best one of each memory comes before all others
+        sure = {said for said in best if ratings.get(said, 0.0) >= line}
+        sure |= {said for id_, said in first if not two and id_ in self._ids}
+        choosing = partial(telling, asked, self._query, best, sure, self._former_ids())
+        told = await off_the_loop([said.memory for said in best], choosing)
+        happened = await _happened(told.all, self._reader)
+        computing = partial(computed, asked, self._query, told, happened, now)
+        return await off_the_loop([said.memory for said in told.all], computing)
+
+    def _former_ids(self) -> Mapping[str, Collection[str]]:
+        formers = self._recall.formers
+        return {one.id: {former.id for former in formers.get(one.id, ()) if former.id} for one in self._recall.entries}
+
+    def _relevance(self, entry: Entry) -> float:
+        return self._recall.relevance.get(entry.id, 0.0)
 
 
 async def off_the_loop(entries: Sequence[ReadableMemory], reading: Callable[[], _T]) -> _T:

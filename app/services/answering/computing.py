@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.language.dates.asked import TimeAsked
-from app.language.dates.days import days_told, names_no_year, ordinal, repeats, shown, tells_length
+from app.language.dates.days import MentionedDays, mentioned_days, names_no_year, ordinal, repeats, shown, tells_length
 from app.language.dates.lengths import Unit, length, length_of
 from app.language.dates.time_readings import Days
 from app.language.dates.time_spans import spans
@@ -17,6 +17,7 @@ from app.language.plans import is_plan
 from app.services.answering.matching import Telling
 from app.services.answering.reading import MAX_READ, ReadableMemory, Said
 
+_UNSURE: Final = MentionedDays(is_sure=False)
 _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)
 
 
@@ -39,16 +40,20 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class _Dated:
-    """A sentence and the days that it tells, None among them for those that are not sure."""
+    """A sentence and the days that it mentions."""
 
     said: Said
-    days: Collection[Days | None]
+    mentioned: MentionedDays
 
     @property
-    def one(self) -> Days | None:
-        """The one stretch that it tells, where that is sure."""
-        only = [*self.days]
-        return only[0] if len(only) == 1 else None
+    def days(self) -> Days | None:
+        """The one stretch that it mentions, where that is sure."""
+        return self.mentioned.only
+
+    @property
+    def told_on(self) -> int:
+        """The day of which it speaks, an ordinal."""
+        return ordinal(self.said.happened_at)
 
 
 def undated(sentences: Sequence[Said]) -> Sequence[Said]:
@@ -78,72 +83,73 @@ def computed(asked: TimeAsked, question: str, told: Telling, happened: Collectio
     today = ordinal(now)
 
     def dated_of(sentences: Sequence[Said]) -> Sequence[_Dated]:
-        return [_Dated(said, _days(said, happened, asked)) for said in sentences]
+        return [_Dated(said, _mentioned(said, happened, asked)) for said in sentences]
 
+    named = mentioned_days(question, today)
+    if not named.is_sure:
+        return None
     dated = dated_of(told.sentences)
-    named = days_told(question, today)
-    if None in named:
-        return None
-    if asked.form == "times":
-        return _times(dated, named, today)
-    if asked.form == "between":
-        if told.second is not None:
-            dated = _ends(dated, dated_of(told.second))
-        return _between(asked.unit, [days for days in named if days], dated)
+    match asked.form:
+        case "times":
+            return _times(dated, named.days, today)
+        case "between":
+            ends = dated if told.second is None else _ends(dated, dated_of(told.second))
+            return _between(asked.unit, named.days, ends)
     if asked.latest:
-        found = _latest(dated, dated_of(told.others), named, today)
+        found = _latest(dated, dated_of(told.others), named.days, today)
     else:
-        found = _only([each for each in dated if each.one is None or _within(each.one, named)])
-    days = found.one if found else None
-    if found is None or days is None or not _within(days, named):
-        return None
-    return _on_a_day(asked, days, found.said, today)
+        found = _only([each for each in dated if each.days and _within(each.days, named.days)])
+    return _on_a_day(asked, *found, today) if found else None
 
 
-def _only(dated: Sequence[_Dated]) -> _Dated | None:
-    """Return the first of sentences that tells a sure day, where no other tells another one."""
-    sure = [each for each in dated if each.one is not None]
-    return sure[0] if len({each.one for each in sure}) == 1 else None
+def _only(dated: Sequence[_Dated]) -> tuple[Days, Said] | None:
+    """Return the day that sentences tell, and the first that does; None where two of them tell different ones."""
+    sure = [(each.days, each.said) for each in dated if each.days is not None]
+    return sure[0] if len({days for days, _ in sure}) == 1 else None
 
 
 def _ends(first: Sequence[_Dated], second: Sequence[_Dated]) -> Sequence[_Dated]:
     """Return the sentence of each of two events, where both have a sure day; a named day has no sentence."""
     ends = [_only(each) for each in (first, second) if each]
-    return [] if None in ends else [each for each in ends if each is not None]
+    found = [_Dated(end[1], MentionedDays(frozenset((end[0],)))) for end in ends if end is not None]
+    return found if len(found) == len(ends) else []
 
 
-def _days(said: Said, happened: Collection[Said], asked: TimeAsked) -> Collection[Days | None]:
+def _mentioned(said: Said, happened: Collection[Said], asked: TimeAsked) -> MentionedDays:
     """Return the days of a sentence; those of what did not happen, or may not have, are not sure."""
     if may_not_be(said.text) or (asked.happened and is_plan(said.text)):
-        return {None}
+        return _UNSURE
     day, begun = ordinal(said.happened_at), asked.form in {"past", "day"}
-    told = days_told(said.text, day, begun=begun, lasts=asked.lasts)
-    if asked.happened and asked.form != "times" and not asked.latest and any(each and each[0] > day for each in told):
-        return {None}  # it was told before its day
-    return told or ({(day, day + 1)} if said in happened else set())
+    mentioned = mentioned_days(said.text, day, begun=begun, lasts=asked.lasts)
+    is_one_of_many = asked.form == "times" or asked.latest
+    if asked.happened and not is_one_of_many and any(days[0] > day for days in mentioned.days):
+        return _UNSURE  # it was told before its day
+    return (
+        MentionedDays(frozenset(((day, day + 1),))) if mentioned == MentionedDays() and said in happened else mentioned
+    )
 
 
-def _within(days: Days, named: Iterable[Days | None]) -> bool:
+def _within(days: Days, named: Iterable[Days]) -> bool:
     """Tell whether days lie within each stretch that is named."""
-    return all(each is None or (each[0] <= days[0] and days[1] <= each[1]) for each in named)
+    return all(each[0] <= days[0] and days[1] <= each[1] for each in named)
 
 
-def _over(dated: Iterable[_Dated], named: Collection[Days | None], today: int) -> list[tuple[Days, Said]]:
+def _over(dated: Iterable[_Dated], named: Collection[Days], today: int) -> list[tuple[Days, Said]]:
     """Return the days of what was until today, within what is named, in their order; of sentences that tell one.
 
     What is told before its day was a plan, of which nobody knows whether it came to be.
     """
-    over = []
-    for each in dated:
-        days, told_on = each.one, ordinal(each.said.happened_at)
-        if days and days[0] <= told_on and days[1] <= today + 1 and _within(days, named):
-            over.append((days, each.said))
+    over = [
+        (each.days, each.said)
+        for each in dated
+        if each.days and each.days[0] <= each.told_on and each.days[1] <= today + 1 and _within(each.days, named)
+    ]
     return sorted(over, key=lambda one: (one[0][1], one[0][0]))
 
 
 def _latest(
-    dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection[Days | None], today: int
-) -> _Dated | None:
+    dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection[Days], today: int
+) -> tuple[Days, Said] | None:
     """Return the last of what was until today; None where another, or one of the others, may be later."""
     over = _over(dated, named, today)
     if not over:
@@ -152,47 +158,48 @@ def _latest(
     told = {each for _, each in over}
     for each in (*dated, *others):
         # A sentence without a clear day may tell any day until it was told; a plan may have come to be.
-        may_be = each.one or (1, ordinal(each.said.happened_at) + 1)
+        may_be = each.days or (1, each.told_on + 1)
         is_sure = each.said in told and (may_be == days or may_be[1] <= days[0])
         if not is_sure and may_be[0] <= today and may_be[1] > days[0] and _meets(may_be, named):
             return None
-    return _Dated(said, [days])
+    return days, said
 
 
-def _meets(days: Days, named: Iterable[Days | None]) -> bool:
+def _meets(days: Days, named: Iterable[Days]) -> bool:
     """Tell whether days have one in common with each stretch that is named."""
-    return all(each is None or (each[0] < days[1] and days[0] < each[1]) for each in named)
+    return all(each[0] < days[1] and days[0] < each[1] for each in named)
 
 
 def _on_a_day(asked: TimeAsked, days: Days, said: Said, today: int) -> Computed | None:
     """Return a day, or how long it is from it or until it."""
     now = (today, today + 1)
     is_over, is_to_come = days[1] <= now[1], days[0] >= today
-    if asked.form != "future" and names_no_year(said.text):
-        return None  # a birthday comes again, and was in a year that nobody named
-    if asked.ahead and not is_to_come:
+    fits = {"past": is_over, "future": is_to_come, "day": is_to_come or not asked.ahead}
+    if not fits[asked.form]:
         return None
-    ways: Sequence[str] = ()
-    if is_over and _is_a_day(days):
-        ways = list(dict.fromkeys(f"{length(days[0], today, unit)} ago." for unit in _UNITS))
-    if asked.form == "day":
-        return Computed(_sentence(f"last {_on(days)}" if asked.latest else _on(days)), [said], ways)
+    if asked.form == "future":
+        return Computed(_length(now, days, asked.unit), [said])
+    if names_no_year(said.text):
+        return None  # a birthday comes again, and was in a year that nobody named
+    units = _UNITS if is_over and _is_a_day(days) else ()
+    ways = list(dict.fromkeys(f"{length(days[0], today, unit)} ago." for unit in units))
     if asked.form == "past":
-        return Computed(_length(days, now, asked.unit), [said], ways) if is_over else None
-    return Computed(_length(now, days, asked.unit), [said]) if is_to_come else None
+        return Computed(_length(days, now, asked.unit), [said], ways)
+    return Computed(_sentence(f"last {_on(days)}" if asked.latest else _on(days)), [said], ways)
 
 
 def _between(unit: Unit | None, named: Iterable[Days], dated: Iterable[_Dated]) -> Computed | None:
     """Return the length between two days, at least one of which a sentence tells."""
-    ends: dict[Days | None, Said | None] = dict.fromkeys(named)
+    ends: dict[Days, Said | None] = dict.fromkeys(named)
     for each in dated:
-        for days in each.days:
+        for days in each.mentioned.days:
             ends[days] = ends.get(days) or each.said
     tell = [said for said in ends.values() if said is not None]
-    both = sorted(days for days in ends if days is not None)
-    if len(ends) != 2 or not tell or sum(map(_is_a_day, both)) != 2:  # noqa: PLR2004 - its two ends
+    is_sure = all(each.mentioned.is_sure for each in dated)
+    if not (is_sure and tell and len(ends) == 2 and all(map(_is_a_day, ends))):  # noqa: PLR2004 - its two ends
         return None
-    return Computed(_length(both[0], both[1], unit), tell)
+    first, last = sorted(ends)
+    return Computed(_length(first, last, unit), tell)
 
 
 def _length(first: Days, last: Days, unit: Unit | None) -> str:
@@ -220,7 +227,7 @@ def _is_one_date(days: Days) -> bool:
     return " " not in shown(days)
 
 
-def _times(dated: Iterable[_Dated], named: Collection[Days | None], today: int) -> Computed | None:
+def _times(dated: Iterable[_Dated], named: Collection[Days], today: int) -> Computed | None:
     """Return how many times something was at least until today, and on which days, where there are several.
 
     "Two weeks ago" and "last week" may be of one time, and what comes again and again is of none.

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from app.language.dates.asked import TimeAsked
-from app.language.dates.days import days_told
+from app.language.dates.days import MentionedDays, mentioned_days
 from app.language.dates.two_events import two_events
-from app.language.events import Event, common, event, extra, fit
+from app.language.events import Event, Fit, common, event, extra, fit
 from app.services.answering.reading import Said
 
 
@@ -39,28 +40,42 @@ def telling(
     language, or where one of the two has none. ``formers`` has by its id in the place of which memories another one
     came: what has happened is told of one of them too, unless the other one tells the same event.
     """
-    if asked.form == "between" and (parts := two_events(question)):
+    if asked.form != "between":
+        return _of_event(asked, event(question), sentences, sure, formers)
+    if parts := two_events(question):
         return _of_two(parts, sentences, sure, formers)
-    wanted = event(question)
-    if asked.form == "between":
-        return Telling([said for said in sentences if said in sure])
-    fits = {said: fit(wanted, said.text, _around(said), lasts=asked.lasts) for said in sentences}
-    same = _newest([said for said in sentences if fits[said] == "same"], formers)
-    outdated = {id_ for ids in formers.values() for id_ in ids}
-    sure = [said for said in sure if said.memory_id not in outdated]
-    if not asked.happened or asked.lasts:
-        same = [said for said in same if said.memory_id not in outdated]
-    open_ = [said for said in sentences if fits[said] == "open" and said in sure]
+    return Telling([said for said in sentences if said in sure])
+
+
+def _of_event(
+    asked: TimeAsked,
+    expected: Event,
+    sentences: Sequence[Said],
+    sure: Collection[Said],
+    formers: Mapping[str, Collection[str]],
+) -> Telling:
+    by_fit: dict[Fit, list[Said]] = {"same": [], "open": [], "other": []}
+    for said in sentences:
+        by_fit[fit(expected, said.text, _around(said), lasts=asked.lasts)].append(said)
+    unsure: tuple[Fit, ...] = ("open", "other")
+    outdated = set(chain.from_iterable(formers.values()))
+    may_be_over = asked.happened and not asked.lasts
+    same = _newest(by_fit["same"], formers) if may_be_over else _without(by_fit["same"], outdated)
+    open_, others = (_without([said for said in by_fit[name] if said in sure], outdated) for name in unsure)
     if asked.of_one:
-        return Telling(_closest(wanted, same) if asked.happened else same[:1]) if same else Telling(open_[:1])
-    others = [said for said in sentences if fits[said] == "other" and said in sure]
-    return Telling([said for said in sentences if said in same or said in open_], others)
+        best = _closest(expected, same) if asked.happened else same[:1]
+        return Telling(best or open_[:1])
+    chosen = {*same, *open_}
+    return Telling([said for said in sentences if said in chosen], others)
 
 
 def _newest(same: Sequence[Said], formers: Mapping[str, Collection[str]]) -> Sequence[Said]:
     """Leave out of sentences that tell one event what held before another of them."""
-    outdated = {id_ for said in same for id_ in formers.get(said.memory_id, ())}
-    return [said for said in same if said.memory_id not in outdated]
+    return _without(same, {id_ for said in same for id_ in formers.get(said.memory_id, ())})
+
+
+def _without(sentences: Sequence[Said], memory_ids: Collection[str]) -> Sequence[Said]:
+    return [said for said in sentences if said.memory_id not in memory_ids]
 
 
 def _around(said: Said) -> str:
@@ -71,7 +86,7 @@ def _around(said: Said) -> str:
 def _closest(wanted: Event, sentences: Sequence[Said]) -> Sequence[Said]:
     """Return those that have the fewest words beside the event's; they may tell several days."""
     beside = {said: extra(wanted, said.text) for said in sentences}
-    least = min(beside.values())
+    least = min(beside.values(), default=0)
     return sentences if least else [said for said in sentences if not beside[said]]
 
 
@@ -83,7 +98,9 @@ def _of_two(
 ) -> Telling:
     events = (event(parts[0]), event(parts[1]))
     found = [_of_one(one, other, sentences, formers) for one, other in (events, events[::-1])]
-    dated = [not one.words and bool(days_told(part, 1)) for one, part in zip(events, parts, strict=True)]
+    dated = [
+        not one.words and mentioned_days(part, 1) != MentionedDays() for one, part in zip(events, parts, strict=True)
+    ]
     if all(each or is_date for each, is_date in zip(found, dated, strict=True)):
         first, second = sorted(found, key=lambda each: sentences.index(each[0]) if each else -1)
         return Telling(first, second=second)
@@ -103,5 +120,4 @@ def _of_one(
         shared = {said: common(other, said.text) for said in same}
         most = max(shared.values())
         same = [said for said in same if most and shared[said] == most]
-    same = _newest(same, formers)
-    return _closest(one, same) if same else ()
+    return _closest(one, _newest(same, formers))

@@ -1,6 +1,7 @@
 """What was learned stands for its message: it has what held before it, and an answer quotes one of both."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.domain.moments import moment
@@ -34,23 +35,33 @@ def told_once(recall: Recall, min_score: float) -> Recall:
     That is so of messages of one sentence where what was learned scores ``min_score``. The message is left out, or, if
     it alone says when, what was learned of it.
     """
-    entries = {entry.id: entry for entry in recall.entries}
-    stands_for: dict[str, list[str]] = {}
-    for id_, messages in recall.sources.items():
-        if id_ not in entries or entries[id_].score < min_score:
-            continue
-        for message in (each for each in messages if each in entries and _is_brief(entries[each])):
-            if not _tells_time(entries[message]) or _tells_time(entries[id_]):
-                stands_for.setdefault(id_, []).append(message)
-            elif len(messages) == 1:
-                stands_for.setdefault(message, []).append(id_)
-    gone = {each for replaced in stands_for.values() for each in replaced}
-    stands_for = {id_: replaced for id_, replaced in stands_for.items() if id_ not in gone}
-    gone = {each for replaced in stands_for.values() for each in replaced}
+    repeated = list(_repeated(recall, min_score))
+    superfluous = {id_ for _, id_ in repeated}
+    stands_for = defaultdict[str, list[str]](list)
+    for remaining, id_ in repeated:
+        if remaining not in superfluous:
+            stands_for[remaining].append(id_)
+    gone = {id_ for ids in stands_for.values() for id_ in ids}
     if not gone:
         return recall
     left = [entry for entry in recall.entries if entry.id not in gone]
     return replace(_moved(recall, stands_for, {entry.id for entry in left}), entries=left)
+
+
+def _repeated(recall: Recall, min_score: float) -> Iterator[tuple[str, str]]:
+    """Give each entry that says what another one says, behind that one."""
+    entries = {entry.id: entry for entry in recall.entries}
+    for id_, message_ids in recall.sources.items():
+        learned = entries.get(id_)
+        if learned is None or learned.score < min_score:
+            continue
+        for message in filter(None, map(entries.get, message_ids)):
+            if not _is_brief(message):
+                continue
+            if not _tells_time(message) or _tells_time(learned):
+                yield id_, message.id
+            elif len(message_ids) == 1:
+                yield message.id, id_
 
 
 def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]], listed: set[str]) -> Recall:
