@@ -247,7 +247,7 @@ async def test_one_memorys_erasure_is_not_behind_the_agents_of_another_tenant(be
     await bench.indexer.round()
     assert (await bench.gateway.erasure(mine.id)).memories == 1
     for _ in range(4):
-        await bench.later(300)
+        bench.later(300)
         await bench.indexer.round()
     assert (await bench.gateway.erasure(mine.id)).status == "done"
     await bench.quiet(rounds=30)
@@ -265,7 +265,7 @@ async def test_a_tenants_removals_are_not_behind_thousands_of_another(bench: Ben
     )
     accepted = await bench.gateway.erase("bot")
     await bench.indexer.round()
-    await bench.later(300)
+    bench.later(300)
     await bench.indexer.round()
     assert await bench.index.sample("acme", "bot") == []
     left = await bench.rows("SELECT count(*) AS n FROM outbox WHERE tenant_id = 'crowd' AND acknowledged_at IS NULL")

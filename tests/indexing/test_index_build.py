@@ -16,9 +16,9 @@ from app.bootstrap import build_provisioning
 from app.domain.errors import Conflict, UpstreamTimeout
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Filter
+from app.indexing.jobs.dead_letters import DeadLetters
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Statement
 from app.ports.index_admin import IndexAdmin
 from app.ports.vector_index import IndexedVector
 from app.runtime.checks import Checks
@@ -55,7 +55,7 @@ def sent(bench: Bench) -> int:
 async def test_neither_a_store_nor_the_indexer_sends_a_vector_to_an_index_that_is_being_made(bench: Bench) -> None:
     await begin(bench)
     await bench.gateway.store("bot", NewMemory("stored meanwhile"))
-    await bench.later(300)
+    bench.later(300)
     await bench.deliver()
     assert sent(bench) == 0
     assert await bench.queued() == {"upsert": 1}
@@ -96,7 +96,6 @@ async def test_an_erasure_has_no_receipt_while_the_index_cannot_be_searched(benc
     assert await bench.memories() == 0
     assert (await bench.rows("SELECT receipt FROM erasure"))[0]["receipt"] is None
     await end(bench)
-    await bench.change("UPDATE erasure SET advanced_at = 0")
     await bench.quiet()
     assert (await bench.rows("SELECT receipt FROM erasure"))[0]["receipt"] is not None
 
@@ -197,7 +196,7 @@ async def test_a_rebuild_while_serving_hides_no_memory_from_any_search(
             account.double.settle()
             making.append(provision(account, tmp_path, database_id))
         await _storing_while(making.pop(), service, other)
-        await _sent(service, other)
+        await _sent(account, service, other)
         account.double.settle()
         assert await found(index) == await ids_of(service)
 
@@ -213,10 +212,11 @@ async def _storing_while(making: Coroutine[Any, Any, str], *replicas: Service) -
     await made
 
 
-async def _sent(*replicas: Service) -> None:
+async def _sent(account: Handle, *replicas: Service) -> None:
     """Let the indexers send what is queued, also what was stored a moment ago."""
-    soon = Statement("UPDATE outbox SET due_at = 0 WHERE acknowledged_at IS NULL RETURNING id", writes=True)
-    while (await replicas[0].runtime.backends.database.run([soon]))[0]:
+    queue = DeadLetters(replicas[0].runtime.backends.database)
+    while any(row.state == "undelivered" for row in await queue.list(only_dead=False, limit=1000)):
+        account.double.clock.forward(60)
         for replica in replicas:
             await replica.runtime.indexer.round()
 

@@ -34,7 +34,7 @@ class Watched:
             delay = min(max(PAUSE, await self.bench.indexer.round()), PAUSE * IDLE_ROUNDS)
             made: Counter[str] = Counter(self.double.calls())  # type: ignore[attr-defined]
             self.calls.setdefault(int(self.seconds // 60), Counter()).update(made)
-            await self.bench.later(round(delay))
+            self.bench.later(round(delay))
             self.seconds += delay
 
     def besides_chunks(self) -> list[int]:

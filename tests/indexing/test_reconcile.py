@@ -41,10 +41,10 @@ def comparison(bench: Bench, *, repair: bool, holder: str = "test", **more: Any)
     )
 
 
-async def settled(bench: Bench, *contents: str, agent: str = "bot") -> list[str]:
+async def settled(bench: Bench, *contents: str, agent: str = "bot", seconds: int = 300) -> list[str]:
     """Store, and let the index show it."""
     ids = [await bench.gateway.store(agent, NewMemory(content)) for content in contents]
-    await bench.quiet()
+    await bench.quiet(seconds=seconds)
     return ids
 
 
@@ -129,7 +129,7 @@ async def test_what_is_on_its_way_is_neither_missing_nor_an_orphan(bench: Bench)
 
 
 async def test_a_vector_that_shows_after_its_page_was_listed_is_not_missing(bench: Bench) -> None:
-    await settled(bench, "young")
+    await settled(bench, "young", seconds=40)
     inner = bench.index.inner.list_ids
 
     async def too_early(cursor: str | None = None) -> IdPage:
@@ -210,7 +210,7 @@ async def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
     await bench.database.run([reconcile.LEASE.hold("another")])
     with pytest.raises(Conflict):
         await comparison(bench, repair=False).run()
-    await bench.change("UPDATE lease SET expires_at = 0")
+    bench.later(3600)
     assert (await comparison(bench, repair=False).run()).walked == 1
 
 

@@ -73,10 +73,10 @@ async def test_of_many_at_once_with_one_key_one_is_done(bench: Bench) -> None:
 
 async def test_a_key_is_forgotten_after_a_day(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"), idempotency_key="once")
-    await bench.change("UPDATE idempotency SET created_at = created_at - 86400000")
+    bench.later(86_400)
     await bench.gateway.store("bot", NewMemory("other"), idempotency_key="once")
     assert await bench.memories() == 2
-    await bench.change("UPDATE idempotency SET created_at = created_at - 86400000")
+    bench.later(86_400)
     await bench.indexer.round()
     assert await bench.rows("SELECT * FROM idempotency") == []
 
@@ -146,7 +146,7 @@ async def test_an_agent_keeps_so_many_keys_and_the_oldest_of_more_are_forgotten(
 
     first = await bench.gateway.store("bot", NewMemory("first"), idempotency_key="first")
     await bench.gateway.store("other", NewMemory("text"), idempotency_key="of-another-agent")
-    await bench.change("UPDATE idempotency SET created_at = created_at - 60000")
+    bench.later(60)
     await bench.change(
         f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {limits.MAX_IDEMPOTENCY_KEYS - 1}) "
         "INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at) "

@@ -10,6 +10,7 @@ from app.adapters.local.hashing import HashingEmbedder
 from memory_gateway_double.account import Double, DoubleOptions
 from memory_gateway_double.server import Application, Handle, running
 from tests.support import migrated
+from tests.support.clock import Clock, clock_of
 
 BackendName: TypeAlias = Literal["embedded", "cloudflare"]
 AT_ONCE = (0.0, 0.0)
@@ -30,6 +31,7 @@ class Backend:
     ) -> None:
         self.name = name
         self.doubles: dict[Path, Handle] = {}
+        self._clocks: dict[Path, Clock] = {}
         self._visibility_seconds = visibility_seconds
         self._limited: dict[str, Any] = {"rate_limit": rate_limit, "time_scale": time_scale}
         self._served = served
@@ -52,6 +54,8 @@ class Backend:
         options = DoubleOptions(visibility_seconds=self._visibility_seconds, **self._limited)
         handle = self._stack.enter_context(running(options, self._served))
         self.doubles[data_dir] = handle
+        self._clocks[data_dir] = clock_of(data_dir)
+        self._clocks[data_dir].followed_by.append(handle.double.clock.forward)
         config = HashingEmbedder().config
         handle.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **self._filterable})
         return {

@@ -17,6 +17,7 @@ from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from tests.support import migrated
 from tests.support.backends import Backend
+from tests.support.clock import Clock, clock_of
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import settings_for
 
@@ -43,6 +44,7 @@ class Bench:
     embedder: FailingEmbedder
     indexer: Indexer
     backends: Any
+    clock: Clock
 
     def tenant(self, tenant_id: str) -> LongTermMemoryGateway:
         return LongTermMemoryGateway(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
@@ -66,21 +68,19 @@ class Bench:
     async def memories(self) -> object:
         return (await self.rows("SELECT count(*) AS n FROM long_term_memory"))[0]["n"]
 
-    async def later(self, seconds: int) -> None:
-        """Let time pass for what the outbox waits for."""
-        shift = seconds * 1000
-        sql = f"UPDATE outbox SET due_at = due_at - {shift}, acknowledged_at = acknowledged_at - {shift}"
-        await self.change(f"{sql} WHERE dead IS NULL")
+    def later(self, seconds: float) -> None:
+        """Let time pass, by the clocks of the gateway and of the database."""
+        self.clock.later(seconds)
 
     async def deliver(self) -> None:
         """Let the indexer do what is due, and write what became of it."""
         await self.indexer.round()
         await self.indexer.round()
 
-    async def quiet(self, *, rounds: int = 12) -> None:
-        """Let so much time pass that nothing is left to do."""
+    async def quiet(self, *, rounds: int = 12, seconds: int = 300) -> None:
+        """Let so much time pass that nothing is left to do: rounds with so many seconds before each."""
         for _ in range(rounds):
-            await self.later(300)
+            self.later(seconds)
             await self.indexer.round()
 
     async def contents(self, query: str, *, top_k: int = 5) -> list[str]:
@@ -91,12 +91,13 @@ class Bench:
 async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: Any) -> AsyncIterator[Bench]:
     settings = {} if backend is None else backend.settings(data_dir)
     migrated.prepare(data_dir)
+    clock = clock_of(data_dir)
     runtime = build_runtime(settings_for(data_dir, **(settings | overrides)))
     journal: list[str] = []
     database = FailingDatabase(runtime.backends.database, journal=journal)
     index = FailingIndex(runtime.backends.index, journal=journal)
     embedder = FailingEmbedder(runtime.backends.embedder)
-    backends = replace(runtime.backends, database=database, index=index, embedder=embedder)
+    backends = replace(runtime.backends, database=database, index=index, embedder=embedder, clock=clock)
     await migrate(database)
     await runtime.prepare_index(embedder.config)
     await embedding_configs.begin(database, embedder.config)
@@ -105,7 +106,7 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects)
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
     try:
-        yield Bench(gateway, database, index, embedder, indexer, backends)
+        yield Bench(gateway, database, index, embedder, indexer, backends, clock)
     finally:  # a law makes many, and one that finds a counterexample goes on
         await backends.deliveries.close(seconds=1.0)
         for close in runtime.closers:

@@ -19,6 +19,7 @@ from app.runtime.shards import Shards
 from app.settings import Settings
 from tests.support import migrated
 from tests.support.backends import Backend
+from tests.support.clock import Clock, clock_of
 
 NOW = 1_790_000_000_000
 PATIENT = 60.0
@@ -34,6 +35,11 @@ class Service:
     runtime: Runtime
     app: FastAPI
     shards: Shards
+    clock: Clock
+
+    def later(self, seconds: float) -> None:
+        """Let time pass, by the clocks of the service and of its databases."""
+        self.clock.later(seconds)
 
     def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
         token = self.runtime.credentials.issue(tenant, now=self.runtime.backends.clock(), agent_id=agent, admin=admin)
@@ -113,11 +119,12 @@ async def serving(
     if on is not None:
         overrides = on.settings(data_dir) | overrides
     migrated.prepare(data_dir)
+    clock = clock_of(data_dir)
     settings = settings_for(data_dir, **overrides)
     shards = build_shards(settings)
     built = shards.main
     runtime = Runtime(
-        change(built.backends),
+        change(replace(built.backends, clock=clock)),
         built.credentials,
         built.metrics,
         name=built.name,
@@ -133,7 +140,7 @@ async def serving(
         _living(app),
         httpx.AsyncClient(transport=transport, base_url="http://service") as client,
     ):
-        yield Service(client, runtime, app, shards)
+        yield Service(client, runtime, app, shards, clock)
 
 
 @asynccontextmanager

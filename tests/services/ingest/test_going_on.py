@@ -34,9 +34,9 @@ def ingester(bench: Bench, *, seconds: float = 20.0, agent: Limits | None = None
     return Ingester(backends.of_tenant("acme", ADMINISTRATOR))
 
 
-async def due(bench: Bench) -> None:
+def due(bench: Bench, seconds: int = 130) -> None:
     """Let the time pass after which an ingestion is abandoned, or goes on."""
-    await bench.change("UPDATE ingestion SET lease_expires_at = 0, accepted_at = accepted_at - 130000")
+    bench.later(seconds)
 
 
 async def ended(bench: Bench, operation: Ingestion) -> Ingestion:
@@ -52,11 +52,11 @@ async def test_while_the_embedder_is_away_messages_are_kept_and_written_once_it_
     assert operation.written == 0
     await bench.backends.background.close()
     assert await resume_once(bench.backends) == 0, "it waits"
-    await due(bench)
+    due(bench)
     assert await resume_once(bench.backends) == 0
     bench.embedder.error = None
     assert await resume_once(bench.backends) == 0, "the later the older it is"
-    await due(bench)
+    due(bench, 2 * 130)
     assert await resume_once(bench.backends) == 1
     done = await ingester(bench).ingestion("bot", str(operation.id))
     assert (done.status, done.written, done.known) == ("done", 150, 0)
@@ -77,7 +77,7 @@ async def test_an_outage_in_the_middle_keeps_what_was_written(bench: Bench) -> N
     await bench.backends.background.close()
     bench.embedder.embed = embed  # type: ignore[method-assign]
     bench.embedder.error = None
-    await due(bench)
+    due(bench)
     assert await resume_once(bench.backends) == 1
     assert await bench.memories() == 150
     assert len(await bench.rows("SELECT DISTINCT message_id FROM long_term_memory")) == 150
@@ -125,7 +125,7 @@ async def test_what_a_resumed_ingestion_writes_is_signed_by_who_brought_it(bench
     await Ingester(bench.backends.of_tenant("acme", bob)).ingest("bot", brought, "s")
     await bench.backends.background.close()
     bench.embedder.error = None
-    await due(bench)
+    due(bench)
     assert await resume_once(bench.backends) == 1
     rows = await bench.rows("SELECT written_by, written_through, speaker_holds FROM long_term_memory ORDER BY content")
     assert [tuple(row.values()) for row in rows] == [("bob", "http", 0), ("bob", "http", 1)]
@@ -169,8 +169,7 @@ async def test_messages_count_as_stores_and_what_a_minute_does_not_hold_waits_fo
     assert len([text for texts, _ in bench.embedder.calls for text in texts]) == operation.written
     await bench.backends.background.close()
     for _ in range(3):
-        await bench.change("UPDATE usage SET minute = minute - 1")
-        await due(bench)
+        due(bench)
         await resume_once(replace(bench.backends, quotas=Defaults(agent=Limits(stores_per_minute=20))))
     assert await bench.memories() == 50
 
@@ -183,7 +182,7 @@ async def test_what_becomes_impossible_meanwhile_fails_and_leaves_nothing_staged
     await bench.change(
         "INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'administrator', 1)"
     )
-    await due(bench)
+    due(bench)
     assert await resume_once(bench.backends) == 1
     failed = await ingester(bench).ingestion("bot", str(operation.id))
     assert (failed.status, failed.failure, failed.written) == ("failed", "unauthenticated", 0)
@@ -201,7 +200,7 @@ async def test_a_tenant_has_at_most_sixteen_that_are_not_finished(bench: Bench) 
     assert (await other.ingest("bot", TURNS[:1], "s")).status == "running"
     await bench.backends.background.close()
     bench.embedder.error = None
-    await due(bench)
+    due(bench)
     assert await resume_once(bench.backends) == 17
     assert (await ingester(bench).ingest("bot", TURNS[:1], "one more")).status == "done"
 
@@ -212,7 +211,7 @@ async def test_an_agent_that_is_erased_meanwhile_keeps_nothing(bench: Bench) -> 
     await bench.backends.background.close()
     await bench.gateway.erase("bot")
     bench.embedder.error = None
-    await due(bench)
+    due(bench)
     await resume_once(bench.backends)
     await bench.quiet()
     for table in ("message", "ingestion", "long_term_memory"):
@@ -228,7 +227,7 @@ async def test_a_conversation_that_another_one_works_on_waits_for_it(bench: Benc
     second = await ingester(bench, seconds=0.3).ingest("bot", TURNS[3:5], "s")
     assert second.status == "running"
     assert (await ingester(bench).ingest("bot", TURNS[5:7], "t")).status == "done", "another session goes on"
-    await bench.change("UPDATE ingestion SET lease_expires_at = 0")
+    due(bench)
     assert (await ended(bench, second)).written == 2
     assert await resume_once(bench.backends) == 1
     assert (await ended(bench, first)).written == 3

@@ -182,7 +182,7 @@ async def test_an_index_of_words_that_was_made_again_is_as_the_migrations_make_i
 async def test_a_vector_that_is_cut_short_is_left_out_and_made_again_by_a_repair(tmp_path: Path) -> None:
     async with bench_on(tmp_path) as bench:
         ids = await filled(bench)
-        await bench.later(300)
+        bench.later(300)
         await bench.quiet()
         await degraded(bench)  # it has the vectors in memory
         await bench.change(CUT_IN_INDEX.format(id=ids[7]))

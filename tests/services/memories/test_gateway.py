@@ -104,7 +104,7 @@ async def test_when_the_words_cannot_be_searched_a_recall_goes_by_meaning_and_sa
 async def test_when_the_index_is_away_a_recall_goes_by_words_and_says_so(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("The green house is sold"))
     await bench.deliver()
-    await bench.later(3600)
+    bench.later(3600)
     await bench.deliver()
     bench.index.error = Unavailable("The index is away.")
     found = await bench.gateway.recall("bot", Query("Which house is green?"))
@@ -146,11 +146,11 @@ async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered
     assert (await bench.gateway.recall("bot", Query("kept in the outbox", where=where))).entries == []
     await bench.deliver()
     assert await bench.queued() == {"upsert": 2}  # its request may still be at it
-    await bench.later(60)
+    bench.later(60)
     await bench.deliver()
     await bench.deliver()
     assert await bench.queued() == {"upsert": 2}  # confirmed, and scored for a minute more
-    await bench.later(60)
+    bench.later(60)
     await bench.deliver()
     assert await bench.queued() == {}
     assert await bench.contents("kept in the outbox") == ["kept in the outbox"]
@@ -180,7 +180,7 @@ async def test_a_memory_stored_again_meanwhile_is_not_confirmed_by_the_earlier_d
     bench.index.error = None
     await bench.indexer.round()
     assert await bench.queued() == {"upsert": 1}
-    await bench.later(60)
+    bench.later(60)
     await bench.deliver()
     assert len((await bench.gateway.recall("bot", Query("text", where=Filter(metadata={"new": True})))).entries) == 1
 
@@ -193,7 +193,7 @@ async def test_a_deletion_the_index_did_not_take_holds_at_once_and_is_delivered_
     assert (await bench.memories(), await bench.contents("text")) == (0, [])
     await bench.deliver()
     assert await bench.queued() == {"delete": 1}  # a slow upsert may still be under way
-    await bench.later(60)
+    bench.later(60)
     await bench.deliver()
     await bench.deliver()
     assert await bench.queued() == {}
@@ -223,7 +223,7 @@ async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_say
     found = await bench.gateway.recall("bot", Query("note"))  # the words of all are known
     assert (len(found.entries), found.degraded) == (5, ["pending_bound"])
     for _ in range(3):
-        await bench.later(60)
+        bench.later(60)
         await bench.deliver()
     found = await bench.gateway.recall("bot", Query("note"))
     assert (len(found.entries), found.degraded) == (5, [])

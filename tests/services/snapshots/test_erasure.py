@@ -43,7 +43,7 @@ async def test_an_erased_agent_takes_the_snapshots_that_hold_it_and_a_new_one_wi
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 2
     assert await whole(bench) == [without]
-    await bench.change("UPDATE snapshot SET created_at = created_at - 90000000")
+    bench.later(90_000)
     assert await snapshot_all(bench.backends, 5)
     new, _ = await whole(bench)
     assert (new.agents, new.memories) == (["other"], 6)
@@ -89,10 +89,9 @@ async def test_one_that_is_being_written_is_given_up_and_its_objects_are_waited_
     bench.backends.objects.before = erase
     with pytest.raises(Erasing):
         await keeper(bench).keep(1)
-    await bench.quiet()
+    await bench.quiet(seconds=10)
     assert await receipt(bench, accepted[0].id) is None  # an object of it may still come
-    await grow_old(bench)
-    await bench.change("UPDATE erasure SET advanced_at = advanced_at - 100000")
+    grow_old(bench)
     await bench.quiet()
     assert await receipt(bench, accepted[0].id) == 1
     assert (await objects_of(bench), await known(bench)) == ([], [])
@@ -136,7 +135,6 @@ async def test_an_erasure_waits_for_an_object_store_that_does_not_answer(bench: 
     assert await receipt(bench, accepted.id) is None
     bench.backends = replace(bench.backends, objects=bench.backends.objects.inner)
     bench.indexer = indexer(bench)
-    await bench.change("UPDATE erasure SET advanced_at = advanced_at - 100000")
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 1
 

@@ -149,7 +149,7 @@ async def test_one_that_is_being_written_is_left_to_its_writer(bench: Bench) -> 
     )
     await keeper(bench).clean_up()
     assert await known(bench) == [("acme", "writing")]
-    await grow_old(bench, LATE_MS)
+    grow_old(bench, LATE_MS)
     await keeper(bench).clean_up()
     assert await known(bench) == []
 
