@@ -107,8 +107,8 @@ def agreed(told: float, sources: Iterable[FactSource]) -> float:
     counts once, as it was surest. It is never less than what was told.
     """
     surest: dict[str, float] = {}
-    for each in sources:
-        surest[each.source] = max(each.confidence, surest.get(each.source, 0.0))
+    for source in sources:
+        surest[source.source] = max(source.confidence, surest.get(source.source, 0.0))
     if len(surest) < 2:  # noqa: PLR2004 - one agrees with nobody
         return told
     doubt = prod(1 - confidence for confidence in surest.values())

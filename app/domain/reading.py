@@ -74,7 +74,7 @@ class Thresholds:
 
 def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
     """Tell whether a reader calls each sentence a task, surely enough that it may expire."""
-    return bool(kinds) and all(each.task >= thresholds.task for each in kinds)
+    return bool(kinds) and all(kind.task >= thresholds.task for kind in kinds)
 
 
 def is_readable(text: str) -> bool:

@@ -101,7 +101,7 @@ class ScopeConsolidation:
                 return merges_of(self._scope.agent_id, found)
             after, asked = pairs[-1], asked + len(pairs)
             both = [pair.memories for pair in pairs if not {pair.older_id, pair.newer_id} & set(without)]
-            found += await self._confirmed([each for each in both if each is not None])
+            found += await self._confirmed([side for side in both if side is not None])
         self.is_cut = True
         return merges_of(self._scope.agent_id, found)
 

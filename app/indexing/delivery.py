@@ -49,7 +49,9 @@ class Acknowledgements:
 
     def put_back(self, acknowledgements: Iterable[Acknowledgement]) -> None:
         """Keep acknowledgements that could not be written, unless a later one was added meanwhile."""
-        self._acknowledgements = {each.key: each for each in acknowledgements} | self._acknowledgements
+        self._acknowledgements = {
+            acknowledgement.key: acknowledgement for acknowledgement in acknowledgements
+        } | self._acknowledgements
 
     def wake(self) -> None:
         """Wake the indexer."""

@@ -155,7 +155,7 @@ class Indexer:
             self._acknowledgements.put_back(acknowledgements)
             raise
         finally:
-            self._purges |= any(each.outcome == "settled" for each in acknowledgements)
+            self._purges |= any(acknowledgement.outcome == "settled" for acknowledgement in acknowledgements)
 
     async def _send(self, work: IndexerWork) -> None:
         """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes.

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 def names_of(kind: type[Any]) -> tuple[str, ...]:
     """Return the names of a dataclass's fields: the columns of a table that has a row for each object."""
-    return tuple(each.name for each in fields(kind) if each.init)
+    return tuple(field_.name for field_ in fields(kind) if field_.init)
 
 
 def columns_of(kind: type[Any], row: str, **made: str) -> str:

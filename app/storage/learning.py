@@ -240,12 +240,12 @@ class Learning:
         """Keep its passes, unless it has a plan."""
         rows: list[Json] = [
             {
-                "number": each.number,
-                "kind": each.kind,
-                "message_ids": list(each.message_ids),
-                "context": each.context,
+                "number": pass_.number,
+                "kind": pass_.kind,
+                "message_ids": list(pass_.message_ids),
+                "context": pass_.context,
             }
-            for each in passes
+            for pass_ in passes
         ]
         return [self._write(_FORGET_PLAN), self._write(_PLAN, passes=rows), self._write(_PLANNED)]
 
@@ -263,7 +263,7 @@ class Learning:
 
     def extracted(self, number: int, proposals: Sequence[KeptProposal]) -> list[ScopedStatement]:
         """Keep what a pass has found, and that it is done."""
-        rows = [_settled(each) for each in proposals]
+        rows = [_settled(proposal) for proposal in proposals]
         keep = [self._write(_PROPOSE, proposals=rows)] if rows else []
         return [*keep, self._write(_PASS_ENDS, state="done", failure=None, numbers=[number])]
 
@@ -285,7 +285,7 @@ class Learning:
 
     def settle(self, proposals: Sequence[KeptProposal]) -> ScopedStatement:
         """Keep what has become of proposals that are no memories yet."""
-        return self._write(_SETTLE, proposals=[_settled(each) for each in proposals])
+        return self._write(_SETTLE, proposals=[_settled(proposal) for proposal in proposals])
 
     def fail(self, state: ProposalState, code: str) -> ScopedStatement:
         """Say that all proposals of a state have failed."""
@@ -335,18 +335,18 @@ def said_lines(rows: Sequence[Row]) -> list[SaidLine]:
     return list(lines.values())
 
 
-def _settled(each: KeptProposal) -> dict[str, Json]:
-    queries = each.search_queries
+def _settled(proposal: KeptProposal) -> dict[str, Json]:
+    queries = proposal.search_queries
     return {
-        "id": each.id,
-        "pass": each.group,
-        "content": each.content,
-        "message_ids": list(each.message_ids),
-        "happened_at": each.happened_at,
-        "state": each.state,
-        "reason": each.reason,
-        "corrected_from": each.corrected_from,
-        "type": cast(Json, each.type),
-        "topic": each.topic,
+        "id": proposal.id,
+        "pass": proposal.group,
+        "content": proposal.content,
+        "message_ids": list(proposal.message_ids),
+        "happened_at": proposal.happened_at,
+        "state": proposal.state,
+        "reason": proposal.reason,
+        "corrected_from": proposal.corrected_from,
+        "type": cast(Json, proposal.type),
+        "topic": proposal.topic,
         "search_queries": None if queries is None else list(queries),
     }

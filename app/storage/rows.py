@@ -88,7 +88,7 @@ def _columns(kind: type) -> list[_Column]:
 
 def _column(name: str, hint: Any) -> _Column:  # noqa: ANN401 - any type of a field
     alternatives = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
-    wanted = [each for each in alternatives if each is not NoneType]
+    wanted = [alternative for alternative in alternatives if alternative is not NoneType]
     if get_origin(wanted[0]) is Literal:
         return name, str, NoneType in alternatives
     from_json: _Convert = getattr(wanted[0], "from_json", json.loads)

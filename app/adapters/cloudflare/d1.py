@@ -127,13 +127,13 @@ class D1Database:
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         batch = _batch(statements)
         attempts = _ATTEMPTS if all(s.repeatable or not s.writes for s in statements) else 1
-        awaited = {id(each.awaits): each.awaits for each in statements if each.awaits is not None}
+        awaited = {id(statement.awaits): statement.awaits for statement in statements if statement.awaits is not None}
         if awaited:
             try:
                 return await self._run_with_hits(batch, list(awaited.values()), attempts, len(statements))
             except (UpstreamTimeout, UpstreamRejected, CircuitOpen) as error:  # the index is away, or was not asked
-                for each in awaited.values():
-                    each.error = error
+                for search in awaited.values():
+                    search.error = error
         answer = await self._query(_encoded({"batch": batch}), attempts)
         return _rows(answer.result, len(statements))
 
@@ -159,7 +159,7 @@ class D1Database:
         self, batch: Sequence[Mapping[str, Any]], awaited: Sequence[AwaitedHits], attempts: int, count: int
     ) -> list[list[Row]]:
         """Ask for the hits and run the batch with them in one call of an edge."""
-        queries = [{"index": each.index_name, "query": each.question, "hits": each.text} for each in awaited]
+        queries = [{"index": search.index_name, "query": search.question, "hits": search.text} for search in awaited]
         body = _encoded({"database": self._id, "queries": queries, "batch": batch})
         call = Call(_FUSED, "POST", "/recall-fused", body, seconds=_FUSED_SECONDS, breaker=self._fused_breaker)
         result = (await self._within_time(call, attempts)).result
@@ -167,8 +167,8 @@ class D1Database:
         if not isinstance(found, list) or len(found) != len(awaited):
             raise UpstreamRejected("The edge answered a fused recall in another form.")
         rows = _rows(result.get("batch"), count)
-        for each, told in zip(awaited, found, strict=True):
-            each.hits = each.read(told)
+        for search, told in zip(awaited, found, strict=True):
+            search.hits = search.read(told)
         return rows
 
     async def _query(self, body: bytes, attempts: int) -> CloudflareAnswer:

@@ -92,5 +92,5 @@ class CoalescingDatabase:
 
 
 def _size(statements: _Statements) -> Size:
-    told = sum(len(text.encode()) for each in statements for text in (each.sql, *each.parameters))
+    told = sum(len(text.encode()) for statement in statements for text in (statement.sql, *statement.parameters))
     return Size(len(statements), told)

@@ -161,9 +161,9 @@ def cosines(queries: Matrix, values: Matrix) -> Sequence[Matrix]:
     dimensions are read: at 100,000 vectors, reading them all is most of what a search takes.
     """
     used = [np.flatnonzero(query) for query in queries]
-    if any(2 * len(each) > len(values) for each in used):
+    if any(2 * len(nonzero) > len(values) for nonzero in used):
         return list(queries @ values)
-    return [query[each] @ values[each] for query, each in zip(queries, used, strict=True)]
+    return [query[nonzero] @ values[nonzero] for query, nonzero in zip(queries, used, strict=True)]
 
 
 def _bytes_per_vector(dimensions: int) -> int:

@@ -46,7 +46,9 @@ class FolderObjects(ObstoreObjects):
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[Sequence[StoredObject]]:
         """List in the order of the keys, which folders have not: all of them are read first."""
-        found = [each async for page in super().list(prefix) for each in page if each.key.encode() > after.encode()]
+        found = [
+            stored async for page in super().list(prefix) for stored in page if stored.key.encode() > after.encode()
+        ]
         found.sort(key=lambda each: each.key.encode())
         for start in range(0, len(found), PAGE):
             yield found[start : start + PAGE]

@@ -95,7 +95,7 @@ class ObstoreObjects:
                 page = await anext(stream, None)
             if page is None:
                 return
-            yield [StoredObject(each["path"], each["size"]) for each in page]
+            yield [StoredObject(stored["path"], stored["size"]) for stored in page]
 
     async def ping(self) -> None:
         """Read the first page of what there is of a tenant that nobody has."""

@@ -64,7 +64,7 @@ class Carrier:
         tenant_id = self.mover.tenant_id
         (rows,) = await self.source.database.run([table.page(tenant_id, after, PAGE_ROWS)])
         values = [table.read(row) for row in rows]
-        await self._put({table: ([table.key_of(each) for each in values], values)})
+        await self._put({table: ([table.key_of(row) for row in values], values)})
         return table.place_of(values[-1]) if len(values) == PAGE_ROWS and table.walk else None
 
     async def catch_up(self) -> Mapping[CarriedTable, Sequence[Values]]:
@@ -146,14 +146,14 @@ class Carrier:
         """Read the target's rows behind a place up to another, or all that follow; renumbered ones by our keys."""
         tenant_id = self.mover.tenant_id
         if table.renumbers:  # in the target another order is that of its numbers
-            keys = [table.key_of(each) for each in ours]
+            keys = [table.key_of(row) for row in ours]
             (rows,) = await self.target.database.run([table.of_keys(tenant_id, keys, renumbered=True)])
             return sorted(map(table.read, rows), key=lambda each: _ordered(table.place_of(each)))
         found: list[Values] = []
         while True:
             (rows,) = await self.target.database.run([table.page(tenant_id, after, PAGE_ROWS)])
             values = [table.read(row) for row in rows]
-            inside = [each for each in values if last is None or not _follows(table.place_of(each), last)]
+            inside = [row for row in values if last is None or not _follows(table.place_of(row), last)]
             found += inside
             if len(values) < PAGE_ROWS or len(inside) < len(values) or not table.walk:
                 return found
@@ -226,7 +226,7 @@ class Carrier:
         contents = read_rows(reconcile.Content, rows)
         if not contents:
             return {}
-        embedded = await self.embedder.embed([each.embedded_text for each in contents], "document")
+        embedded = await self.embedder.embed([content.embedded_text for content in contents], "document")
         return {each.id: encode(vector) for each, vector in zip(contents, embedded.vectors, strict=True)}
 
 

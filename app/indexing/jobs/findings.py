@@ -41,7 +41,9 @@ class Findings:
 def together(found: Sequence[Findings]) -> Findings:
     """Return the findings of several comparisons as one."""
     counts = {
-        each.name: sum(getattr(one, each.name) for one in found) for each in fields(Findings) if each.name != "examples"
+        field_.name: sum(getattr(one, field_.name) for one in found)
+        for field_ in fields(Findings)
+        if field_.name != "examples"
     }
     examples: dict[str, list[str]] = {}
     for one in found:

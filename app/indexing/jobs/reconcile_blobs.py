@@ -98,18 +98,18 @@ class ReconcileBlobs:
         """Compare every tenant that has objects. The objects of one stand together in the listing."""
         current, sizes = "", dict[str, int]()
         async for page in self._objects.list(ROOT):
-            for each in page:
+            for stored in page:
                 self._findings.objects += 1
-                read = read_key(each.key)
+                read = read_key(stored.key)
                 if read is None:
-                    self._findings.add("foreign", [each.key])
+                    self._findings.add("foreign", [stored.key])
                     continue
                 if read[0] != current and current:
                     await self._compare(current, sizes, now)
                     yield current
                     sizes = {}
                 current = read[0]
-                sizes[read[1]] = each.size
+                sizes[read[1]] = stored.size
         if current:
             await self._compare(current, sizes, now)
             yield current

@@ -170,10 +170,13 @@ class Assembler:
 
     async def _shared_context(self, wanted: ContextWanted) -> Offer:
         documents = await SharedContext(self._backends).documents(wanted.names)
-        there = {each.name for each in documents}
+        there = {document.name for document in documents}
         absent = [f"document {name}" for name in wanted.names or () if name not in there]
         return Offer(
-            [Piece.of("shared_context", f"context/{each.name}@{each.version}", each.content) for each in documents],
+            [
+                Piece.of("shared_context", f"context/{document.name}@{document.version}", document.content)
+                for document in documents
+            ],
             absent=absent,
         )
 
@@ -206,8 +209,8 @@ class Assembler:
         asked = of_type if wanted.agent_type is not None else EpisodesWanted(wanted.agent_id)
         page = await EpisodicMemory(self._backends).episodes(asked, limit=_EPISODES)
         pieces = [
-            Piece.of("episodes", f"episodes/{each.id} {format_moment(each.occurred_at)} {each.type}", each.content)
-            for each in page.items
+            Piece.of("episodes", f"episodes/{item.id} {format_moment(item.occurred_at)} {item.type}", item.content)
+            for item in page.items
         ]
         return Offer(pieces, newest_first=True)
 
@@ -217,11 +220,12 @@ class Assembler:
         pieces = [
             Piece.of(
                 "summaries",
-                f"summaries/{instance} {format_moment(each.since)} {format_moment(each.until)} {each.turns} turns",
-                each.text,
+                f"summaries/{instance} {format_moment(summary.since)} {format_moment(summary.until)} "
+                f"{summary.turns} turns",
+                summary.text,
             )
-            for each in reversed(summaries)
-            if each.sentences
+            for summary in reversed(summaries)
+            if summary.sentences
         ]
         return Offer(pieces, unbroken=True, newest_first=True)
 
@@ -241,8 +245,8 @@ class Assembler:
         recall = await LongTermMemoryGateway(self._backends).recall(wanted.agent_id, query, run_id=wanted.run_id)
         return Offer(
             [
-                Piece.of("long_term", f"memories/{each.id} {format_moment(each.happened_at)}", each.content)
-                for each in recall.entries
+                Piece.of("long_term", f"memories/{entry.id} {format_moment(entry.happened_at)}", entry.content)
+                for entry in recall.entries
             ]
         )
 

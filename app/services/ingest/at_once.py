@@ -21,6 +21,6 @@ async def for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> No
     try:
         await asyncio.gather(*workers)
     finally:
-        for each in workers:
-            each.cancel()
+        for task in workers:
+            task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)

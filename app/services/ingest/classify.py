@@ -46,7 +46,7 @@ class Classify:
             try:
                 found = await classified(work.model, batch, topics, work.backends.models.reader)
             except (QuotaExceeded, Unavailable) as error:
-                found = [replace(each, state="failed", reason=error.code) for each in batch]
+                found = [replace(proposal, state="failed", reason=error.code) for proposal in batch]
             await work.run([work.learning.settle(found)])
 
 
@@ -57,14 +57,14 @@ async def _topics(work: IngestionWork, batch: Sequence[KeptProposal]) -> list[st
 
 def words_of(batch: Sequence[KeptProposal]) -> list[str]:
     """Return the words by which topics are found near to proposals."""
-    words = (word for each in batch for word in _WORD.findall(folded(each.content)))
+    words = (word for proposal in batch for word in _WORD.findall(folded(proposal.content)))
     return list(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))[:_MAX_WORDS]
 
 
 def nearest(given: Sequence[KnownTopic], profile: Sequence[KnownTopic]) -> list[str]:
     """Return the topics that the model is shown: up to half of them those that it has just given."""
-    just_given = [each.topic for each in given[: SHOWN // 2]]
-    return list(dict.fromkeys([*just_given, *(each.topic for each in profile)]))[:SHOWN]
+    just_given = [topic.topic for topic in given[: SHOWN // 2]]
+    return list(dict.fromkeys([*just_given, *(topic.topic for topic in profile)]))[:SHOWN]
 
 
 async def classified(
@@ -74,7 +74,7 @@ async def classified(
 
     Raises as ``ModelCalls.ask`` does.
     """
-    proposals = [each.proposal for each in batch]
+    proposals = [proposal.proposal for proposal in batch]
     answer = await model.ask(lambda mark: classification(proposals, topics, mark))
     kinds = await _kinds(reader, proposals, classifying.unsaid(answer, proposals))
     return await asyncio.to_thread(_grounded, batch, classifying.classified(answer, proposals, kinds), topics)
@@ -98,11 +98,11 @@ def _grounded(batch: Sequence[KeptProposal], found: Sequence[Proposal], topics: 
     """Return proposals as they were classified, without topics and questions that name what they do not."""
     return [
         replace(
-            each,
+            proposal,
             happened_at=made.happened_at,
             type=made.type,
-            topic=made.topic if made.topic in topics else grounded_topic(made.topic, each.content),
-            search_queries=grounded_queries(made.search_queries, each.content),
+            topic=made.topic if made.topic in topics else grounded_topic(made.topic, proposal.content),
+            search_queries=grounded_queries(made.search_queries, proposal.content),
         )
-        for each, made in zip(batch, found, strict=True)
+        for proposal, made in zip(batch, found, strict=True)
     ]

@@ -104,9 +104,9 @@ class _DryLearning:
 
     async def _extract(self, known: set[str]) -> None:
         order = sorted(self._messages.values(), key=lambda each: each.said_at)
-        new = [(each.id, len(each.content)) for each in order if each.id not in known]
-        first = next((place for place, each in enumerate(order) if each.id not in known), 0)
-        before = [(each.id, len(each.content)) for each in order[max(0, first - OVERLAP) : first]]
+        new = [(message.id, len(message.content)) for message in order if message.id not in known]
+        first = next((place for place, message in enumerate(order) if message.id not in known), 0)
+        before = [(message.id, len(message.content)) for message in order[max(0, first - OVERLAP) : first]]
         passes = plan(new, before)
         if len(passes) > MAX_PASSES:
             detail = f"would take a language model {len(passes)} passes to read; a dry run shows at most {MAX_PASSES}"
@@ -124,10 +124,10 @@ class _DryLearning:
         await for_each(range(len(passes)), read)
         self._passes = len(passes)
         ranked = sorted((each for number in sorted(found) for each in found[number]), key=_rank, reverse=True)
-        self._proposals = {each.id: each for each in ranked}
+        self._proposals = {proposal.id: proposal for proposal in ranked}
 
     async def _verify(self) -> None:
-        proposed = [each for each in self._proposals.values() if each.state == "proposed"]
+        proposed = [proposal for proposal in self._proposals.values() if proposal.state == "proposed"]
         groups: dict[int, list[KeptProposal]] = {}
         for each in sorted(proposed, key=lambda each: each.id):
             groups.setdefault(each.group, []).append(each)
@@ -145,15 +145,17 @@ class _DryLearning:
 
     async def _classify(self) -> None:
         waiting = sorted(
-            (each for each in self._proposals.values() if each.state == "verified"),
+            (proposal for proposal in self._proposals.values() if proposal.state == "verified"),
             key=lambda each: (each.group, each.id),
         )
         for first in range(0, len(waiting), classifying.AT_ONCE):
             batch = waiting[first : first + classifying.AT_ONCE]
             profile = await self._topics(batch)
-            given = [each.topic for each in self._proposals.values() if each.topic is not None][: SHOWN // 2]
-            shown = list(dict.fromkeys([*given, *(each.topic for each in profile)]))[:SHOWN]
-            self._supersedes |= {each.topic: each.memory_id for each in profile if each.memory_id is not None}
+            given = [proposal.topic for proposal in self._proposals.values() if proposal.topic is not None][
+                : SHOWN // 2
+            ]
+            shown = list(dict.fromkeys([*given, *(topic.topic for topic in profile)]))[:SHOWN]
+            self._supersedes |= {topic.topic: topic.memory_id for topic in profile if topic.memory_id is not None}
             try:
                 self._keep(await classified(self._model, batch, shown, self._backends.models.reader))
             except (QuotaExceeded, Unavailable) as error:
@@ -165,14 +167,14 @@ class _DryLearning:
         return known_topics(rows)
 
     def _keep(self, proposals: Sequence[KeptProposal]) -> None:
-        self._proposals |= {each.id: each for each in proposals}
+        self._proposals |= {proposal.id: proposal for proposal in proposals}
 
     def _report(self) -> LearningReport:
         told: dict[Told, list[ToldProposal]] = {kind: [] for kind in get_args(Told)}
-        for each in sorted(self._proposals.values(), key=lambda each: (each.group, each.id)):
-            one = self._told(each)
-            told[_TOLD[each.state]].append(one)
-            if each.corrected_from is not None:
+        for proposal in sorted(self._proposals.values(), key=lambda each: (each.group, each.id)):
+            one = self._told(proposal)
+            told[_TOLD[proposal.state]].append(one)
+            if proposal.corrected_from is not None:
                 told["corrected"].append(one)
         passes = Counter({"done": self._passes - len(self._failed), "failed": len(self._failed)})
         counts = LearningCounts(
@@ -184,19 +186,23 @@ class _DryLearning:
         failed = sorted(self._failed, key=lambda each: each.number)
         return LearningReport(counts, failed[:MOST_TOLD], {kind: each[:MOST_TOLD] for kind, each in told.items()})
 
-    def _told(self, each: KeptProposal) -> ToldProposal:
-        holds = self._supersedes.get(each.topic) if each.topic is not None and each.state == "verified" else None
+    def _told(self, proposal: KeptProposal) -> ToldProposal:
+        holds = (
+            self._supersedes.get(proposal.topic)
+            if proposal.topic is not None and proposal.state == "verified"
+            else None
+        )
         return ToldProposal(
-            each.content,
-            each.message_ids,
-            each.type,
-            each.topic,
-            each.corrected_from,
-            each.reason,
+            proposal.content,
+            proposal.message_ids,
+            proposal.type,
+            proposal.topic,
+            proposal.corrected_from,
+            proposal.reason,
             supersedes=[] if holds is None else [holds],
         )
 
 
-def _rank(each: KeptProposal) -> tuple[bool, int, Sequence[str]]:
+def _rank(proposal: KeptProposal) -> tuple[bool, int, Sequence[str]]:
     """Return what decides which of two proposals of the same words stands: the least."""
-    return each.state == "dropped", each.group, list(each.message_ids)
+    return proposal.state == "dropped", proposal.group, list(proposal.message_ids)

@@ -28,7 +28,7 @@ class Extract:
             return
         (rows,) = await work.run([work.learning.passes()])
         passes = planned_passes(rows)
-        groups = groups_of([each.planned for each in passes])
+        groups = groups_of([pass_.planned for pass_ in passes])
         skipped: list[int] = []
 
         async def read(each: PlannedPass) -> None:
@@ -37,7 +37,7 @@ class Extract:
             else:
                 await _read(work, each.planned, groups)
 
-        await for_each((each for each in passes if each.state == "waiting"), read)
+        await for_each((pass_ for pass_ in passes if pass_.state == "waiting"), read)
         if skipped and work.model.away is not None:
             await work.run([work.learning.fail_passes(skipped, work.model.away.code)])
 
@@ -77,7 +77,7 @@ async def extracted(
 
 def groups_of(passes: Iterable[Pass]) -> dict[str, int]:
     """Return the number of the full pass that reads each message for the first time."""
-    full = [each for each in passes if each.kind == "extract"]
+    full = [pass_ for pass_ in passes if pass_.kind == "extract"]
     return {id_: each.number for each in full for id_ in each.message_ids[each.context :]}
 
 

@@ -38,8 +38,10 @@ class Grounding:
             ReaderUnavailable: nobody can tell now.
         """
         cited = [
-            CitedStatement(each.content, [source for id_ in each.message_ids for source in self._sources.get(id_, ())])
-            for each in proposals
+            CitedStatement(
+                proposal.content, [source for id_ in proposal.message_ids for source in self._sources.get(id_, ())]
+            )
+            for proposal in proposals
         ]
         found = await asyncio.to_thread(checked, cited, self._checker)
         return [_told(each) for each in await decided(cited, found, self._reader, tries=_TRIES)]
@@ -66,7 +68,7 @@ def _told(found: Sequence[Ungrounded]) -> str | None:
 def grounded_queries(queries: Sequence[str], content: str) -> list[str]:
     """Return the questions that name nothing which the memory does not; words may be others."""
     checker = Checker()
-    return [each for each in queries if not _named_besides(each, content, checker)]
+    return [query for query in queries if not _named_besides(query, content, checker)]
 
 
 def grounded_topic(topic: str | None, content: str) -> str | None:

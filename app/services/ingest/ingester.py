@@ -178,8 +178,8 @@ async def _first_of(running: asyncio.Task[Attempt], events: Sequence[asyncio.Eve
     try:
         await asyncio.wait({running, *waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in waiting:
-            each.cancel()
+        for task in waiting:
+            task.cancel()
 
 
 def _nothing_new(agent_id: str, conversation: Conversation, now: int) -> Ingestion:

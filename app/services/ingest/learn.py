@@ -90,19 +90,23 @@ async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> No
     """Write proposals and what has become of them; raises as ``write_lines`` does."""
     said, expires_at = await _sources(work, proposals)
     made = [
-        _ProposedMemory(each, _memory(work, each, number, said, expires_at))
-        for number, each in enumerate(proposals)
-        if said.keys() >= set(each.message_ids)
+        _ProposedMemory(proposal, _memory(work, proposal, number, said, expires_at))
+        for number, proposal in enumerate(proposals)
+        if said.keys() >= set(proposal.message_ids)
     ]
-    hashes = [each.memory.content_hash for each in made]
+    hashes = [learned.memory.content_hash for learned in made]
     (rows,) = await work.run([holders(work.scope, hashes)])
     expired = {str(row["content_hash"]): bool(row["held_expired"]) for row in rows}
     ends = [
-        work.learning.learned([(each.proposal.id, each.memory.id, each.memory.content_hash) for each in made]),
+        work.learning.learned(
+            [(learned.proposal.id, learned.memory.id, learned.memory.content_hash) for learned in made]
+        ),
         work.learning.settle(_unwritten(proposals, made, expired)),
     ]
     # Two that were corrected to the same words are one memory.
-    new = {each.memory.content_hash: each for each in reversed(made) if each.memory.content_hash not in expired}
+    new = {
+        learned.memory.content_hash: learned for learned in reversed(made) if learned.memory.content_hash not in expired
+    }
     lines = [_line(work, each.memory) for each in reversed(new.values())]
     if lines:
         outcomes = await write_lines(work, lines, ends, {"model": work.model.name})
@@ -115,18 +119,18 @@ def _unwritten(
     proposals: Sequence[KeptProposal], made: Sequence[_ProposedMemory], expired: Mapping[str, bool]
 ) -> list[KeptProposal]:
     """Return the proposals as they end if no memory has their content in the end."""
-    waiting = {each.proposal.id for each in made if expired.get(each.memory.content_hash)}
+    waiting = {learned.proposal.id for learned in made if expired.get(learned.memory.content_hash)}
     return [
-        replace(each, state="failed", reason=Unavailable.code)  # until the expired one is deleted
-        if each.id in waiting
-        else replace(each, state="dropped", reason=_GONE)
-        for each in proposals
+        replace(proposal, state="failed", reason=Unavailable.code)  # until the expired one is deleted
+        if proposal.id in waiting
+        else replace(proposal, state="dropped", reason=_GONE)
+        for proposal in proposals
     ]
 
 
 async def _sources(work: IngestionWork, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, _Said], int]:
     """Return the messages that proposals cite and that are there, and when a task expires."""
-    cited = sorted({id_ for each in proposals for id_ in each.message_ids})
+    cited = sorted({id_ for proposal in proposals for id_ in proposal.message_ids})
     settings = Agents(work.backends.tenant_id).settings(work.scope.agent_id)
     rows, agent = await work.run([work.learning.remembered(cited), settings])
     days = agent_settings(agent).retention_days
@@ -134,22 +138,24 @@ async def _sources(work: IngestionWork, proposals: Sequence[KeptProposal]) -> tu
     return {str(row["id"]): _Said(int(row["said_at"] or 0), str(row["speaker"] or "")) for row in rows}, expires_at
 
 
-def _memory(work: IngestionWork, each: KeptProposal, number: int, said: Mapping[str, _Said], expires_at: int) -> Memory:
-    happened_at = each.happened_at
-    cited = [said[id_] for id_ in each.message_ids]
+def _memory(
+    work: IngestionWork, proposal: KeptProposal, number: int, said: Mapping[str, _Said], expires_at: int
+) -> Memory:
+    happened_at = proposal.happened_at
+    cited = [said[id_] for id_ in proposal.message_ids]
     metadata = _metadata(cited)
-    topic = each.topic if each.type in _KEYED and not metadata else None
+    topic = proposal.topic if proposal.type in _KEYED and not metadata else None
     return Memory(
-        _memory_id(work.ingestion_id, each.id),
+        _memory_id(work.ingestion_id, proposal.id),
         work.scope,
-        each.content,
+        proposal.content,
         metadata,
         work.session_id,
         max(one.at for one in cited) if happened_at is None else happened_at,
         work.backends.clock() + number,
-        expires_at if each.type == "task" else None,
-        type=each.type,
-        learned=Learned(tuple(each.message_ids), topic, tuple(each.search_queries or ())),
+        expires_at if proposal.type == "task" else None,
+        type=proposal.type,
+        learned=Learned(tuple(proposal.message_ids), topic, tuple(proposal.search_queries or ())),
     )
 
 

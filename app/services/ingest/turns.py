@@ -77,10 +77,12 @@ async def _next(work: IngestionWork) -> tuple[list[Staged], int, int]:
 def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence[Row]) -> int:
     """Return how many of the messages there is room for; raises as ``_next`` does."""
     memories = size = 0
-    for number, each in enumerate(messages):
-        if each.held is None:
+    for number, staged_message in enumerate(messages):
+        if staged_message.held is None:
             memories += 1
-            size += len(each.message.content.encode()) + len(to_json(each.message.metadata).encode())
+            size += len(staged_message.message.content.encode()) + len(
+                to_json(staged_message.message.metadata).encode()
+            )
         over = [use for usage in found for use in usage.exceeded_by((memories, size, number + 1))]
         if over and not number:
             raise exceeded(over, next_minute=int(quota[0]["next_minute"] or 0))
@@ -114,8 +116,8 @@ def _clashing(messages: Sequence[Staged]) -> list[int]:
     """Return the numbers of those in whose place another message's memory stands."""
     return [
         number
-        for number, each in enumerate(messages)
-        if each.held is not None and each.held.held_by not in {None, each.message.id}
+        for number, staged_message in enumerate(messages)
+        if staged_message.held is not None and staged_message.held.held_by not in {None, staged_message.message.id}
     ]
 
 
@@ -125,8 +127,8 @@ async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int
     Raises:
         EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
     """
-    there = [each.message.id for each in messages if _is_there(each)]
-    lines = await _lines(work, [each for each in messages if not _is_there(each)])
+    there = [staged_message.message.id for staged_message in messages if _is_there(staged_message)]
+    lines = await _lines(work, [staged_message for staged_message in messages if not _is_there(staged_message)])
     if not lines:
         await work.run([unstage(work.scope, there), work.own.count()])
         return len(there)

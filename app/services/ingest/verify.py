@@ -47,7 +47,7 @@ async def _verify(work: IngestionWork, group: int) -> None:
     work.check_held()
     (rows,) = await work.run([work.learning.proposed(group)])
     proposals = kept_proposals(rows)
-    messages = await said(work, sorted({id_ for each in proposals for id_ in each.message_ids}))
+    messages = await said(work, sorted({id_ for proposal in proposals for id_ in proposal.message_ids}))
     once = await merged(proposals, messages, work.backends.models.reader)
     changed = [each for each, before in zip(once, proposals, strict=True) if each != before]
     if changed:
@@ -67,18 +67,18 @@ async def merged(
 
     ``reader``: who decides whether one follows from another, more complete one.
     """
-    there = [each.proposal for each in proposals if all(id_ in messages for id_ in each.message_ids)]
+    there = [proposal.proposal for proposal in proposals if all(id_ in messages for id_ in proposal.message_ids)]
     order = sorted(messages, key=lambda id_: (messages[id_].said_at, id_))
     said_twice = await following(await asyncio.to_thread(alike, there), reader)
     kept = {each.content: each for each in merge(there, order, said_twice)}
     found = []
-    for each in proposals:
-        if any(id_ not in messages for id_ in each.message_ids):
-            found.append(replace(each, state="dropped", reason=_GONE))
-        elif each.content in kept:
-            found.append(replace(each, message_ids=list(kept[each.content].message_ids)))
+    for proposal in proposals:
+        if any(id_ not in messages for id_ in proposal.message_ids):
+            found.append(replace(proposal, state="dropped", reason=_GONE))
+        elif proposal.content in kept:
+            found.append(replace(proposal, message_ids=list(kept[proposal.content].message_ids)))
         else:
-            found.append(replace(each, state="dropped", reason=_SAID_ALREADY))
+            found.append(replace(proposal, state="dropped", reason=_SAID_ALREADY))
     return found
 
 
@@ -86,13 +86,13 @@ def batches(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) 
     """Yield what is verified in one call each: few proposals, which cite so much together."""
     batch: list[KeptProposal] = []
     cited: set[str] = set()
-    for each in proposals:
-        together = cited.union(each.message_ids)
+    for proposal in proposals:
+        together = cited.union(proposal.message_ids)
         size = sum(len(messages[id_].content) for id_ in together)
         if batch and (len(batch) == verifying.AT_ONCE or size > _CHARACTERS_AT_ONCE):
             yield batch
-            batch, together = [], set(each.message_ids)
-        batch.append(each)
+            batch, together = [], set(proposal.message_ids)
+        batch.append(proposal)
         cited = together
     if batch:
         yield batch
@@ -105,32 +105,32 @@ async def verified(
     reader: TenantReader | None = None,
 ) -> list[KeptProposal]:
     """Return what became of proposals, at most ``verifying.AT_ONCE``; raises as ``extracted`` does."""
-    cited = {id_ for each in batch for id_ in each.message_ids}
+    cited = {id_ for proposal in batch for id_ in proposal.message_ids}
     order = sorted(cited, key=lambda id_: (messages[id_].said_at, id_))
     lines = numbered(Pass(0, "extract", order), messages)
-    proposals = [each.proposal for each in batch]
+    proposals = [proposal.proposal for proposal in batch]
     answer = await model.ask(lambda mark: verification(proposals, lines, mark))
-    judged = dict(zip((each.id for each in batch), verdicts(answer, proposals), strict=True))
-    corrections = [each for each in batch if _corrects(each, judged[each.id])]
-    corrected = [replace(each.proposal, content=judged[each.id].content) for each in corrections]
-    shown = excerpts(lines, messages.keys(), [each.content for each in corrected]) if corrected else ()
+    judged = dict(zip((proposal.id for proposal in batch), verdicts(answer, proposals), strict=True))
+    corrections = [proposal for proposal in batch if _corrects(proposal, judged[proposal.id])]
+    corrected = [replace(correction.proposal, content=judged[correction.id].content) for correction in corrections]
+    shown = excerpts(lines, messages.keys(), [proposal.content for proposal in corrected]) if corrected else ()
     reasons = await Grounding(shown, reader).objections(corrected)
     wrong = {each.id: reason for each, reason in zip(corrections, reasons, strict=True)}
-    return [_as_judged(each, judged[each.id], wrong.get(each.id)) for each in batch]
+    return [_as_judged(proposal, judged[proposal.id], wrong.get(proposal.id)) for proposal in batch]
 
 
-def _corrects(each: KeptProposal, verdict: ProposalVerdict) -> bool:
-    return verdict.kind == "correct" and verdict.content != each.content
+def _corrects(proposal: KeptProposal, verdict: ProposalVerdict) -> bool:
+    return verdict.kind == "correct" and verdict.content != proposal.content
 
 
-def _as_judged(each: KeptProposal, verdict: ProposalVerdict, wrong: str | None) -> KeptProposal:
+def _as_judged(proposal: KeptProposal, verdict: ProposalVerdict, wrong: str | None) -> KeptProposal:
     """Return a proposal with what was judged of it; ``wrong``: what its correction has that its messages do not say."""
     reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
     if verdict.kind == "drop":
-        return replace(each, state="dropped", reason=reason)
-    if not _corrects(each, verdict):
-        return replace(each, state="verified")
-    corrected = replace(each, content=verdict.content, corrected_from=each.content)
+        return replace(proposal, state="dropped", reason=reason)
+    if not _corrects(proposal, verdict):
+        return replace(proposal, state="verified")
+    corrected = replace(proposal, content=verdict.content, corrected_from=proposal.content)
     if wrong is not None:
         return replace(corrected, state="dropped", reason=wrong)
     return replace(corrected, state="verified", reason=reason)

@@ -55,7 +55,7 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
     """
     if len(proposals) > AT_ONCE:
         raise ValueError(f"{AT_ONCE} proposals are classified at once.")
-    memories = "\n".join(f"({place}) {each.content}" for place, each in enumerate(proposals, 1))
+    memories = "\n".join(f"({place}) {proposal.content}" for place, proposal in enumerate(proposals, 1))
     known = "\n".join(list(filter(None, map(topic, topics)))[:MAX_TOPICS])
     messages = asked("classify", mark, fenced("memories", memories, mark), fenced("topics", known, mark))
     return request("classify", Classified, MAX_TOKENS, messages)
@@ -63,7 +63,7 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
 
 def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:
     """Return the numbers of the proposals, from 1, of which nothing is said."""
-    said = {each.memory for each in answer.memories}
+    said = {memory.memory for memory in answer.memories}
     return [number for number in range(1, len(proposals) + 1) if number not in said]
 
 
@@ -76,9 +76,11 @@ def classified(
     Only an event keeps when it happened: a fact, an instruction or a task holds from when it was said. A topic that
     more than ``MAX_OF_TOPIC`` share tells nothing apart and is none.
     """
-    said = {each.memory: each for each in reversed(answer.memories)}
+    said = {memory.memory: memory for memory in reversed(answer.memories)}
     kinds = kinds or {}
-    found = [_of(each, said.get(number), kinds.get(number, "event")) for number, each in enumerate(proposals, 1)]
+    found = [
+        _of(proposal, said.get(number), kinds.get(number, "event")) for number, proposal in enumerate(proposals, 1)
+    ]
     shared = Counter(each.topic for each in found)
     return [each if shared[each.topic] <= MAX_OF_TOPIC else replace(each, topic=None) for each in found]
 

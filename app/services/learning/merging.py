@@ -60,9 +60,9 @@ def merge(
         )
 
     found: dict[str, Proposal] = {}
-    for each in sorted(proposals, key=_key):
-        text = compared(each.content)
-        found[text] = one(found[text], each) if text in found else each
+    for proposal in sorted(proposals, key=_key):
+        text = compared(proposal.content)
+        found[text] = one(found[text], proposal) if text in found else proposal
     wholes: defaultdict[str, list[str]] = defaultdict(list)
     for longer, shorter in sorted(following, key=lambda pair: (-len(pair[0]), pair)):
         wholes[compared(shorter)].append(compared(longer))
@@ -80,13 +80,13 @@ def compared(content: str) -> str:
 
 def _alike(proposals: Iterable[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
     citing: defaultdict[str, list[tuple[Proposal, Sequence[str]]]] = defaultdict(list)
-    for each in sorted(proposals, key=_key):
-        words = words_of(each.content)
-        for id_ in each.message_ids:
+    for proposal in sorted(proposals, key=_key):
+        words = words_of(proposal.content)
+        for id_ in proposal.message_ids:
             for longer, others in citing[id_]:
-                if len(words) < len(others) and _one_day(longer, each) and _in_order(words, others):
-                    yield longer, each
-            citing[id_].append((each, words))
+                if len(words) < len(others) and _one_day(longer, proposal) and _in_order(words, others):
+                    yield longer, proposal
+            citing[id_].append((proposal, words))
 
 
 def _one_day(one: Proposal, other: Proposal) -> bool:

@@ -61,20 +61,20 @@ def synthesis(
         mark,
         f"Asked on {dated(now)}.",
         fenced("facts", "\n".join(facts), mark),
-        fenced("memories", "\n".join(each.text for each in candidates), mark),
+        fenced("memories", "\n".join(candidate.text for candidate in candidates), mark),
         fenced("question", query, mark),
     )
 
 
 def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
     """Return what a model is asked of memories that it is to sum up, the newest first."""
-    told = fenced("memories", "\n".join(each.text for each in memories), mark)
+    told = fenced("memories", "\n".join(memory.text for memory in memories), mark)
     return _request("summarise", SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
 def summarising_turns(turns: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
     """Return what a model is asked of turns of a conversation that it is to sum up, in their order."""
-    told = fenced("conversation", "\n".join(each.text for each in turns), mark)
+    told = fenced("conversation", "\n".join(turn.text for turn in turns), mark)
     return _request("window", WINDOW_SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
@@ -95,12 +95,12 @@ class Grounded:
     @property
     def text(self) -> str:
         """The sentences as one paragraph."""
-        return " ".join(each.text for each in self.sentences)
+        return " ".join(sentence.text for sentence in self.sentences)
 
     @property
     def numbers(self) -> Sequence[int]:
         """The numbers of the memories that it cites, each once."""
-        return tuple(dict.fromkeys(number for each in self.sentences for number in each.memories))
+        return tuple(dict.fromkeys(number for sentence in self.sentences for number in sentence.memories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str
     ``facts`` were computed of the memories and may be told with any of them. ``now`` is today, ms since the epoch.
     """
     today = date.fromisoformat(day(now))
-    by_number = {each.number: each for each in memories}
+    by_number = {memory.number: memory for memory in memories}
     told = [
         CitedSentence(text, said.memories)
         for said in answer.sentences
@@ -150,14 +150,14 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
     return Grounded(kept, dropped)
 
 
-def _cites(each: CitedSentence, by_number: Mapping[int, Evidence]) -> bool:
-    if len(each.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
+def _cites(sentence: CitedSentence, by_number: Mapping[int, Evidence]) -> bool:
+    if len(sentence.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
         return False
-    return 0 < len(each.memories) <= MAX_CITED and by_number.keys() >= {*each.memories}
+    return 0 < len(sentence.memories) <= MAX_CITED and by_number.keys() >= {*sentence.memories}
 
 
-def _sources(each: CitedSentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
-    told = [said for number in each.memories for said in by_number[number].statements]
+def _sources(sentence: CitedSentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
+    told = [said for number in sentence.memories for said in by_number[number].statements]
     # What names a time of its own did not happen on the day on which it was said, as far as is known.
     heads = [one.head for one in told if not one.tells_time]
     computed = [Source(fact, None) for fact in (*facts, *heads)]

@@ -58,7 +58,7 @@ def transcript(lines: Sequence[TranscriptLine], mark: str) -> str:
 
 def _written(line: TranscriptLine) -> str:
     read_before = " (read before)" if line.context else ""
-    text = [with_all_days(each, line.said_at) for each in line.content.splitlines() if each.strip()]
+    text = [with_all_days(splitline, line.said_at) for splitline in line.content.splitlines() if splitline.strip()]
     return f"[{line.number}] {dated(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"
 
 

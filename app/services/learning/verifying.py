@@ -71,13 +71,13 @@ def verification(proposals: Sequence[Proposal], lines: Sequence[TranscriptLine],
     numbers: dict[str, int] = {}
     for line in lines:
         numbers.setdefault(line.message_id, len(numbers) + 1)
-    cited = {id_ for each in proposals for id_ in each.message_ids}
+    cited = {id_ for proposal in proposals for id_ in proposal.message_ids}
     shown = [replace(line, number=numbers[line.message_id]) for line in lines]
     memories = "\n".join(
         f"({place}) from {[numbers[id_] for id_ in each.message_ids if id_ in numbers]}: {each.content}"
         for place, each in enumerate(proposals, 1)
     )
-    read = transcript(excerpts(shown, cited, [each.content for each in proposals]), mark)
+    read = transcript(excerpts(shown, cited, [proposal.content for proposal in proposals]), mark)
     return request("verify", Verified, MAX_TOKENS, asked("verify", mark, read, fenced("memories", memories, mark)))
 
 

@@ -26,7 +26,7 @@ class CitedStatement:
 
 def checked(statements: Sequence[CitedStatement], checker: Checker) -> list[Checked]:
     """Return what code finds of statements; it takes long enough to be run in a thread."""
-    return [checker.check(each.text, each.sources, computed=each.computed) for each in statements]
+    return [checker.check(statement.text, statement.sources, computed=statement.computed) for statement in statements]
 
 
 async def decided(
@@ -47,10 +47,10 @@ async def decided(
     ]
 
 
-def _objections(each: CitedStatement, check: Checked, *, follows: bool) -> Sequence[Ungrounded]:
+def _objections(statement: CitedStatement, check: Checked, *, follows: bool) -> Sequence[Ungrounded]:
     if check.ungrounded or follows:
         return check.ungrounded
-    return [Ungrounded("claim", each.text)]
+    return [Ungrounded("claim", statement.text)]
 
 
 async def _following(found: Sequence[Checked], reader: TenantReader, tries: int) -> set[int]:

@@ -130,7 +130,7 @@ def _mistakes_of_object(answer: Mapping[str, Json], form: Mapping[str, Json], pl
 def _choice(form: Mapping[str, Json], kind: str) -> Mapping[str, Json]:
     """Return the form itself, or the one of its choices, that is of the kind; empty where none is."""
     choices = cast("Sequence[Mapping[str, Json]]", form.get("anyOf", [form]))
-    return next((each for each in choices if each.get("type") == kind), {})
+    return next((choice for choice in choices if choice.get("type") == kind), {})
 
 
 def _told(error: ValidationError) -> str:

@@ -262,7 +262,9 @@ SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS memory CROSS
 WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = memory.value ->> 0 AND outbox.id = memory.value ->> 1
   AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
 """
-    return Statement.read(sql, tenant_id=tenant_id, index_name=index_name, memories=[list(each) for each in memories])
+    return Statement.read(
+        sql, tenant_id=tenant_id, index_name=index_name, memories=[list(memory) for memory in memories]
+    )
 
 
 def _place(found: Sequence[tuple[str, str, int]], column: str) -> int:
