@@ -80,6 +80,6 @@ def _deep(levels: int) -> dict[str, Any]:
 
 def import_line(agent_id: str, text: str) -> dict[str, Any]:
     """Return a line of an import, whole, so that nothing refuses it before its content is read."""
-    line, _ = write_memory(Record(agent_id, text, id=str(ULID()), created_at=1_700_000_000_000))
+    line, _ = write_memory(Record(agent_id=agent_id, content=text, id=str(ULID()), created_at=1_700_000_000_000))
     read: dict[str, Any] = json.loads(line)
     return read

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -53,13 +53,28 @@ def identity_of(content: str, session_id: str | None, occurred_at: int | None) -
     return hashlib.sha256(json.dumps([content, session_id, occurred_at]).encode()).hexdigest()
 
 
-class Storable:
-    """What every form of a memory derives from its fields, and the bounds that they share."""
+@dataclass(frozen=True)
+class MemoryContent:
+    """What a memory says, and what its author says of it: every form of a memory has these fields.
+
+    Each is a column of its name, which a store writes and a recall, a listing and an export read. A field that is added
+    here behind the others, by keyword alone, is stored and read as it was given.
+    """
 
     content: str
-    metadata: Mapping[str, Json]
-    session_id: str | None
-    occurred_at: int | None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    session_id: str | None = None
+    occurred_at: int | None = None
+
+
+CONTENT_FIELDS = tuple(each.name for each in fields(MemoryContent))
+MORE_FIELDS = tuple(each.name for each in fields(MemoryContent) if each.kw_only)
+"""Those of them that are only stored and read: nothing follows from them."""
+
+
+class Storable(MemoryContent):
+    """What a memory that is stored derives from its fields, and the bounds that they share."""
+
     expires_at: int | None
 
     def check_bounds(self, *others: tuple[str, Bound, Any]) -> None:
@@ -142,10 +157,6 @@ class NewMemory(Storable):
     Making one raises ``ContentTooLarge`` or ``InvalidRequest`` where a field is outside its bounds.
     """
 
-    content: str
-    metadata: Mapping[str, Json] = field(default_factory=dict)
-    session_id: str | None = None
-    occurred_at: int | None = None
     expires_at: int | None = None
     run_id: str | None = None
     """The run that stores it; None: none is named."""
@@ -157,37 +168,25 @@ class NewMemory(Storable):
     @cached_property
     def request_hash(self) -> str:
         """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
-        request = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
+        request: list[Json] = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
         request += [] if self.run_id is None else [self.run_id]
+        request += [[name, value] for name in MORE_FIELDS if (value := getattr(self, name)) is not None]
         return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
         """Return the memory that storing it makes, where the agent has none of this content yet."""
-        return Memory(
-            memory_id,
-            scope,
-            self.content,
-            self.metadata,
-            self.session_id,
-            self.occurred_at,
-            created_at,
-            self.expires_at,
-            run_id=self.run_id,
-        )
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Memory(id=memory_id, scope=scope, created_at=created_at, **given)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory(Supersedable):
     """One memory of one agent."""
 
     id: str
     scope: Scope
-    content: str
-    metadata: Mapping[str, Json]
-    session_id: str | None
-    occurred_at: int | None
     created_at: int
-    expires_at: int | None
+    expires_at: int | None = None
     written_by: str | None = None
     """The id of the credential that wrote it; None: an operator, or it is older than such ids."""
     written_through: str | None = None

@@ -52,14 +52,13 @@ class Message:
     def memory(self, scope: Scope, memory_id: str, created_at: int) -> Memory:
         """Return the memory that it becomes."""
         return Memory(
-            memory_id,
-            scope,
-            self.content,
-            self.metadata,
-            self.session_id,
-            self.said_at,
-            created_at,
-            expires_at=None,
+            id=memory_id,
+            scope=scope,
+            content=self.content,
+            metadata=self.metadata,
+            session_id=self.session_id,
+            occurred_at=self.said_at,
+            created_at=created_at,
             message_id=self.id,
         )
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from app.domain.author import Provenance
 from app.domain.claim import MemoryType
 from app.domain.facts import About
-from app.domain.json_types import Json, Scalar
+from app.domain.json_types import Scalar
 from app.domain.limits import (
     CANDIDATES,
     FILTER_METADATA,
@@ -20,6 +20,7 @@ from app.domain.limits import (
     TOP_K_OF_TOOLS,
     check,
 )
+from app.domain.memory import MemoryContent
 
 RECALL_PART_SECONDS = 2.0
 """How long a recall waits for each service that it can do without, where the operator says nothing else."""
@@ -124,20 +125,15 @@ class Finding:
         return replace(self, weighted=self.weighted * factor)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+@dataclass(frozen=True, kw_only=True)
+class Entry(MemoryContent):
     """A memory as recall returns it."""
 
     id: str
-    content: str
-    metadata: Mapping[str, Json]
     score: float
     """How likely it answers the query, or the reranker's relevance, 0 to 1."""
     created_at: int
     """When it was stored."""
-    occurred_at: int | None = None
-    """When what it says happened; None where the store did not say."""
-    session_id: str | None = None
     source: Provenance | None = None
     """Who wrote it; None where that was not kept yet."""
     similarity: float | None = None

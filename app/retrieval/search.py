@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 from app.domain.comparing import Comparison
+from app.domain.memory import CONTENT_FIELDS
 from app.domain.query import Entry, Finding, Group, Query
 from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
@@ -102,12 +103,9 @@ class Search:
         id_ = candidate.id
         return Entry(
             id=id_,
-            content=candidate.content,
-            metadata=candidate.metadata,
             score=self.score(candidate),
             created_at=candidate.created_at,
-            occurred_at=candidate.occurred_at,
-            session_id=candidate.session_id,
+            **{name: getattr(candidate, name) for name in CONTENT_FIELDS},
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
             findings=self._findings(id_) if explain else [],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.json_types import Json
-from app.domain.memory import Scope
+from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
 from app.ports.database import Row
 from app.storage import filters
@@ -167,7 +167,8 @@ def _fields(
     }
     if not flagged["whole"]:
         return fields
-    occurred_at, holding, source, fields["speakers"] = details or (None, None, _USUAL, None)
+    occurred_at, holding, source, fields["speakers"], *more = details or (None, None, _USUAL, None)
+    fields |= zip(MORE_FIELDS, more, strict=False)
     if occurred_at is not None:
         fields["occurred_at"] = fields["happened_at"] = occurred_at
     if holding is not None:

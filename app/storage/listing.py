@@ -7,13 +7,9 @@ from app.domain.claim import MemoryType
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
 from app.storage import filters
+from app.storage.rows import MEMORY_COLUMNS
 from app.storage.scoped import ScopedStatement
 
-_COLUMNS = """
-memory.id, memory.agent_id, memory.content, memory.metadata, memory.session_id, memory.occurred_at,
-  memory.created_at, memory.expires_at, memory.written_by, memory.written_through, memory.written_at, memory.later_keys,
-  memory.superseded_at, memory.type, memory.forgotten_at, memory.message_id, memory.learned
-"""
 _TENANT = "memory.tenant_id = ?1 ->> 'tenant_id'"
 _AGENT = "memory.agent_id = ?1 ->> 'agent_id'"
 _AFTER = (
@@ -28,7 +24,7 @@ _NEWEST_STANDING = 40
 
 # The named come first, in their order. Ids alone are gathered. The + has SQLite look the memories up by them.
 _STANDING = f"""
-SELECT {_COLUMNS}
+SELECT {MEMORY_COLUMNS}
 FROM (
   SELECT found.id, min(found.place) AS place FROM (
     SELECT named.value AS id, named.key AS place FROM json_each(?1 -> 'ids') AS named
@@ -86,7 +82,7 @@ class MemoryListing:
             conditions.append(_AFTER)
         return ScopedStatement.read(
             Tenant(self.tenant_id),
-            f"SELECT {_COLUMNS} FROM long_term_memory AS memory {index} WHERE {' AND '.join(conditions)}"
+            f"SELECT {MEMORY_COLUMNS} FROM long_term_memory AS memory {index} WHERE {' AND '.join(conditions)}"
             f" AND {filters.of_living(where, 'memory')}"
             " ORDER BY memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'limit'",
             agent_id=agent_id,
@@ -124,7 +120,7 @@ class MemoryListing:
             f"SELECT * FROM (SELECT memory.*, row_number() OVER ({newest_first}) AS place,"
             f" row_number() OVER ({newest_first}) < count(*) OVER () AS following,"
             f" sum({bytes_}) OVER ({newest_first}) AS size"
-            f" FROM (SELECT {_COLUMNS} FROM long_term_memory AS memory INDEXED BY {index}"
+            f" FROM (SELECT {MEMORY_COLUMNS} FROM long_term_memory AS memory INDEXED BY {index}"
             f" WHERE {' AND '.join(conditions)} {newest_first} LIMIT ?1 ->> 'limit' + 1) AS memory) AS memory"
             f" WHERE place <= ?1 ->> 'limit' AND (size <= {_MAX_PAGE_BYTES} OR place = 1) ORDER BY place",
             limit=limit,
@@ -145,7 +141,7 @@ class MemoryListing:
         """Read one memory, for ``read_memory``; no row where the agent has none of that id, or it has expired."""
         return ScopedStatement.read(
             Scope(self.tenant_id, agent_id),
-            f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {_TENANT} AND {_AGENT}"
+            f"SELECT {MEMORY_COLUMNS} FROM long_term_memory AS memory WHERE {_TENANT} AND {_AGENT}"
             f" AND memory.id = ?1 ->> 'id' AND {filters.of_living(Filter(), 'memory')}",
             id=memory_id,
         )

@@ -11,7 +11,7 @@ from app.domain.author import Author
 from app.domain.claim import Stated
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.json_types import Json, to_json
-from app.domain.memory import Memory, Scope, Tenant
+from app.domain.memory import CONTENT_FIELDS, MORE_FIELDS, Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
 from app.storage.filters import living
@@ -83,15 +83,20 @@ WHERE {_MAY_BE_WRITTEN} AND (
 {QUEUED_AGAIN}
 RETURNING id, index_name, revision
 """
+_CONTENT_OF_LINE = ", ".join(f"line.value ->> '{name}'" for name in CONTENT_FIELDS)
+# What is given again fills what was not there; of a memory that has expired nothing is left.
+_MORE_AGAIN = "".join(
+    f"{name} = iif(expires_at <= {NOW}, excluded.{name}, coalesce({name}, excluded.{name})), " for name in MORE_FIELDS
+)
 # The second conflict is that of a run which is made again after what it had written was superseded: nothing changes.
 _INSERT = f"""
-INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
-  occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
+INSERT INTO long_term_memory (tenant_id, agent_id, id, {", ".join(CONTENT_FIELDS)}, content_hash, segments,
+  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
   speaker_holds, speakers, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id,
   learned, run_id)
-SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
-  line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
-  line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
+SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id',
+  {_CONTENT_OF_LINE}, line.value ->> 'content_hash', line.value ->> 'segments',
+  ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
   line.value ->> 'created_at',
   coalesce(line.value ->> 'expires_at', (
     SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
@@ -116,6 +121,7 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
     SELECT NULL, excluded.type, excluded.statements_read WHERE learned IS NOT NULL AND excluded.learned IS NULL
     UNION ALL SELECT learned, type, statements_read LIMIT 1
   ),
+  {_MORE_AGAIN}
   (expires_at, speaker_holds, speakers, written_by, written_through, written_at, run_id) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.speakers, excluded.written_by,
       excluded.written_through, excluded.written_at, excluded.run_id WHERE expires_at <= {NOW}
@@ -429,11 +435,9 @@ def _written(line: MemoryWrite, author: Author) -> dict[str, Json]:
     if memory.learned is not None:
         may_speak = author.speakers is None  # nobody knows about whom a topic is
     return {
-        "content": memory.content,
+        **{name: getattr(memory, name) for name in CONTENT_FIELDS},
         "segments": memory.segments,
         "metadata": memory.metadata_json,
-        "session_id": memory.session_id,
-        "occurred_at": memory.occurred_at,
         "created_at": memory.created_at,
         "expires_at": memory.expires_at,
         "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),

@@ -20,6 +20,12 @@ _FROM_COLUMN: dict[type, _Convert] = {str: str, int: int, float: float, bool: bo
 _PLAIN = frozenset(_FROM_COLUMN.values())
 
 
+MEMORY_COLUMNS = ", ".join(
+    f"memory.{'agent_id' if each.name == 'scope' else each.name}" for each in fields(Memory) if each.init
+)
+"""What a statement selects for ``read_memory`` of a row of ``long_term_memory`` that it calls ``memory``."""
+
+
 def read_rows(kind: type[_T], rows: Iterable[Row]) -> list[_T]:
     """Make one object of a dataclass from each row; a field is read from the column of its name.
 
@@ -45,7 +51,7 @@ def read_row(kind: type[_T], row: Row) -> _T:
 
 
 def read_memory(tenant_id: str, row: Row) -> Memory:
-    """Make a memory of a tenant from a row with the columns ``agent_id`` and those of the memory's other fields."""
+    """Make a memory of a tenant from a row with the columns ``MEMORY_COLUMNS``."""
     return Memory(scope=Scope(tenant_id, str(row["agent_id"])), **_values(_present(Memory, row), row))
 
 

@@ -36,7 +36,7 @@ def _imports() -> Iterator[bytes]:
     texts = notes(12)
     while True:
         records = [
-            Record(attacker.SCOPE.agent_id, text, {}, id=str(ULID()), created_at=wall_clock())
+            Record(agent_id=attacker.SCOPE.agent_id, content=text, metadata={}, id=str(ULID()), created_at=wall_clock())
             for text in islice(texts, _IMPORTED_LINES)
         ]
         content = b"".join(write_memory(record)[0] for record in records)

@@ -40,7 +40,7 @@ async def test_each_memory_names_the_credential_and_the_channel_that_wrote_it(se
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = by_mcp | {"X-Agent-Id": "bot", "Accept": "application/json"}
     assert (await service.client.post("/mcp", json=message, headers=headers)).status_code == 200
-    line, _ = write_memory(Record("bot", "by import", id="01K5ZT3V0W8Q2N4R6S8T0V2X4Y", created_at=1))
+    line, _ = write_memory(Record(agent_id="bot", content="by import", id="01K5ZT3V0W8Q2N4R6S8T0V2X4Y", created_at=1))
     ndjson = by_import | {"Content-Type": "application/x-ndjson"}
     answer = await service.client.post("/import", content=line, headers=ndjson)
     assert '"imported"' in answer.text, answer.text

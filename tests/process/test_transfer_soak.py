@@ -59,10 +59,10 @@ def corpus() -> bytes:
     return file_of(
         [
             Record(
-                f"agent{n % 10}",
-                f"{' '.join(dice.choices(words, k=25))} {n}",
-                {"n": n, "source": "soak"},
-                f"01K{n:023d}",
+                agent_id=f"agent{n % 10}",
+                content=f"{' '.join(dice.choices(words, k=25))} {n}",
+                metadata={"n": n, "source": "soak"},
+                id=f"01K{n:023d}",
                 created_at=1_700_000_000_000 + n * 1000,
             )
             for n in range(MEMORIES)

@@ -31,7 +31,9 @@ def recall(history: History, *ids: str, number: int = 1, text: Text = TEXT, bega
     """Answer a recall of the content, asked now unless said otherwise, with these ids as that store has left them."""
     began = history.tick() if began is None else began
     metadata = {"number": number, "session": text[1]}
-    history.check_found(began, [Entry(id_, text[0], metadata, 1.0, 1) for id_ in ids])
+    history.check_found(
+        began, [Entry(id=id_, content=text[0], metadata=metadata, score=1.0, created_at=1) for id_ in ids]
+    )
     history.check_missing(began, [TEXT], ids)
 
 

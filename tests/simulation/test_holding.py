@@ -48,7 +48,9 @@ def recall(history: History, asked: Text, *found: Text, session: str | None = No
 
 def _entry(text: Text, number: int) -> Entry:
     metadata: Mapping[str, int | str | None] = {"number": number, "session": text.session}
-    return Entry(IDS[text], text.content, metadata, 1.0, 1, text.occurred_at)
+    return Entry(
+        id=IDS[text], content=text.content, metadata=metadata, score=1.0, created_at=1, occurred_at=text.occurred_at
+    )
 
 
 def test_what_was_superseded_must_not_be_found_until_its_successor_is_deleted(history: History) -> None:

@@ -281,7 +281,7 @@ async def imported(bench: Bench, contents: list[str], agents: list[str], quotas:
         taking = Import(replace(bench.backends, quotas=quotas).of_tenant("acme"), report)
         await taking.begin()
         for number, (content, agent_id) in enumerate(zip(contents, agents, strict=True), start=1):
-            await taking.add(number, Record(agent_id, content))
+            await taking.add(number, Record(agent_id=agent_id, content=content))
         await taking.finish()
         return [json.loads(line) for chunk in report.chunks() for line in chunk.splitlines()][: len(contents)]
     finally:

@@ -66,7 +66,18 @@ def lesson(
 ) -> Memory:
     """Return what a model has learned of messages."""
     learned = Learned([each.message_id for each in said], topic, queries)
-    return Memory(_id(at), _SCOPE, content, {}, SESSION, at, at, None, type=type_, learned=learned)
+    return Memory(
+        id=_id(at),
+        scope=_SCOPE,
+        content=content,
+        metadata={},
+        session_id=SESSION,
+        occurred_at=at,
+        created_at=at,
+        expires_at=None,
+        type=type_,
+        learned=learned,
+    )
 
 
 async def write(backends: Any, memory: Memory, *, author: Author = ADMINISTRATOR) -> str | None:

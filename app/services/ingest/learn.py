@@ -146,14 +146,14 @@ def _memory(
     metadata = _metadata(cited)
     topic = proposal.topic if proposal.type in _KEYED and not metadata else None
     return Memory(
-        _memory_id(work.ingestion_id, proposal.id),
-        work.scope,
-        proposal.content,
-        metadata,
-        work.session_id,
-        max(one.at for one in cited) if happened_at is None else happened_at,
-        work.backends.clock() + number,
-        expires_at if proposal.type == "task" else None,
+        id=_memory_id(work.ingestion_id, proposal.id),
+        scope=work.scope,
+        content=proposal.content,
+        metadata=metadata,
+        session_id=work.session_id,
+        occurred_at=max(one.at for one in cited) if happened_at is None else happened_at,
+        created_at=work.backends.clock() + number,
+        expires_at=expires_at if proposal.type == "task" else None,
         type=proposal.type,
         learned=Learned(tuple(proposal.message_ids), topic, tuple(proposal.search_queries or ())),
     )

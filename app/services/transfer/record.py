@@ -1,16 +1,14 @@
 """A memory on its way in or out, whatever the format it travels in."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
-from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import Supersedable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Record(Supersedable):
     """One memory of an agent.
 
@@ -27,11 +25,7 @@ class Record(Supersedable):
     """
 
     agent_id: str
-    content: str
-    metadata: Mapping[str, Json] = field(default_factory=dict)
     id: str | None = None
-    session_id: str | None = None
-    occurred_at: int | None = None
     created_at: int | None = None
     expires_at: int | None = None
     superseded_at: int | None = None

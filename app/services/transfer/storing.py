@@ -36,14 +36,14 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> MemoryW
     record, vector = entry.record, entry.vector
     assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
     memory = Memory(
-        entry.id,
-        Scope(tenant_id, record.agent_id),
-        record.content,
-        record.metadata,
-        record.session_id,
-        record.occurred_at,
-        entry.at if record.created_at is None else record.created_at,
-        record.expires_at,
+        id=entry.id,
+        scope=Scope(tenant_id, record.agent_id),
+        content=record.content,
+        metadata=record.metadata,
+        session_id=record.session_id,
+        occurred_at=record.occurred_at,
+        created_at=entry.at if record.created_at is None else record.created_at,
+        expires_at=record.expires_at,
         superseded_at=record.superseded_at,
         forgotten_at=record.forgotten_at,
         message_id=record.message_id,

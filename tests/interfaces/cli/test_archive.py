@@ -15,7 +15,13 @@ AT = "2024-01-01T00:00:00.000Z"
 
 def test_what_is_archived_is_listed_read_and_restored(line: Line) -> None:
     line.ok("store", "first", "--tenant", "acme", "--agent", "bot")
-    record = Record("bot", "of long ago", {}, id="01HK2Z4M1V7Q8T3B5N6C7D8E9F", created_at=1_704_067_200_000)
+    record = Record(
+        agent_id="bot",
+        content="of long ago",
+        metadata={},
+        id="01HK2Z4M1V7Q8T3B5N6C7D8E9F",
+        created_at=1_704_067_200_000,
+    )
     written, digest = write_memory(record)
     total = Total()
     total.add(digest)

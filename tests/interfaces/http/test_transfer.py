@@ -115,7 +115,14 @@ async def test_an_import_takes_lines_and_no_parameters(service: Service) -> None
 
 async def test_a_body_larger_than_any_other_route_takes_is_imported(any_service: Service) -> None:
     records = [
-        Record("bot", f"{n} " + "x" * 30_000, {}, f"01K{n:023d}", created_at=1_700_000_000_000 + n) for n in range(60)
+        Record(
+            agent_id="bot",
+            content=f"{n} " + "x" * 30_000,
+            metadata={},
+            id=f"01K{n:023d}",
+            created_at=1_700_000_000_000 + n,
+        )
+        for n in range(60)
     ]
     data = file_of(records)
     assert len(data) > 1_700_000

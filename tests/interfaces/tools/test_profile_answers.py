@@ -30,7 +30,17 @@ def candidate(summary: str, score: float = 0.9) -> ProfileCandidate:
 
 
 def memory(content: str, type_: MemoryType | None = None, expires_at: int | None = None) -> Memory:
-    return Memory(ID, Scope("acme", "bot"), content, {}, None, None, DAY, expires_at, type=type_)
+    return Memory(
+        id=ID,
+        scope=Scope("acme", "bot"),
+        content=content,
+        metadata={},
+        session_id=None,
+        occurred_at=None,
+        created_at=DAY,
+        expires_at=expires_at,
+        type=type_,
+    )
 
 
 def test_an_answer_comes_with_its_memories_each_with_its_id_and_date() -> None:

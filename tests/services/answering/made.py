@@ -48,7 +48,15 @@ def entry(
     session: str | None = None,
 ) -> Entry:
     metadata = {"speaker": speaker} if speaker else {}
-    return Entry(id_ or f"{day} {content[:40]}", content, metadata, score, noon(day), noon(day), session)
+    return Entry(
+        id=id_ or f"{day} {content[:40]}",
+        content=content,
+        metadata=metadata,
+        score=score,
+        created_at=noon(day),
+        occurred_at=noon(day),
+        session_id=session,
+    )
 
 
 def former(content: str, day: str, until: str) -> Earlier:

@@ -103,7 +103,9 @@ def test_the_day_of_a_memory_counts_where_the_store_named_it_and_it_speaks_of_an
     computed, told = "10 days (from 2026-05-10 to 2026-05-20).", f"2026-05-10: {KAYAK.content}"
     assert lines(query, KAYAK, relevance={"kayak": 0.9}, events=[KAYAK.content]) == [computed, told]
     assert lines(query, KAYAK, relevance={"kayak": 0.9}) == [told]
-    stored = Entry("kayak", KAYAK.content, {}, 0.9, noon("2026-05-10"))  # when it was stored says nothing of it
+    stored = Entry(
+        id="kayak", content=KAYAK.content, metadata={}, score=0.9, created_at=noon("2026-05-10")
+    )  # when it was stored says nothing of it
     assert lines(query, stored, relevance={"kayak": 0.9}, events=[KAYAK.content]) == [told]
     turn = entry(KAYAK.content, "2026-05-10", id_="kayak", session="chat")  # it was said on that day
     assert lines(query, turn, relevance={"kayak": 0.9}, events=[KAYAK.content]) == [told]

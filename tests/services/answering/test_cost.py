@@ -47,7 +47,10 @@ def prose(size: int, seed: int) -> str:
 
 
 def cost(query: str, contents: list[str], former: str) -> float:
-    entries = [Entry(str(n), text, {}, 0.9, NOW - n * DAY, NOW - n * DAY) for n, text in enumerate(contents)]
+    entries = [
+        Entry(id=str(n), content=text, metadata={}, score=0.9, created_at=NOW - n * DAY, occurred_at=NOW - n * DAY)
+        for n, text in enumerate(contents)
+    ]
     formers = {entry.id: [Earlier(former, NOW - 99 * DAY, NOW - 30 * DAY)] for entry in entries}
     relevance = {entry.id: 0.9 for entry in entries}
     return best(
@@ -83,6 +86,16 @@ def test_what_is_beyond_the_bounds_costs_nothing() -> None:
 
 def test_a_summary_of_many_large_memories_costs_at_most_four_tenths_of_a_second() -> None:
     memories = [
-        Memory(str(n), Scope("t", "a"), prose(4_000, n), {}, None, NOW - n * DAY, NOW, None) for n in range(200)
+        Memory(
+            id=str(n),
+            scope=Scope("t", "a"),
+            content=prose(4_000, n),
+            metadata={},
+            session_id=None,
+            occurred_at=NOW - n * DAY,
+            created_at=NOW,
+            expires_at=None,
+        )
+        for n in range(200)
     ]
     assert within(best(partial(summary, memories), tries=2), 0.4)

@@ -78,12 +78,12 @@ def entries(draw: st.DrawFn) -> list[Entry]:
     contents = draw(st.lists(TEXTS, max_size=6))
     return [
         Entry(
-            f"m{place}",
-            content,
-            draw(st.sampled_from([{}, {"speaker": "Ann"}, {"speaker": "assistant"}, {"speaker": "\n#"}])),
-            draw(SCORES),
-            draw(MOMENTS),
-            draw(st.none() | MOMENTS),
+            id=f"m{place}",
+            content=content,
+            metadata=draw(st.sampled_from([{}, {"speaker": "Ann"}, {"speaker": "assistant"}, {"speaker": "\n#"}])),
+            score=draw(SCORES),
+            created_at=draw(MOMENTS),
+            occurred_at=draw(st.none() | MOMENTS),
         )
         for place, content in enumerate(contents)
     ]
@@ -138,7 +138,16 @@ def test_the_same_input_has_the_same_answer_and_the_first_sentence_is_of_the_fir
 @given(st.lists(st.tuples(TEXTS, MOMENTS, st.booleans()), max_size=8))
 def test_a_summary_is_in_its_bounds_and_no_line_is_a_memorys_own(made: list[tuple[str, int, bool]]) -> None:
     memories = [
-        Memory(str(place), Scope("t", "a"), text, {}, None, moment if dated else None, moment, None)
+        Memory(
+            id=str(place),
+            scope=Scope("t", "a"),
+            content=text,
+            metadata={},
+            session_id=None,
+            occurred_at=moment if dated else None,
+            created_at=moment,
+            expires_at=None,
+        )
         for place, (text, moment, dated) in enumerate(made)
     ]
     found = summary(memories)

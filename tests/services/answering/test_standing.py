@@ -129,7 +129,17 @@ async def test_an_outage_is_no_empty_answer(bench: Bench, monkeypatch: pytest.Mo
 
 
 def instruction(id_: str, content: str, **others: object) -> Memory:
-    memory = Memory(id_, Scope("acme", "bot"), content, {}, None, None, DAY, None, type="instruction")
+    memory = Memory(
+        id=id_,
+        scope=Scope("acme", "bot"),
+        content=content,
+        metadata={},
+        session_id=None,
+        occurred_at=None,
+        created_at=DAY,
+        expires_at=None,
+        type="instruction",
+    )
     return replace(memory, **others)  # type: ignore[arg-type]
 
 

@@ -13,7 +13,15 @@ from tests.services.answering.made import noon
 def memory(content: str, day: str = "2026-05-01", speaker: str = "", **fields: Any) -> Memory:
     metadata = {"speaker": speaker} if speaker else {}
     return Memory(
-        f"{day} {content[:30]}", Scope("t", "a"), content, metadata, None, noon(day), noon(day), None, **fields
+        id=f"{day} {content[:30]}",
+        scope=Scope("t", "a"),
+        content=content,
+        metadata=metadata,
+        session_id=None,
+        occurred_at=noon(day),
+        created_at=noon(day),
+        expires_at=None,
+        **fields,
     )
 
 

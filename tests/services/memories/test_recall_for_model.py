@@ -33,7 +33,13 @@ async def service(tmp_path: Path, backend: Backend) -> AsyncIterator[Service]:
 async def keep_rows(service: Service, many: int) -> None:
     """Let a program keep rows that say what the query does."""
     rows = [
-        Record("bot", f"count of the hens: {n}", ROW, f"01K{n:023d}", created_at=1_700_000_000_000 + n)
+        Record(
+            agent_id="bot",
+            content=f"count of the hens: {n}",
+            metadata=ROW,
+            id=f"01K{n:023d}",
+            created_at=1_700_000_000_000 + n,
+        )
         for n in range(many)
     ]
     headers = service.credential(admin=True) | {"Content-Type": "application/x-ndjson"}

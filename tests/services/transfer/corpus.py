@@ -99,7 +99,13 @@ corpora = st.lists(
 def numbered(count: int, *, agent_id: str = "bot", start: int = 0) -> list[Record]:
     """So many plain memories."""
     return [
-        Record(agent_id, f"memory {n}", {"n": n}, f"01K{n:023d}", created_at=1_700_000_000_000 + n)
+        Record(
+            agent_id=agent_id,
+            content=f"memory {n}",
+            metadata={"n": n},
+            id=f"01K{n:023d}",
+            created_at=1_700_000_000_000 + n,
+        )
         for n in range(start, start + count)
     ]
 

@@ -17,7 +17,7 @@ from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import changed, exported, file_of, imported, numbered
 from tests.support.gateways import Bench
 
-GOOD = write_memory(Record("bot", "bad line", {}, f"01K{99:023d}", created_at=1))[0]
+GOOD = write_memory(Record(agent_id="bot", content="bad line", metadata={}, id=f"01K{99:023d}", created_at=1))[0]
 HASH = "0" * 64
 EMBEDDED_ALONE = pytest.mark.parametrize("backend", ["embedded"], indirect=True)
 """A line is read, and refused, before anything is asked of a backend."""
@@ -125,8 +125,8 @@ async def test_what_is_wrong_with_a_file_as_a_whole_is_told(bench: Bench, name: 
 
 async def test_the_same_content_under_another_id_is_a_duplicate(bench: Bench) -> None:
     first = numbered(1)[0]
-    again = Record("bot", first.content, {"other": 1}, f"01K{50:023d}", created_at=5)
-    elsewhere = Record("other", first.content, {}, f"01K{51:023d}", created_at=6)
+    again = Record(agent_id="bot", content=first.content, metadata={"other": 1}, id=f"01K{50:023d}", created_at=5)
+    elsewhere = Record(agent_id="other", content=first.content, metadata={}, id=f"01K{51:023d}", created_at=6)
     report = await imported(bench, file_of([first, again, elsewhere]))
     assert [line["status"] for line in report[:-1]] == ["imported", "imported", "duplicate"]
     assert report[2]["detail"] == f"the agent has this content as {again.id}"
@@ -140,10 +140,12 @@ async def test_another_memory_under_an_id_that_is_there_is_a_conflict(bench: Ben
     await imported(bench, file_of([first]))
     before = await exported(bench)
     for other in (
-        Record("bot", "other", first.metadata, first.id, created_at=first.created_at),
-        Record("other", first.content, first.metadata, first.id, created_at=first.created_at),
-        Record("bot", first.content, {"n": "0"}, first.id, created_at=first.created_at),
-        Record("bot", first.content, first.metadata, first.id, created_at=7),
+        Record(agent_id="bot", content="other", metadata=first.metadata, id=first.id, created_at=first.created_at),
+        Record(
+            agent_id="other", content=first.content, metadata=first.metadata, id=first.id, created_at=first.created_at
+        ),
+        Record(agent_id="bot", content=first.content, metadata={"n": "0"}, id=first.id, created_at=first.created_at),
+        Record(agent_id="bot", content=first.content, metadata=first.metadata, id=first.id, created_at=7),
     ):
         report = await imported(bench, file_of([other]))
         assert [line["status"] for line in report[:-1]] == ["conflict"]
@@ -152,7 +154,7 @@ async def test_another_memory_under_an_id_that_is_there_is_a_conflict(bench: Ben
 
 async def test_two_memories_of_one_file_with_one_id_are_told_apart(bench: Bench) -> None:
     first = numbered(1)[0]
-    other = Record("bot", "other", {}, first.id, created_at=5)
+    other = Record(agent_id="bot", content="other", metadata={}, id=first.id, created_at=5)
     report = await imported(bench, file_of([first, other, first]))
     assert [line["status"] for line in report[:-1]] == ["imported", "conflict", "conflict"]
     assert await bench.contents("other") == ["other"]
@@ -160,8 +162,8 @@ async def test_two_memories_of_one_file_with_one_id_are_told_apart(bench: Bench)
 
 async def test_an_id_that_another_tenant_has_is_neither_overwritten_nor_told(bench: Bench) -> None:
     theirs = await bench.tenant("neighbour").store("bot", NewMemory("of the neighbour"))
-    record = Record("bot", "mine", {}, theirs, created_at=5)
-    free = Record("bot", "mine too", {}, f"01K{1:023d}", created_at=6)
+    record = Record(agent_id="bot", content="mine", metadata={}, id=theirs, created_at=5)
+    free = Record(agent_id="bot", content="mine too", metadata={}, id=f"01K{1:023d}", created_at=6)
     taken, untaken, _ = await imported(bench, file_of([record, free]))
     assert taken | {"id": 0, "line": 0} == untaken | {"id": 0, "line": 0}
     assert (await imported(bench, file_of([record, free])))[-1]["unchanged"] == 2
@@ -176,7 +178,9 @@ async def test_an_id_that_another_tenant_has_is_neither_overwritten_nor_told(ben
 async def test_an_id_whose_removal_is_under_way_for_another_tenant_costs_nobody_anything(bench: Bench) -> None:
     theirs = await bench.tenant("neighbour").store("bot", NewMemory("of the neighbour"))
     await bench.tenant("neighbour").delete("bot", theirs)
-    assert (await imported(bench, file_of([Record("bot", "mine", {}, theirs, created_at=5)])))[-1]["imported"] == 1
+    assert (
+        await imported(bench, file_of([Record(agent_id="bot", content="mine", metadata={}, id=theirs, created_at=5)]))
+    )[-1]["imported"] == 1
     await bench.quiet()
     assert await bench.queued() == {}
     assert await bench.contents("mine") == ["mine"]

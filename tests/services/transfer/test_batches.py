@@ -25,7 +25,7 @@ _WRITTEN = Path("/proc/self/io")
 
 
 def entry(number: int, content: str, *, size: int = 1, id_: str | None = None) -> ImportLine:
-    record = Record("bot", content, id=id_)
+    record = Record(agent_id="bot", content=content, id=id_)
     return ImportLine(number, record, candidates("acme", record), size=size)
 
 
@@ -115,7 +115,7 @@ def _written() -> int:
 
 
 async def test_a_memory_without_an_id_that_an_older_version_imported_is_found(bench: Bench) -> None:
-    record = Record("bot", "imported long ago", {"n": 1})
+    record = Record(agent_id="bot", content="imported long ago", metadata={"n": 1})
     older = candidates("acme", record)[-1]
     memories = [replace(record, id=older, created_at=5)]
     assert (await imported(bench, file_of(memories)))[-1]["imported"] == 1
@@ -129,7 +129,9 @@ async def test_a_memory_without_an_id_that_an_older_version_imported_is_found(be
 
 
 def test_ids_of_memories_that_bring_none_are_in_the_order_of_their_contents_hashes_and_differ_by_tenant() -> None:
-    records = sorted((Record("bot", f"content {n}") for n in range(50)), key=lambda record: record.content_hash)
+    records = sorted(
+        (Record(agent_id="bot", content=f"content {n}") for n in range(50)), key=lambda record: record.content_hash
+    )
     ids = [candidates("acme", record)[0] for record in records]
     assert ids == sorted(ids)
     assert not set(ids) & {candidates("other", record)[0] for record in records}

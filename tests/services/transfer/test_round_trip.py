@@ -96,7 +96,12 @@ async def test_an_export_of_one_agent_has_nothing_of_another(bench: Bench) -> No
 
 
 async def test_what_has_expired_is_left_out_and_not_taken_in(bench: Bench) -> None:
-    data = file_of([*numbered(2), Record("bot", "gone", {}, f"01K{77:023d}", created_at=1, expires_at=2)])
+    data = file_of(
+        [
+            *numbered(2),
+            Record(agent_id="bot", content="gone", metadata={}, id=f"01K{77:023d}", created_at=1, expires_at=2),
+        ]
+    )
     report = await imported(bench, data)
     assert [line["status"] for line in report[:-1]] == ["rejected", "imported", "imported"]
     await bench.change("UPDATE long_term_memory SET expires_at = 5 WHERE content = 'memory 1'")
@@ -239,7 +244,9 @@ def test_whatever_may_be_stored_survives_the_way_out_and_in(memories: Sequence[R
 
 
 def test_a_hash_does_not_depend_on_the_order_of_keys() -> None:
-    one = Record("bot", "x", {"a": 1, "b": {"c": 1, "d": 2}}, f"01K{1:023d}", created_at=1)
-    other = Record("bot", "x", {"b": {"d": 2, "c": 1}, "a": 1}, f"01K{1:023d}", created_at=1)
+    one = Record(agent_id="bot", content="x", metadata={"a": 1, "b": {"c": 1, "d": 2}}, id=f"01K{1:023d}", created_at=1)
+    other = Record(
+        agent_id="bot", content="x", metadata={"b": {"d": 2, "c": 1}, "a": 1}, id=f"01K{1:023d}", created_at=1
+    )
     assert write_memory(one)[1] == write_memory(other)[1]
     assert write_memory(one)[0] != write_memory(other)[0]

@@ -311,7 +311,13 @@ def error(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
 
 
 def _lines() -> str:
-    record = Record(AGENT_ID, _CONTENT, _METADATA, id=MEMORY_ID, created_at=milliseconds(parse_moment(MOMENT)))
+    record = Record(
+        agent_id=AGENT_ID,
+        content=_CONTENT,
+        metadata=_METADATA,
+        id=MEMORY_ID,
+        created_at=milliseconds(parse_moment(MOMENT)),
+    )
     line, digest = write_memory(record)
     total = Total()
     total.add(digest)

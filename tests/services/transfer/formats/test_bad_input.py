@@ -84,7 +84,7 @@ def test_a_document_nested_without_end_is_refused(name: str, opening: str) -> No
 
 def test_a_line_nested_without_end_is_a_flaw() -> None:
     found = read("mem0", '{"memory": "a"}\n' + "[" * 200_000)
-    assert found == [Record(AGENT, "a"), Flaw("line 2", "is no JSON object")]
+    assert found == [Record(agent_id=AGENT, content="a"), Flaw("line 2", "is no JSON object")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,8 +8,8 @@ WHEN = 1775369228000
 def test_items_are_taken_with_text_agent_and_the_rest_of_the_value() -> None:
     first, second, third, *_ = sample("langgraph", "langgraph.json")
     assert first == Record(
-        "tutor",
-        "Is learning Welsh",
+        agent_id="tutor",
+        content="Is learning Welsh",
         metadata={
             "level": 2,
             "langgraph.key": "b7c9",
@@ -19,8 +19,8 @@ def test_items_are_taken_with_text_agent_and_the_rest_of_the_value() -> None:
         created_at=WHEN + 90,
     )
     assert second == Record(
-        "tutor-2",
-        "Prefers evening lessons",
+        agent_id="tutor-2",
+        content="Prefers evening lessons",
         metadata={
             "kind": "Memory",
             "content": {"sure": True},
@@ -30,8 +30,8 @@ def test_items_are_taken_with_text_agent_and_the_rest_of_the_value() -> None:
         created_at=WHEN,
     )
     assert third == Record(
-        AGENT,
-        '{"age":41,"town":"Bangor"}',
+        agent_id=AGENT,
+        content='{"age":41,"town":"Bangor"}',
         metadata={"langgraph.namespace": ["users", "u 1", "profile"], "langgraph.key": "b7cb"},
         created_at=WHEN,
     )

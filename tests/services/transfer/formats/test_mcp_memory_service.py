@@ -21,16 +21,22 @@ def test_memories_are_taken_with_their_agent_times_tags_and_hashes() -> None:
         created_at=1772352000125,
     )
     assert second == Record(
-        AGENT, "Deploys need two approvals", metadata={f"{NAME}.content_hash": "aa02"}, created_at=1772352000000
+        agent_id=AGENT,
+        content="Deploys need two approvals",
+        metadata={f"{NAME}.content_hash": "aa02"},
+        created_at=1772352000000,
     )
     assert third == Record(
-        AGENT, "Only the text of the time is left", metadata={"agent_id": "ops bot"}, created_at=1772352000000
+        agent_id=AGENT,
+        content="Only the text of the time is left",
+        metadata={"agent_id": "ops bot"},
+        created_at=1772352000000,
     )
     assert lost == Flaw("memories[3]", "has no text in content")
 
 
 def test_lines_of_memories_are_read_one_by_one() -> None:
     assert read(NAME, '{"content": "a"}\n{"content": 7}\n') == [
-        Record(AGENT, "a"),
+        Record(agent_id=AGENT, content="a"),
         Flaw("line 2", "has no text in content"),
     ]

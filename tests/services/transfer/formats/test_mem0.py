@@ -58,7 +58,7 @@ def test_an_entry_that_cannot_be_taken_is_named_and_the_rest_goes_on() -> None:
     ],
 )
 def test_a_list_lines_and_pages_of_answers_are_read_alike(text: str) -> None:
-    assert read("mem0", text) == [Record(AGENT, "a"), Record(AGENT, "b")]
+    assert read("mem0", text) == [Record(agent_id=AGENT, content="a"), Record(agent_id=AGENT, content="b")]
 
 
 def test_a_conversation_is_no_memory() -> None:

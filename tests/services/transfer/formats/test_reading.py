@@ -56,4 +56,4 @@ def test_lines_are_read_as_they_come() -> None:
                 yield '{"memory": "a"}\n'
 
     found = FORMATS["mem0"].read(Endless(), AGENT)
-    assert [next(found) for _ in range(3)] == [Record(AGENT, "a")] * 3
+    assert [next(found) for _ in range(3)] == [Record(agent_id=AGENT, content="a")] * 3
