@@ -20,6 +20,7 @@ from app.interfaces.cli.parameters import (
     tenant_option,
     with_runtime,
 )
+from app.interfaces.http.schemas.memory import MemoryAnswer
 from app.interfaces.text import json_text, one_line, visible
 from app.runtime.runtime import Runtime
 
@@ -133,34 +134,6 @@ def _text(memory: Memory) -> str:
 
 
 def _as_json(memory: Memory) -> dict[str, Any]:
-    """Return a memory as ``GET /memories/{id}`` has it: what it lacks is left out."""
-    moments = {
-        name: format_moment(at)
-        for name in ("occurred_at", "expires_at", "superseded_at", "forgotten_at")
-        if (at := getattr(memory, name)) is not None
-    }
-    fields = {
-        "id": memory.id,
-        "agent_id": memory.agent_id,
-        "content": memory.content,
-        "metadata": memory.metadata,
-        "session_id": memory.session_id,
-        "occurred_at": moments.get("occurred_at"),
-        "created_at": format_moment(memory.created_at),
-        "expires_at": moments.get("expires_at"),
-        "superseded_at": moments.get("superseded_at"),
-        "type": memory.type,
-        "forgotten_at": moments.get("forgotten_at"),
-        "message_id": memory.message_id,
-        "source": _source(memory),
-        "later_keys": memory.later_keys,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _source(memory: Memory) -> dict[str, Any] | None:
-    source = memory.source
-    if source is None:
-        return None
-    credential = {} if source.credential_id is None else {"credential_id": source.credential_id}
-    return {"channel": source.channel, **credential, "written_at": format_moment(source.written_at)}
+    """Return a memory as ``GET /memories/{id}`` has it, who wrote it last: what it lacks is left out."""
+    answer, written = MemoryAnswer.model_validate(memory), {"source", "later_keys"}
+    return answer.model_dump(exclude_none=True, exclude=written) | answer.model_dump(exclude_none=True, include=written)

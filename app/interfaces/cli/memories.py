@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from app.domain import limits
 from app.domain.author import Author
 from app.domain.memory import NewMemory
-from app.domain.moments import format_moment
 from app.domain.query import Filter, Query
 from app.interfaces.cli.parameters import (
     Bounded,
@@ -25,6 +24,7 @@ from app.interfaces.cli.parameters import (
     with_runtime,
 )
 from app.interfaces.fields import RecallFilter, invalid
+from app.interfaces.http.schemas.memory import EntryAnswer
 from app.interfaces.text import visible
 from app.runtime.runtime import Runtime
 
@@ -92,19 +92,7 @@ def store(
 async def recall(runtime: Runtime, query: str, tenant: str, agent: str, top_k: int, where: Filter) -> CommandAnswer:
     """Print the memories that answer QUERY best."""
     found = await runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
-    entries = [
-        {
-            "id": entry.id,
-            "content": entry.content,
-            "metadata": entry.metadata,
-            "score": entry.score,
-            "similarity": entry.similarity,
-            "created_at": format_moment(entry.created_at),
-            "occurred_at": None if entry.occurred_at is None else format_moment(entry.occurred_at),
-            "session_id": entry.session_id,
-        }
-        for entry in found.entries
-    ]
+    entries = [EntryAnswer.model_validate(entry).model_dump(exclude={"source", "findings"}) for entry in found.entries]
     lines = [f"{entry.score:6.3f}  {visible(entry.content)}" for entry in found.entries]
     answer = {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)}
     return CommandAnswer(answer, "\n".join(lines) or "nothing found")

@@ -16,10 +16,10 @@ from app.interfaces.http.schemas.browse import (
     AgentRequest,
     ListAnswer,
     ListQuery,
-    MemoryAnswer,
     UsageQuery,
     UsagesAnswer,
 )
+from app.interfaces.http.schemas.memory import MemoryAnswer
 from app.interfaces.http.schemas.store import AgentId, DeleteQuery, MemoryId
 
 data = Router("data")

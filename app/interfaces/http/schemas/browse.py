@@ -6,7 +6,6 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from app.domain import limits
-from app.domain.claim import MemoryType
 from app.domain.query import Filter
 from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,
@@ -14,14 +13,13 @@ from app.interfaces.fields import (
     Digits,
     Number,
     Request,
-    Timestamp,
     Within,
     to_filter,
 )
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
+from app.interfaces.http.schemas.memory import MemoryAnswer
 from app.interfaces.http.schemas.optional import OptionalMoment, id_schema
-from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import DEFAULT_TOOLS, AgentChange, ToolSet
 from app.storage.kept import MAX_ROWS
@@ -82,36 +80,6 @@ class ListQuery(Request):
     def to_filter(self) -> Filter:
         """Return the domain's filter."""
         return to_filter(self.created_after, self.created_before, self.metadata or {})
-
-
-class MemoryAnswer(Answer):
-    """A memory with everything that was stored of it."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.MEMORY]})
-
-    id: str
-    agent_id: str
-    content: str
-    metadata: dict[str, Any]
-    session_id: str | None = None
-    occurred_at: Timestamp | None = None
-    created_at: Timestamp
-    expires_at: Timestamp | None = None
-    source: SourceAnswer | None = Field(None, description=WRITTEN_BY)
-    later_keys: dict[str, str] | None = Field(
-        None, description="The metadata keys that came later, each with the id of the credential that brought it."
-    )
-    superseded_at: Timestamp | None = Field(
-        None, description="When what replaced it was said: recalls give what holds now in its place. Absent: it holds."
-    )
-    type: MemoryType | None = Field(
-        None,
-        description="What it is, by what it states. Absent: a program keeps it, or its statements were not read yet.",
-    )
-    forgotten_at: Timestamp | None = Field(
-        None, description="Since when no recall finds it, because it was forgotten. Absent: it is remembered."
-    )
-    message_id: str | None = Field(None, description="Present where it is a message that was ingested.")
 
 
 class ListAnswer(Answer):

@@ -10,7 +10,8 @@ from app.domain.query import Filter, Query
 from app.domain.reading import RelationName
 from app.interfaces.fields import Answer, Timestamp
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.recall import FindingAnswer, Question
+from app.interfaces.http.schemas.memory import FindingAnswer
+from app.interfaces.http.schemas.recall import Question
 from app.interfaces.http.schemas.store import MemoryId
 from app.services.memories.explain import Explanation
 

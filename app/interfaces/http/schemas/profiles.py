@@ -16,6 +16,7 @@ from app.domain.profile_answers import MemoryDetail
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.memory import FindingAnswer, InstructionAnswer
 from app.interfaces.http.schemas.optional import (
     NotNull,
     OptionalCodes,
@@ -26,8 +27,6 @@ from app.interfaces.http.schemas.optional import (
     id_schema,
     optional,
 )
-from app.interfaces.http.schemas.recall import FindingAnswer
-from app.interfaces.http.schemas.standing import InstructionAnswer
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
 
 _SESSION = "call-17"

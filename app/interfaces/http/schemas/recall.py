@@ -15,18 +15,12 @@ from app.interfaces.fields import (
     QueryText,
     RecallFilter,
     Request,
-    Timestamp,
     TopK,
     Within,
 )
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
+from app.interfaces.http.schemas.memory import EntryAnswer, is_empty
 from app.interfaces.http.schemas.store import AgentId
-
-
-def _is_empty(value: object) -> bool:
-    """Tell whether an answer leaves a value out."""
-    return not value
 
 
 def _is_none(value: object) -> bool:
@@ -164,54 +158,6 @@ class RecallRequest(Question):
         return self._query(explain=self.explain, for_model=self.for_model, group_by=self.group_by)
 
 
-class FindingAnswer(Answer):
-    """What one channel, or one cue, has to do with a score."""
-
-    channel: str = Field(
-        description=(
-            "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
-            "`synonyms`, `hyde`, `learned`: other words for it, nearness to a hypothetical answer, and that it was "
-            "learned of messages, where a language model answers; "
-            "`key`: it has the topic, or states the fact, that the query asks for by name; "
-            "`beside`, `session`: what neighbours and the best of the session have; `names`: the query "
-            "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
-            "names by its number; `recency`: it is recent, where that was asked; "
-            "`succession`: the part of a memory that states what no longer holds, where it states what does; "
-            "`reader`: how likely the reader finds that it answers, and what that adds to the score or takes from it; "
-            "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
-        )
-    )
-    weighted: float = Field(description="Its share of the score; all shares add up to it.")
-    raw: float | None = Field(None, description="In the channel's own measure.")
-    rank: int | None = Field(None, description="The memory's rank in the channel, from 1.")
-
-
-class EntryAnswer(Answer):
-    """One memory found."""
-
-    id: str
-    content: str
-    metadata: dict[str, Any]
-    score: float = Field(
-        ge=0, le=1, description="How likely it answers the query, or the reranker's relevance where one is set."
-    )
-    similarity: float | None = Field(
-        ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
-    )
-    created_at: Timestamp = Field(description="When it was stored.")
-    occurred_at: Timestamp | None = Field(
-        description=(
-            "When what it says happened, as the store said; null: it was not said, and `created_at` is when it was "
-            "stored. Of two entries that contradict each other the later holds."
-        )
-    )
-    session_id: str | None = Field(description="The conversation it comes from, as the store said; null: none was.")
-    source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=_is_empty)
-    findings: list[FindingAnswer] | None = Field(
-        None, description="What the score is made of, where that was asked.", exclude_if=_is_empty
-    )
-
-
 class GroupAnswer(Answer):
     """Entries of one session, or a memory that has none."""
 
@@ -238,7 +184,7 @@ class RecallAnswer(Answer):
     )
     degraded: list[str] | None = Field(
         None,
-        exclude_if=_is_empty,
+        exclude_if=is_empty,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
             "`lexical_unavailable`: this did not answer, and the other channels did (with `strict` that is an error). "
