@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import DATABASE_FILE, build_runtime
+from app.domain.embedding import encode
 from app.domain.query import Filter, Query
 from app.ports.embedder import Embedder
 from app.runtime.runtime import Runtime
 from app.services.memories.recall import Recaller
 from app.settings import load_settings
-from app.storage.outbox import encode
 from bench.d1 import CountedD1, Read, installed, serving
 from bench.data import SECRETS, messages, notes, one_agent, questions
 from bench.prefill import prefill

@@ -1,5 +1,6 @@
 """Vectors, and the embedding configs that they are made with."""
 
+import binascii
 import hashlib
 import json
 import re
@@ -84,6 +85,40 @@ class EmbeddingConfig:
     def __str__(self) -> str:
         """Return the config as a person reads it."""
         return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
+
+
+def encode(vector: Vector) -> str:
+    """Write a vector as text: little-endian float16 in base 64 (ADR 0008)."""
+    return binascii.b2a_base64(vector.astype("<f2").tobytes(), newline=False).decode()
+
+
+def decode(text: str, dimensions: int) -> Vector:
+    """Read what ``encode`` wrote.
+
+    Raises:
+        ValueError: the text has another length.
+    """
+    if len(text) not in lengths(dimensions):
+        raise ValueError(f"A queued vector of {len(text)} characters is damaged.")
+    return decoded(text, dimensions).astype(np.float32)
+
+
+def lengths(dimensions: int) -> tuple[int, int]:
+    """Return how many characters a vector has that ``encode`` wrote, and one that was kept before it was halved.
+
+    One with another length is damaged.
+    """
+    return (_base64(2 * dimensions), _base64(4 * dimensions))
+
+
+def _base64(size: int) -> int:
+    return 4 * -(-size // 3)
+
+
+def decoded(text: str, dimensions: int) -> npt.NDArray[np.floating]:
+    """Read the numbers as they are queued: before they were halved they had four bytes, which their length tells."""
+    data = binascii.a2b_base64(text)
+    return np.frombuffer(data, f"<f{len(data) // dimensions}")
 
 
 def same_text(one: Vector, other: Vector) -> bool:

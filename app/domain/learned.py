@@ -63,10 +63,9 @@ class Learned:
         """Return it as it is stored."""
         return to_json(self.fields)
 
-
-def embedded_text(content: str, learned: Learned | None) -> str:
-    """Return what is embedded of a memory: the questions that it answers, a line each, and its content."""
-    return content if learned is None else "\n".join((*learned.search_queries, content))
+    def embedded_text(self, content: str) -> str:
+        """Return what is embedded of a memory with this content: the questions that it answers stand before it."""
+        return "\n".join((*self.search_queries, content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from app.domain.author import Provenance
 from app.domain.claim import MemoryType
 from app.domain.json_types import Json, to_json
-from app.domain.learned import Learned, embedded_text
+from app.domain.learned import Learned
 from app.domain.limits import CONTENT, METADATA, RUN_ID, SESSION_ID, Bound, check
 from app.domain.words import segments
 
@@ -142,7 +142,7 @@ class Supersedable(Storable):
     @property
     def embedded_text(self) -> str:
         """What is embedded of it: the questions that it answers, where a model has learned it, and its content."""
-        return embedded_text(self.content, self.learned)
+        return self.content if self.learned is None else self.learned.embedded_text(self.content)
 
 
 def superseded_hash(identity: str, id_: str) -> str:

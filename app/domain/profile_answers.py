@@ -19,6 +19,9 @@ QUOTED_INSTEAD = frozenset(
 """What ``degraded`` says where a language model was to write an answer, and memories are quoted instead: none of these
 is missing for that."""
 
+MAX_SUMMARY = 120
+"""Characters of the line by which a memory is shown in a list."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileCandidate:
@@ -105,3 +108,14 @@ class MemoryDetail:
     memory: Memory
     versions: Sequence[Version]
     sources: Sequence[SourceMessage]
+
+
+def first_line(content: str) -> str:
+    """Return the first line of a content, cut at a word where it is long."""
+    line = next((stripped for part in content[: 10 * MAX_SUMMARY].splitlines() if (stripped := part.strip())), "")
+    line = " ".join((line or content.strip()[:MAX_SUMMARY]).split())
+    if len(line) <= MAX_SUMMARY:
+        return line
+    cut = line[: MAX_SUMMARY - 1]
+    at_word = cut.rpartition(" ")[0]
+    return (at_word if len(at_word) > MAX_SUMMARY // 2 else cut).rstrip() + "\u2026"

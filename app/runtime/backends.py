@@ -31,7 +31,7 @@ from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.access.revocations import Revocations
 from app.services.answering.topics import TopicCache
-from app.services.memories.query_vectors import QueryCache, QueryVectors
+from app.services.memories.query_vectors import QueryCache, embed_queries
 from app.services.memories.speakers import SpeakerCache
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
@@ -255,10 +255,10 @@ class Backends:
             self.shards_seen(read.shards)
             if read.unattended:
                 self.acknowledgements.wake()
-            seen = embedding_configs.of_memories(state)
-            if seen is not None:
-                self.registry.seen(seen)
-            return seen
+            configs = read.configs_of_memories
+            if configs is not None:
+                self.registry.seen(configs)
+            return configs
 
         return TenantBackends(
             tenant_id=tenant_id,
@@ -302,7 +302,7 @@ class Backends:
 
         return TenantModels(
             embedder_of=embedder_of,
-            embed_queries=lambda config, texts: QueryVectors(tenant_id, embedder_of(config), self.queries).of(texts),
+            embed_queries=lambda config, texts: embed_queries(tenant_id, texts, embedder_of(config), self.queries),
             scale_of=self.scale_of,
             reader=None
             if self.reader is None

@@ -5,11 +5,11 @@ written to the indexes of both, and all recalls search the active one.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Unavailable
 from app.ports.database import Database, Row, Statement
+from app.storage.request_state import ServiceState
 from app.storage.rows import read_row
 
 ACTIVE = "(SELECT in_use.index_name FROM embedding_in_use AS in_use)"
@@ -48,28 +48,20 @@ DELETE FROM embedding_config WHERE NOT EXISTS (SELECT 1 FROM reembedding)
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class _ConfigsRow:
-    active: EmbeddingConfig | None
-    shadow: EmbeddingConfig | None
-    config_epoch: int | None
-    building: str | None = None
-
-
 async def begin(database: Database, config: EmbeddingConfig) -> EmbeddingConfigs | None:
     """Make the config active where none is yet; return the configs in use, or None where there is no memory."""
-    return of_memories(await _activate(database, _ACTIVATE_IF_NONE, config))
+    return (await _activate(database, _ACTIVATE_IF_NONE, config)).configs_of_memories
 
 
 async def claim(database: Database, config: EmbeddingConfig) -> EmbeddingConfigs:
     """Make the config active where there is no memory: the first store decides. Return the configs in use then."""
-    return read(await _activate(database, _ACTIVATE_IF_NO_MEMORY, config)) or EmbeddingConfigs(config)
+    return (await _activate(database, _ACTIVATE_IF_NO_MEMORY, config)).configs or EmbeddingConfigs(config)
 
 
 async def current(database: Database) -> EmbeddingConfigs | None:
     """Return the configs in use; None where there is no memory."""
     ((row,),) = await database.run([READ_STATE])
-    return of_memories(row)
+    return read_row(ServiceState, row).configs_of_memories
 
 
 async def prepared(database: Database) -> EmbeddingConfigs:
@@ -79,19 +71,10 @@ async def prepared(database: Database) -> EmbeddingConfigs:
         Unavailable: it is not prepared yet, or does not answer.
     """
     ((row,),) = await database.run([READ_STATE])
-    found = read(row)
-    if found is None:
+    configs = read_row(ServiceState, row).configs
+    if configs is None:
         raise Unavailable("The database has no embedding config yet. Try again.")
-    return found
-
-
-def read(row: Row) -> EmbeddingConfigs | None:
-    """Read the configs in use from a row of ``service_state``; None where none is active yet."""
-    found = read_row(_ConfigsRow, row)
-    if found.active is None:
-        return None
-    building = frozenset((found.building or "").split())
-    return EmbeddingConfigs(found.active, found.shadow, found.config_epoch or 0, building)
+    return configs
 
 
 def read_all(rows: Iterable[Row]) -> list[EmbeddingConfig]:
@@ -99,12 +82,7 @@ def read_all(rows: Iterable[Row]) -> list[EmbeddingConfig]:
     return [EmbeddingConfig.from_json(str(row["config"])) for row in rows]
 
 
-def of_memories(row: Row) -> EmbeddingConfigs | None:
-    """Read the configs in use from a row of ``service_state``; None where there is no memory."""
-    return read(row) if row["any_memory"] else None
-
-
-async def _activate(database: Database, sql: str, config: EmbeddingConfig) -> Row:
+async def _activate(database: Database, sql: str, config: EmbeddingConfig) -> ServiceState:
     *_, (row,) = await database.run(
         [
             Statement.write(sql, repeatable=True, **config.argument),
@@ -113,4 +91,4 @@ async def _activate(database: Database, sql: str, config: EmbeddingConfig) -> Ro
             READ_STATE,
         ]
     )
-    return row
+    return read_row(ServiceState, row)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.domain.author import Author
 from app.domain.claim import Stated
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector, encode
 from app.domain.json_types import Json, to_json
 from app.domain.memory import CONTENT_FIELDS, MORE_FIELDS, Memory, Scope, Tenant
 from app.domain.quotas import Defaults
@@ -17,7 +17,7 @@ from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.ingestions import Ingestions
 from app.storage.messages import unstage
-from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.run_log import note_stored
 

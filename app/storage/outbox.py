@@ -5,14 +5,12 @@ is not lost: recall scores what is queued for its scope, and the indexer deliver
 revision is known to be visible in the index, and a minute longer.
 """
 
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from app.domain.embedding import Vector
+from app.domain.embedding import Vector, decoded, lengths
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
@@ -128,41 +126,7 @@ def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:
         return {}
     values = np.empty((len(rows), dimensions), np.float32)
     for number, row in enumerate(rows):
-        values[number] = _kept(str(row["vector"]), dimensions)
+        values[number] = decoded(str(row["vector"]), dimensions)
     norms = np.sqrt(np.einsum("ij,ij->i", values, values))  # rounding has moved them a little
     scores = np.clip(values @ query / norms, -1, 1).tolist()
     return dict(zip((str(row["id"]) for row in rows), scores, strict=True))
-
-
-def encode(vector: Vector) -> str:
-    """Write a vector as text: little-endian float16 in base 64 (ADR 0008)."""
-    return binascii.b2a_base64(vector.astype("<f2").tobytes(), newline=False).decode()
-
-
-def decode(text: str, dimensions: int) -> Vector:
-    """Read what ``encode`` wrote.
-
-    Raises:
-        ValueError: the text has another length.
-    """
-    if len(text) not in lengths(dimensions):
-        raise ValueError(f"A queued vector of {len(text)} characters is damaged.")
-    return _kept(text, dimensions).astype(np.float32)
-
-
-def lengths(dimensions: int) -> tuple[int, int]:
-    """Return how many characters a vector has that ``encode`` wrote, and one that was kept before it was halved.
-
-    One with another length is damaged.
-    """
-    return (_base64(2 * dimensions), _base64(4 * dimensions))
-
-
-def _base64(size: int) -> int:
-    return 4 * -(-size // 3)
-
-
-def _kept(text: str, dimensions: int) -> npt.NDArray[np.floating]:
-    """Read the numbers as they are kept: before they were halved they had four bytes, which their length tells."""
-    data = binascii.a2b_base64(text)
-    return np.frombuffer(data, f"<f{len(data) // dimensions}")

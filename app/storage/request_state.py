@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.memory import Scope, Tenant
 from app.ports.database import Row
 from app.storage.damaged_words import ALL_INDEXED
@@ -24,18 +25,45 @@ FROM service_state AS state
 
 
 @dataclass(frozen=True, slots=True)
-class RequestState:
-    """What every request learns from its run of the database, beside the configs in use (``embedding_configs``).
+class ServiceState:
+    """What the view ``service_state`` says of the service, for all tenants.
 
-    ``epoch`` counts the beginnings and the ends of the tenant's erasures; ``unattended``: work is overdue, and no
-    indexer holds the lease; ``revoked_at``: when the last credential was revoked, of any tenant; ``shards``: how many
-    there are beside the first, where this is the first.
+    ``unattended``: work is overdue, and no indexer holds the lease; ``revoked_at``: when the last credential was
+    revoked, of any tenant; ``shards``: how many there are beside the first, where this is the first.
+    """
+
+    unattended: bool
+    revoked_at: int | None
+    any_memory: bool
+    active: EmbeddingConfig | None
+    shadow: EmbeddingConfig | None
+    config_epoch: int | None
+    building: str | None = None
+    """The names of the indexes that are being made."""
+    shards: int = 0
+
+    @property
+    def configs(self) -> EmbeddingConfigs | None:
+        """The embedding configs in use; None where none is active yet."""
+        if self.active is None:
+            return None
+        building = frozenset((self.building or "").split())
+        return EmbeddingConfigs(self.active, self.shadow, self.config_epoch or 0, building)
+
+    @property
+    def configs_of_memories(self) -> EmbeddingConfigs | None:
+        """The embedding configs in use; None where there is no memory."""
+        return self.configs if self.any_memory else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestState(ServiceState):
+    """What every request learns from its run of the database: the state of the service, and of its tenant's erasures.
+
+    ``epoch`` counts the beginnings and the ends of the tenant's erasures.
     """
 
     epoch: int
-    unattended: bool
-    revoked_at: int | None
-    shards: int = 0
 
 
 def read(tenant: Tenant) -> ScopedStatement:

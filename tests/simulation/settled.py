@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.domain.embedding import Vector
-from app.domain.learned import Learned, embedded_text
+from app.domain.learned import Learned
 from app.domain.memory import Scope
 from tests.simulation.chains import misplaced
 from tests.simulation.embedder import CONFIG, vector_of
@@ -37,7 +37,7 @@ def memories_of(world: World) -> Shown:
 
 
 def _embedded(content: str, learned: object) -> str:
-    return embedded_text(content, None if learned is None else Learned.from_json(str(learned)))
+    return content if learned is None else Learned.from_json(str(learned)).embedded_text(content)
 
 
 def flaws(world: World) -> set[tuple[str, str]]:

@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, encode
 from app.domain.json_types import Json, to_json
 from app.ports.database import Database, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
-from app.storage.outbox import encode
 from app.storage.rows import read_rows
 from app.storage.system import carried, reconcile
 from app.storage.system.carried import COUNTERS, MEMORIES, CarriedTable, Values

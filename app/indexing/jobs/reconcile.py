@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from app.domain.delivery import Acknowledgement
-from app.domain.embedding import Vector
+from app.domain.embedding import Vector, encode
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
 from app.domain.json_types import Json
 from app.indexing.jobs.compare_vectors import VectorComparison
@@ -21,7 +21,6 @@ from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin, IndexRecord
-from app.storage.outbox import encode
 from app.storage.rows import read_row, read_rows
 from app.storage.system import index_build, indexer_queue
 from app.storage.system import reconcile as statements

@@ -11,7 +11,7 @@ import structlog
 
 from app.domain.claim import MemoryType, Stated
 from app.domain.comparing import MAX_PAIRS, ComparedStatement, effect_of, may_bear, ordered, strongest, to_read
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector, decode, lengths
 from app.domain.errors import MemoryGatewayError
 from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Scope
@@ -20,7 +20,7 @@ from app.domain.reading import Kinds, Thresholds
 from app.indexing.embedding_registry import OpenIndex
 from app.ports.database import Database
 from app.ports.reader import Reader
-from app.storage.outbox import decode, lengths, score
+from app.storage.outbox import score
 from app.storage.system import relating
 from app.storage.system.relating import Found, MemoryAddress, RelatedMemory
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from app.domain.first_line import first_line
-from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
+from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel, first_line
 from app.domain.query import Entry, Query
 from app.language.dates.asked import time_asked
 from app.services.answering.choosing import choice, off_the_loop

@@ -126,10 +126,11 @@ class CandidateGatherer:
             Unavailable: the database does not answer.
         """
         speakers = self._backends.data.speakers
-        embedded = embedded_texts(self._query, self._sentences, speakers.get(self._scope))
+        embedded = embedded_texts(self._query, self._sentences, speakers.find(self._scope) or ())
         gathered = await self._gather(embedded)
-        speakers.add(self._scope, gathered.pool.first_names)
-        again = embedded_texts(self._query, self._sentences, speakers.get(self._scope))
+        if names := gathered.pool.first_names:
+            speakers.add(self._scope, names)
+        again = embedded_texts(self._query, self._sentences, speakers.find(self._scope) or ())
         if again != embedded and gathered.vectors.outage is None:
             gathered = await self._gather(again)
         return gathered

@@ -14,14 +14,6 @@ _OVERHEAD, _NAME_BYTES = 400, 100
 class SpeakerCache(TenantCache[Scope, frozenset[str]]):
     """The first names, in lower case, of the speakers whom recalls have found."""
 
-    def get(self, scope: Scope) -> frozenset[str]:
-        """Return the names that are known of an agent."""
-        names = self._find(scope)
-        if names is None:
-            return frozenset()
-        self._used(scope)
-        return names
-
     def add(self, scope: Scope, names: Collection[str]) -> None:
         """Keep names that a recall has found, beside those that are kept."""
         known = self._find(scope) or frozenset()

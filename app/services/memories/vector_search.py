@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import structlog
 
@@ -15,7 +16,7 @@ from app.ports.database import Row
 from app.ports.embedder import Embeddings
 from app.ports.vector_index import AwaitedHits, Hit, Hits
 from app.retrieval.channels import vector
-from app.services.tenant.backends import TenantBackends
+from app.services.tenant.backends import TenantBackends, TenantIndex
 from app.storage.outbox import score
 
 
@@ -53,6 +54,10 @@ class VectorSearch:
         """What was asked by the hypothetical answer."""
         self._unreadable = 0
         """Of the queued vectors."""
+
+    @cached_property
+    def _index(self) -> TenantIndex:
+        return self._backends.data.index_of(self.config)
 
     @property
     def hits(self) -> Hits:
@@ -138,8 +143,7 @@ class VectorSearch:
         """
         asked = self._query
         if within and asked.vector is not None and not self._needs:
-            index = self._backends.data.index_of(self.config)
-            asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
+            asked.awaited = self._index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
         if asked.awaited is None:
             searches = (asked, *self._needs)
             await asyncio.gather(*(self._ask(each, depth) for each in searches))
@@ -182,18 +186,16 @@ class VectorSearch:
         queued = {} if search.vector is None else score(pending, search.vector)
         if search is self._query and search.vector is not None:
             self._unreadable = len(pending) - len(queued)
-        exact = self._backends.data.index_of(self.config).visible_at_once
-        cosines = vector.cosines_of(search.hits.hits, queued, exact=exact)
+        cosines = vector.cosines_of(search.hits.hits, queued, exact=self._index.visible_at_once)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
 
     async def _ask(self, search: "_Search", depth: int) -> None:
         if search.vector is None or not search.hits.more:
             return
-        index = self._backends.data.index_of(self.config)
         if self._note is not None:
             self._note.index_queries += 1
         try:
-            search.hits = await index.query(self._scope, search.vector, top_k=depth, where=self._where)
+            search.hits = await self._index.query(self._scope, search.vector, top_k=depth, where=self._where)
             search.outage = None
         except Unavailable as error:
             search.lose(error)

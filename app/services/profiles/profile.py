@@ -8,7 +8,6 @@ import structlog
 from app.domain import limits
 from app.domain.claim import MemoryType
 from app.domain.errors import Unavailable
-from app.domain.first_line import first_line
 from app.domain.memory import Memory, NewMemory, Scope
 from app.domain.profile_answers import (
     MemoryDetail,
@@ -19,6 +18,7 @@ from app.domain.profile_answers import (
     SourceMessage,
     ThinkingLevel,
     Version,
+    first_line,
 )
 from app.domain.reading import are_tasks
 from app.language.dates.days import dated_once, last_day

@@ -42,6 +42,13 @@ class TenantCache(Generic[Key, Value]):
         for key in [key for key, entry in self._entries.items() if entry.tenant_id == tenant_id]:
             self._drop(key)
 
+    def find(self, key: Key) -> Value | None:
+        """Return a value, now the most recently used, or None where it is not kept."""
+        value = self._find(key)
+        if value is not None:
+            self._used(key)
+        return value
+
     def _find(self, key: Key) -> Value | None:
         """Return a value, or None."""
         entry = self._entries.get(key)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector, decode, lengths
 from app.domain.json_types import Scalar
 from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
@@ -22,7 +22,7 @@ from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.turns.pacing import paced
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
-from app.storage.outbox import decode, lengths, waiting
+from app.storage.outbox import waiting
 from app.storage.rows import read_memory
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable

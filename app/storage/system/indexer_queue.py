@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.delivery import Acknowledgement, OutboxKey, Outcome
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, decode, lengths
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row, Statement
@@ -16,7 +16,6 @@ from app.ports.vector_index import IndexedVector
 from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.idempotency import KEPT_MS
 from app.storage.lease_rule import holds, void
-from app.storage.outbox import decode, lengths
 from app.storage.rows import read_row, read_rows
 from app.storage.system import outbox_status
 from app.storage.system.erasing import DATE_ANEW, READY, RunningErasure

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, lengths
 from app.ports.database import NOW, Row, Statement
 from app.storage.damaged_words import ALL_INDEXED
 from app.storage.lease_rule import holds
-from app.storage.outbox import lengths
 from app.storage.rows import read_row
 from app.storage.system.leases import INDEXER
 

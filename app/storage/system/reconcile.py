@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector, lengths
 from app.domain.json_types import Json, to_json
-from app.domain.learned import Learned, embedded_text
+from app.domain.learned import Learned
 from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
 from app.ports.index_admin import Expected
-from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, lengths
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.system.index_build import BUILDING
 from app.storage.system.leases import NamedLease
 
@@ -54,7 +54,7 @@ WHERE memory.id = value
     SELECT config.provider, config.model, config.dimensions FROM embedding_config AS config
   )
 """
-# A vector that is queued and has another length than ``app.storage.outbox.encode`` gives it.
+# A vector that is queued and has another length than ``app.domain.embedding.encode`` gives it.
 _UNREADABLE = """
 (outbox.operation = 'upsert' AND length(outbox.vector) NOT IN (SELECT value FROM json_each(?1, '$.lengths')))
 """
@@ -213,7 +213,7 @@ class Content:
     @property
     def embedded_text(self) -> str:
         """Return it as ``Memory.embedded_text`` does."""
-        return embedded_text(self.content, self.learned)
+        return self.content if self.learned is None else self.learned.embedded_text(self.content)
 
 
 def begin(index_name: str, *, repairs: bool) -> list[Statement]:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes
 from app.domain.embedding import EmbeddingConfig
-from app.services.memories.query_vectors import QueryCache, QueryVectors
+from app.services.memories.query_vectors import QueryCache, embed_queries
 
 CONFIG = EmbeddingConfig("test", "four", 4)
 
@@ -18,10 +18,10 @@ def test_a_vector_comes_back_only_for_its_tenant_config_and_text() -> None:
     cache = QueryCache(10_000)
     vector = np.ones(4, np.float32)
     cache.put(key("text"), vector)
-    assert cache.get(key("text")) is vector
-    assert cache.get(key("text", tenant="other")) is None
-    assert cache.get(key("text", config=EmbeddingConfig("test", "four", 5))) is None
-    assert cache.get(key("other")) is None
+    assert cache.find(key("text")) is vector
+    assert cache.find(key("text", tenant="other")) is None
+    assert cache.find(key("text", config=EmbeddingConfig("test", "four", 5))) is None
+    assert cache.find(key("other")) is None
 
 
 async def test_a_query_of_a_model_with_prefixes_is_kept_apart_from_the_bare_model_s() -> None:
@@ -29,22 +29,22 @@ async def test_a_query_of_a_model_with_prefixes_is_kept_apart_from_the_bare_mode
     bare = HashingEmbedder()
     for embedder in (bare, PrefixedEmbedder(bare, Prefixes("query: ", "passage: ")), bare):
         (fresh,) = (await embedder.embed(["text"], "query")).vectors
-        np.testing.assert_array_equal((await QueryVectors("acme", embedder, cache).of(["text"])).vectors[0], fresh)
+        np.testing.assert_array_equal((await embed_queries("acme", ["text"], embedder, cache)).vectors[0], fresh)
 
 
 def test_the_least_recently_used_goes_first() -> None:
     cache = QueryCache(900)
     for text in ("a", "b"):
         cache.put(key(text), np.ones(4, np.float32))
-    cache.get(key("a"))
+    cache.find(key("a"))
     cache.put(key("c"), np.ones(4, np.float32))
-    assert [cache.get(key(text)) is not None for text in ("a", "b", "c")] == [True, False, True]
+    assert [cache.find(key(text)) is not None for text in ("a", "b", "c")] == [True, False, True]
 
 
 def test_a_budget_of_nothing_keeps_nothing() -> None:
     cache = QueryCache(0)
     cache.put(key("a"), np.ones(4, np.float32))
-    assert (cache.get(key("a")), cache.held) == (None, 0)
+    assert (cache.find(key("a")), cache.held) == (None, 0)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.text(max_size=300)), max_size=60), st.integers(0, 4000))
@@ -54,8 +54,8 @@ def test_the_budget_is_never_exceeded_and_the_count_stays_right(steps: list[tupl
         if put:
             cache.put(key(text), np.ones(4, np.float32))
         else:
-            cache.get(key(text))
+            cache.find(key(text))
         assert 0 <= cache.held <= budget
     texts = {text for put, text in steps if put}
-    found = [text for text in texts if cache.get(key(text)) is not None]
+    found = [text for text in texts if cache.find(key(text)) is not None]
     assert bool(found) == bool(cache.held)

@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.claim import MemoryType
-from app.domain.first_line import first_line
 from app.domain.memory import Memory
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
+from app.domain.profile_answers import first_line
 from app.domain.profiles import ProfileName
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
 from app.interfaces.http.envelope import Envelope, Page, listed, succeeded

@@ -8,11 +8,10 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
 from app.domain.claim import MemoryType
-from app.domain.first_line import first_line
 from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
 from app.domain.memory import Memory
 from app.domain.moments import milliseconds
-from app.domain.profile_answers import MemoryDetail
+from app.domain.profile_answers import MemoryDetail, first_line
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
