@@ -92,7 +92,7 @@ async def walked(service: Service, call: Call) -> Walk:
 
 @pytest.mark.parametrize(
     ("call", "files", "depth"),
-    [(store, 60, 17), (recall, 75, 19), (profile_recall, 84, 22), (listing, 42, 14), (usage, 38, 14)],
+    [(store, 57, 17), (recall, 73, 19), (profile_recall, 81, 22), (listing, 42, 14), (usage, 38, 14)],
 )
 async def test_the_way_through_the_code_grows_no_longer(tmp_path: Path, call: Call, files: int, depth: int) -> None:
     async with serving(tmp_path) as service:
