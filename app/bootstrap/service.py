@@ -14,7 +14,7 @@ from app.adapters.local.transformer import TransformerEmbedder
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
 from app.bootstrap.account import Close, missing, open_account, process_name
-from app.bootstrap.files import BLOBS_FOLDER, data_dir
+from app.bootstrap.files import BLOBS_FOLDER, data_dir, open_file
 from app.bootstrap.models import (
     build_language_model,
     build_reader,
@@ -45,15 +45,14 @@ from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.services.access.credentials import Credentials
 from app.services.access.revocations import Revocations
-from app.services.memories.query_vectors import QueryCache
 from app.services.models.spend import ModelSpend
-from app.services.tenant.backends import IMPORT_LINES
+from app.services.tenant.backends import IMPORT_LINES, TenantLimits
 from app.services.tenant.background import Background
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.recall_log import RecallLog
+from app.services.tenant.tenant_cache import TenantCache
 from app.services.tiers.context_cache import ContextCache
-from app.services.turns.recall_rates import RecallRates
-from app.services.turns.request_turns import RequestTurns
-from app.services.turns.shares import READS, TEXT_CHARACTERS, Shares
+from app.services.turns.admission import Admission
 from app.settings import Settings
 
 _LOCAL_IMPORT_LINES = 50
@@ -127,12 +126,13 @@ class _Process:
         self._reader = build_reader(settings)
         self._reranker = build_reranker(settings, client, metrics, breakers)
         self._model = build_language_model(settings, client, metrics, breakers)
-        self._turns = RequestTurns(wait_seconds=settings.request_wait_seconds)
-        self._reads, self._texts = Shares(READS), Shares(TEXT_CHARACTERS)
-        for lag in (self._reads.lag, self._texts.lag):
-            self._turns.watch(lag)
+        self._admission = Admission(
+            wait_seconds=settings.request_wait_seconds,
+            tenant_recalls=settings.tenant_recalls_per_minute,
+            agent_recalls=settings.agent_recalls_per_minute,
+        )
         if isinstance(plain, TransformerEmbedder):
-            self._turns.watch(lambda _: plain.lag)
+            self._admission.requests.watch(plain)
         self.closers: list[Close] = [
             plain.close,
             *(each.close for each in (self._reader, self._reranker, self._model) if each is not None),
@@ -143,9 +143,9 @@ class _Process:
     def open_stack(self, shard: Shard | None = None) -> Stack:
         """Open the database and the indexes of a shard; without one, those of the settings."""
         if self._account is None:
-            stack = local_stack(self._settings, shard, command=self._command)
-            self._turns.watch(lambda _: stack.lag())
-            return stack
+            file = open_file(self._settings, shard, bulk=self._command)
+            self._admission.requests.watch(file)
+            return local_stack(self._settings, file)
         return cloudflare_stack(self._settings, self._account, shard)
 
     def first_backends(self, stack: Stack, places: Places) -> Backends:
@@ -162,28 +162,22 @@ class _Process:
             limited=stack.limited,
             index=stack.open_index(self._embedder.config),
             embedder=self._embedder,
-            import_lines=self._import_lines,
-            import_window=self._import_window,
-            queries=QueryCache(settings.query_cache_bytes),
+            limits=self._limits(),
+            admission=self._admission,
+            caches=TenantCaches(
+                queries=TenantCache(settings.query_cache_bytes),
+                context=ContextCache(
+                    settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
+                ),
+            ),
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
-            request_turns=self._turns,
-            reads=self._reads,
-            texts=self._texts,
-            quotas=settings.quota_defaults,
-            tenant_episodes=settings.tenant_episodes,
-            window_tokens=settings.window_tokens,
-            context=ContextCache(
-                settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
-            ),
             revocations=self._revocations(),
-            episodes_near_limit=self._metrics.episodes_near_limit,
             objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
             snapshots_kept=settings.snapshots_kept,
             archive_days=settings.archive_days,
-            recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             recall_log=self._recall_log(),
             circuits=self._breakers.circuits,
             recall_part_seconds=settings.recall_part_seconds,
@@ -236,17 +230,21 @@ class _Process:
             pace=_pace(self._settings, stack.pace),
         )
 
-    @property
-    def _import_lines(self) -> int:
+    def _limits(self) -> TenantLimits:
+        settings = self._settings
+        lines, window = _LOCAL_IMPORT_LINES, _LOCAL_WINDOW_LINES
         if self._on_cloudflare:
-            return IMPORT_LINES
-        return _COMMAND_IMPORT_LINES if self._command else _LOCAL_IMPORT_LINES
-
-    @property
-    def _import_window(self) -> int:
-        if self._on_cloudflare:
-            return IMPORT_LINES
-        return _COMMAND_WINDOW_LINES if self._command else _LOCAL_WINDOW_LINES
+            lines = window = IMPORT_LINES
+        elif self._command:
+            lines, window = _COMMAND_IMPORT_LINES, _COMMAND_WINDOW_LINES
+        return TenantLimits(
+            quotas=settings.quota_defaults,
+            import_lines=lines,
+            import_window=window,
+            tenant_episodes=settings.tenant_episodes,
+            episodes_near_limit=self._metrics.episodes_near_limit,
+            window_tokens=settings.window_tokens,
+        )
 
     @property
     def _shares_file(self) -> bool:

@@ -10,9 +10,9 @@ from app.adapters.coalescing.database import CoalescingDatabase
 from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.local.processes import LockedProcesses
 from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.bootstrap.account import Close, ProcessAccount, shard_database_id
-from app.bootstrap.files import open_file
 from app.domain.embedding import EmbeddingConfig
 from app.domain.shards import Shard
 from app.ports.database import Database
@@ -46,15 +46,12 @@ class Stack:
     pace: Pace
     check_room: Callable[[], Awaitable[None]] | None = None
     """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
-    lag: Callable[[], float] = lambda: 0.0
-    """Returns by how many seconds what this machine does for it is behind."""
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for it."""
 
 
-def local_stack(settings: Settings, shard: Shard | None = None, *, command: bool = False) -> Stack:
-    """Open the file of a shard; without one, that of the service."""
-    file = open_file(settings, shard, bulk=command)
+def local_stack(settings: Settings, file: SqliteFile) -> Stack:
+    """Take the file of a shard, which it closes."""
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
         return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
@@ -68,7 +65,6 @@ def local_stack(settings: Settings, shard: Shard | None = None, *, command: bool
         processes=partial(LockedProcesses, file.path.with_name(f"{file.path.name}-processes")),
         pace=Pace(),
         check_room=file.check_room,
-        lag=lambda: file.lag,
         limited=False,
     )
 

@@ -9,9 +9,7 @@ from app.domain.author import Author
 from app.domain.circuits import Circuit
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
-from app.domain.limits import WINDOW_TOKENS
 from app.domain.query import RECALL_PART_SECONDS
-from app.domain.quotas import EPISODES, Defaults
 from app.domain.request_note import RequestNote
 from app.domain.shards import MAIN
 from app.indexing.cosine_scales import CosineScales
@@ -30,15 +28,13 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.access.revocations import Revocations
-from app.services.answering.topics import TopicCache
-from app.services.memories.query_vectors import QueryCache, embed_queries
-from app.services.memories.speakers import SpeakerCache
+from app.services.memories.query_vectors import embed_queries
+from app.services.models.embedder import TenantEmbedder
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import (
-    IMPORT_LINES,
     Clock,
     TenantBackends,
     TenantData,
@@ -47,36 +43,15 @@ from app.services.tenant.backends import (
     TenantModels,
 )
 from app.services.tenant.background import Background
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.recall_log import RecallLog, TenantAudit
-from app.services.tiers.context_cache import ContextCache
 from app.services.tiers.objects import TenantObjects
-from app.services.turns.long_work import LongWork
-from app.services.turns.recall_rates import RecallRates
-from app.services.turns.refusals import Refusals
-from app.services.turns.request_turns import RequestTurns
-from app.services.turns.shares import (
-    BLOB_BYTES,
-    INDEX_QUERIES,
-    INGEST_BYTES,
-    LONG_TEXT_CHARACTERS,
-    READINGS,
-    READS,
-    RERANKINGS,
-    TEXT_CHARACTERS,
-    Shares,
-    TenantEmbedder,
-)
+from app.services.turns.admission import Admission, TenantAdmission
 from app.storage import embedding_configs
 from app.storage.migrations.runner import Migration, known_migrations
 from app.storage.presence import Presence
 from app.storage.request_state import request_state
-from app.storage.scoped import TenantDatabase
-
-_TOPIC_BYTES = 4 * 1024 * 1024
-_SPEAKER_BYTES = 4 * 1024 * 1024
-"""Of the names of speakers that all tenants have."""
-_CONTEXT_BYTES = 16 * 1024 * 1024
-_CONTEXT_SECONDS = 30
+from app.storage.scoped import Explain, TenantDatabase
 
 
 @dataclass(slots=True)
@@ -94,36 +69,22 @@ class Backends:
     database: Database
     index: IndexAdmin
     embedder: Embedder
-    queries: QueryCache
     acknowledgements: Acknowledgements
     clock: Clock
     scales: CosineScales
     """Where the cosines of each embedding config lie."""
     registry: EmbeddingRegistry = field(default_factory=EmbeddingRegistry)
-    quotas: Defaults = field(default_factory=Defaults)
-    """The limits of tenants and agents that have none of their own."""
-
+    limits: TenantLimits = field(default_factory=TenantLimits)
+    admission: Admission = field(default_factory=Admission)
+    caches: TenantCaches = field(default_factory=TenantCaches)
     channels: Sequence[Channel] = CHANNELS
     """The channels by which recalls find and score memories."""
-
-    tenant_episodes: int = EPISODES
-    """How many episodes each tenant may have."""
-    window_tokens: int = WINDOW_TOKENS
-    """How many tokens each window keeps."""
-    episodes_near_limit: Callable[[], None] = lambda: None
-    """Counts, once a day, that a tenant has nearly as many."""
-
-    refusals: Refusals = field(default_factory=Refusals)
-    """Who was refused a store a moment ago."""
 
     last_answer: LastAnswer = field(default_factory=LastAnswer)
     """When the database last answered a request: readiness is looked at again after that."""
 
     revocations: Revocations = field(default_factory=Revocations)
     """Which credentials hold no longer."""
-
-    recalls: RecallRates = field(default_factory=RecallRates)
-    """How many recalls this process has answered in this minute."""
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     """What recalls leave behind, until it is written."""
@@ -134,9 +95,6 @@ class Backends:
     """How long a request waits for it."""
     reading_queue: ReadingQueue = field(default_factory=ReadingQueue)
     """What this process has stored and the reader has still to compare."""
-    readings: Shares = field(default_factory=lambda: Shares(READINGS))
-    """The requests of each tenant that wait for it at once."""
-
     reranker: Reranker | None = None
     """What rates the best candidates of a recall; None where none is set."""
     reranker_seconds: float = 2.0
@@ -172,37 +130,8 @@ class Backends:
     """Whether a start brings the schema up to date, as a service does and a command does not."""
     migrations: Sequence[Migration] = field(default_factory=known_migrations)
     """Those that this version knows."""
-    watch: Callable[[Database], Database] = lambda database: database
-    """Returns the database so that what a newer version has made of it is seen where it refuses a statement."""
-    watched: Database = field(init=False)
-    """The database as ``watch`` returns it: requests run their statements on it."""
-
-    request_turns: RequestTurns = field(default_factory=RequestTurns)
-    """Whose request begins next."""
-    long_work: LongWork = field(default_factory=LongWork)
-    """When the next part of imports and exports begins."""
-    import_lines: int = IMPORT_LINES
-    """Lines of an import in one batch."""
-    import_window: int = IMPORT_LINES
-    """Lines of an import that are read before they are written, in the order of their ids."""
-    reads: Shares = field(default_factory=lambda: Shares(READS))
-    """What each tenant reads at once."""
-    index_queries: Shares = field(default_factory=lambda: Shares(INDEX_QUERIES))
-    """What each tenant asks an index over the network at once."""
-    texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
-    """What each tenant has embedded at once."""
-    long_texts: Shares = field(default_factory=lambda: Shares(LONG_TEXT_CHARACTERS))
-    """What of that is of long calls."""
-    rerankings: Shares = field(default_factory=lambda: Shares(RERANKINGS))
-    """The recalls of each tenant that are reranked at once."""
-
-    topics: TopicCache = field(default_factory=lambda: TopicCache(_TOPIC_BYTES))
-    """The topics of agents, of which a language model picks."""
-    speakers: SpeakerCache = field(default_factory=lambda: SpeakerCache(_SPEAKER_BYTES))
-    """Who speaks in the memories of agents."""
-
-    context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
-    """The shared documents that were read lately."""
+    explain: Explain | None = None
+    """Is asked about each statement that the database refuses."""
 
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
@@ -214,8 +143,6 @@ class Backends:
     """Whether a recall is strict where its query does not say it."""
     circuits: Callable[[], Sequence[Circuit]] = tuple
     """Returns the circuits of this process: which services do not answer, so that no calls are made."""
-    ingest_seconds: float = 20.0
-    """How long an ingestion's request waits for its end; then it is answered with the operation."""
     calls: ProcessCalls | None = None
     """What may be called of a service that limits all processes together; None where no such service is called."""
     call_shares: CallShares | None = None
@@ -226,14 +153,6 @@ class Backends:
     """Age from which memories, episodes and ended runs are moved into the object store; None: none are."""
     snapshots_kept: int = 0
     """Snapshots of each tenant that are kept in the object store; 0: none is made."""
-    blob_bodies: Shares = field(default_factory=lambda: Shares(BLOB_BYTES))
-    """What each tenant sends and is sent at once of blobs."""
-    ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
-    """What each tenant brings at once of messages."""
-
-    def __post_init__(self) -> None:
-        """Have the database watched, once for all requests."""
-        object.__setattr__(self, "watched", self.watch(self.database))
 
     def of_tenant(
         self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None
@@ -242,15 +161,11 @@ class Backends:
 
         ``note``: what is noted of the one request that they are for.
         """
-        noted = note or RequestNote()
 
         def observe(state: Row) -> EmbeddingConfigs | None:
             self.last_answer.at = time.monotonic()
             read = request_state(state)
-            self.queries.seen(tenant_id, read.epoch)
-            self.topics.seen(tenant_id, read.epoch)
-            self.speakers.seen(tenant_id, read.epoch)
-            self.context.seen(tenant_id, read.epoch)
+            self.caches.seen(tenant_id, read.epoch)
             self.revocations.seen(read.revoked_at)
             self.shards_seen(read.shards)
             if read.unattended:
@@ -260,26 +175,32 @@ class Backends:
                 self.registry.seen(configs)
             return configs
 
+        audit = TenantAudit(tenant_id, self.recall_log, note or RequestNote())
+        admission = TenantAdmission(tenant_id, self.admission)
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
             clock=self.clock,
             channels=self.channels,
-            audit=TenantAudit(tenant_id, self.recall_log, noted),
+            audit=audit,
             process=self.processes.name,
-            data=self._data_of(tenant_id, observe),
-            models=self._models_of(tenant_id, noted),
-            limits=self._limits_of(tenant_id),
+            admission=admission,
+            data=self._data_of(tenant_id, admission, observe),
+            models=self._models_of(admission, audit),
+            limits=self.limits,
+            background=self.background,
         )
 
-    def _data_of(self, tenant_id: str, observe: Callable[[Row], EmbeddingConfigs | None]) -> TenantData:
+    def _data_of(
+        self, tenant_id: str, admission: TenantAdmission, observe: Callable[[Row], EmbeddingConfigs | None]
+    ) -> TenantData:
         return TenantData(
-            database=TenantDatabase(tenant_id, self.watched, lambda: self.reads.take(tenant_id, 1), self.presence),
+            database=TenantDatabase(tenant_id, self.database, admission.read, self.presence, self.explain),
             index_of=lambda config: TenantIndex(
                 tenant_id,
                 self.index_of(config),
                 lambda: config.index_name in self.configs.building,
-                lambda: self.index_queries.take(tenant_id, 1),
+                admission.index_query,
             ),
             objects=TenantObjects(tenant_id, self.objects),
             acknowledgements=self.acknowledgements,
@@ -287,51 +208,31 @@ class Backends:
             observe=observe,
             claim=self.claim,
             seen_configs=lambda: self.configs,
-            topics=self.topics,
-            speakers=self.speakers,
-            context=self.context,
+            caches=self.caches,
         )
 
-    def _models_of(self, tenant_id: str, noted: RequestNote) -> TenantModels:
-        def report(characters: int, tokens: int | None) -> None:
-            self.recall_log.counts.embedded(tenant_id, characters, tokens)
-            noted.embedded(characters, tokens)
+    def _models_of(self, admission: TenantAdmission, audit: TenantAudit) -> TenantModels:
+        tenant_id, shares = audit.tenant_id, self.admission
 
         def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
-            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts, report)
+            return TenantEmbedder(self.embedder_of(config), admission, audit)
 
         return TenantModels(
             embedder_of=embedder_of,
-            embed_queries=lambda config, texts: embed_queries(tenant_id, texts, embedder_of(config), self.queries),
+            embed_queries=lambda config, texts: embed_queries(
+                tenant_id, texts, embedder_of(config), self.caches.queries
+            ),
             scale_of=self.scale_of,
             reader=None
             if self.reader is None
-            else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
+            else TenantReader(tenant_id, self.reader, shares.readings, self.reader_seconds),
             compared_later=self.reading_queue.note,
             reranker=None
             if self.reranker is None
-            else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
-            model=self._model_of(tenant_id, noted),
+            else TenantReranker(tenant_id, self.reranker, shares.rerankings, self.reranker_seconds),
+            model=self._model_of(tenant_id, audit.request),
             recall_part_seconds=self.recall_part_seconds,
             recall_strict=self.recall_strict,
-        )
-
-    def _limits_of(self, tenant_id: str) -> TenantLimits:
-        return TenantLimits(
-            quotas=self.quotas,
-            refusals=self.refusals,
-            recalls=self.recalls,
-            blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
-            request=self.long_work.request,
-            part=lambda: self.long_work.part(tenant_id),
-            import_lines=self.import_lines,
-            import_window=max(self.import_lines, self.import_window),
-            ingest_seconds=self.ingest_seconds,
-            ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
-            tenant_episodes=self.tenant_episodes,
-            episodes_near_limit=self.episodes_near_limit,
-            window_tokens=self.window_tokens,
-            background=self.background,
         )
 
     def _model_of(self, tenant_id: str, note: RequestNote) -> TenantLanguageModel | None:

@@ -28,15 +28,13 @@ class Places:
         self._places: OrderedDict[str, Place] = OrderedDict()
         self._doubted: OrderedDict[str, None] = OrderedDict()
         self._tables: Sequence[str] = ()
+        self._presences: list[Presence] = []
         self._count = 0
         self._heard_at = float("-inf")
+        self.sharded = False
+        """Whether there are others than the first."""
         self.shards: Sequence[Shard] = ()
         """Those beside the first, as they were last read."""
-
-    @property
-    def sharded(self) -> bool:
-        """Whether there are others than the first."""
-        return self._count > 0
 
     @property
     def outdated(self) -> bool:
@@ -46,6 +44,10 @@ class Places:
     def seen(self, count: int) -> None:
         """Take how many shards there are beside the first, as its database has just said; none is ever removed."""
         self._count = max(count, self._count)
+        if self._count and not self.sharded:
+            self.sharded = True
+            for presence in self._presences:
+                presence.checked = True
         self._heard_at = asyncio.get_running_loop().time()
 
     async def hear(self) -> None:
@@ -79,7 +81,9 @@ class Places:
                 return None
             return place.epoch if place.shard == shard else -1
 
-        return Presence(lambda: self.sharded, epoch_of, self._doubt)
+        presence = Presence(self.sharded, epoch_of, self._doubt)
+        self._presences.append(presence)
+        return presence
 
     def _doubt(self, tenant_id: str) -> None:
         """Forget where a tenant lives: it does not live there any more."""

@@ -10,7 +10,7 @@ import structlog
 
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
+from app.domain.errors import DatabaseRejected, MemoryGatewayError, SchemaTooNew, Unavailable
 from app.domain.request_note import RequestNote
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
@@ -57,7 +57,7 @@ class Runtime:
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and those that close."""
         self._schema = SchemaWatch(backends.database, self._lose, backends.migrations)
-        self.backends = backends = replace(backends, watch=self._schema.watch)
+        self.backends = backends = replace(backends, explain=self._schema.why)
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
@@ -215,7 +215,7 @@ class Runtime:
         """
         principal = self.credentials.verify_header(authorization, self.backends.clock())
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
-        await self.backends.request_turns.wait(principal.tenant_id)
+        await self.backends.admission.requests.wait(principal.tenant_id)
         if self._not_ready is not None:
             return replace(principal, may_be_revoked=True)
         if self.backends.calls is not None:
@@ -260,7 +260,10 @@ class Runtime:
         return outbox_status.read(row)
 
     async def _read_revocations(self, since: int) -> list[Revocation]:
-        rows, (state,) = await self.backends.watched.run([revocations.read(since), directory.COUNT_SHARDS])
+        try:
+            rows, (state,) = await self.backends.database.run([revocations.read(since), directory.COUNT_SHARDS])
+        except DatabaseRejected as refusal:
+            raise await self._schema.why(refusal) from refusal
         self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 

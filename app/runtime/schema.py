@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from app.domain.errors import DatabaseRejected, SchemaTooNew, Unavailable
-from app.ports.database import Database, Row, RunRefused, Statement
+from app.ports.database import Database
 from app.storage.migrations.runner import Migration, schema_version, too_new
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -28,10 +27,6 @@ class SchemaWatch:
         self._reading = asyncio.Lock()
         self._read_at = float("-inf")
         self._unknown: Sequence[str] = ()
-
-    def watch(self, database: Database) -> Database:
-        """Return the database with a ``SchemaTooNew`` where it refuses a statement because of a newer version."""
-        return _Watched(database, self)
 
     async def look(self) -> None:
         """Read the version; tell ``lose`` where this process cannot run beside it.
@@ -62,42 +57,3 @@ class SchemaWatch:
         error = too_new(self._unknown)
         self._lose(error)
         return error
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """A database whose refusals are explained."""
-
-    inner: Database
-    schema: SchemaWatch
-
-    @property
-    def backend(self) -> str:
-        """The name of the database."""
-        return self.inner.backend
-
-    @property
-    def history_days(self) -> int:
-        """See ``Database.history_days``."""
-        return self.inner.history_days
-
-    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run the statements; see ``Database.run``.
-
-        Raises:
-            SchemaTooNew: a statement was refused, and a newer version has migrated the database.
-        """
-        try:
-            return await self.inner.run(statements)
-        except RunRefused:
-            raise
-        except DatabaseRejected as refusal:
-            raise await self.schema.why(refusal) from refusal
-
-    async def purge_log(self) -> bool:
-        """See ``Database.purge_log``."""
-        return await self.inner.purge_log()
-
-    async def ping(self) -> None:
-        """Return if the database answers."""
-        await self.inner.ping()

@@ -87,7 +87,7 @@ class Shards:
 
         It costs little, and is asked before anything is done for a request. The headers are read where requests wait.
         """
-        turns = self.main.backends.request_turns
+        turns = self.main.backends.admission.requests
         if turns and (tenant_id := self.main.credentials.tenant_seen(authorization())) is not None:
             turns.check(tenant_id)
 

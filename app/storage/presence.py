@@ -29,17 +29,17 @@ SELECT coalesce(
 """Reads the epoch with which the tenant lives here; -1: it lives elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Presence:
     """What a process knows of where tenants live, for one database.
 
     Attributes:
-        checked: Whether there is more than one shard: else no run checks anything.
+        checked: Whether there is more than one shard: else no run checks anything. It becomes true, and stays so.
         epoch_of: Returns the epoch with which a tenant is believed to live here, -1 where it is believed to live
             elsewhere, and None where that is not known: then what the database knows will do.
         moved: Is told that what is believed of a tenant is wrong.
     """
 
-    checked: Callable[[], bool] = lambda: False
+    checked: bool = False
     epoch_of: Callable[[str], int | None] = lambda _: None
     moved: Callable[[str], None] = lambda _: None

@@ -3,17 +3,20 @@
 A request can make no other statement: each takes its tenant, and where it concerns one agent its agent, from a scope.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
-from app.domain.errors import TenantMoved
+from app.domain.errors import DatabaseRejected, SchemaTooNew, TenantMoved
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import Database, Row, RunRefused, Statement
 from app.storage import presence
 from app.storage.presence import Presence
+
+Explain: TypeAlias = Callable[[DatabaseRejected], Awaitable[DatabaseRejected | SchemaTooNew]]
+"""Returns why the database refused a statement: because a newer version has migrated it, or the refusal itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +48,19 @@ class TenantDatabase:
         database: Database,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         presence: Presence | None = None,
+        explain: Explain | None = None,
         leading: Sequence[ScopedStatement] = (),
     ) -> None:
         """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` says what runs check.
 
+        ``explain`` is asked about each statement that the database refuses.
         Each run that writes begins with ``leading``, whose rows nobody gets.
         """
         self._tenant_id = tenant_id
         self._database = database
         self._turn = turn
         self._presence = presence or Presence()
+        self._explain = explain
         self._leading = leading
         self._written = False
 
@@ -65,7 +71,8 @@ class TenantDatabase:
 
     def beginning_with(self, statement: ScopedStatement) -> "TenantDatabase":
         """Return this database, each run of which that writes is refused where the statement is."""
-        return TenantDatabase(self._tenant_id, self._database, self._turn, self._presence, [*self._leading, statement])
+        leading = [*self._leading, statement]
+        return TenantDatabase(self._tenant_id, self._database, self._turn, self._presence, self._explain, leading)
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
@@ -73,17 +80,27 @@ class TenantDatabase:
         Raises:
             ValueError: a statement is of another tenant. This is a defect; nothing was run.
             TenantMoved: the tenant does not live here, or is just leaving; nothing was read or written.
+            SchemaTooNew: a statement was refused, and a newer version has migrated the database.
         """
         if any(statement.tenant_id != self._tenant_id for statement in statements):
             raise ValueError("A statement of another tenant was given to this tenant's database.")
-        checked = self._presence.checked()
-        if any(statement.writes for statement in statements):
-            run = [*self._leading, *statements]
-            rows = await (self._write_here(run) if checked else self._database.run(run))
-            self._written = True
-            return rows[len(self._leading) :]
-        async with self._turn():
-            return await (self._read_here(statements) if checked else self._database.run(statements))
+        try:
+            if any(statement.writes for statement in statements):
+                return await self._write(statements)
+            async with self._turn():
+                return await (self._read_here if self._presence.checked else self._database.run)(statements)
+        except RunRefused:
+            raise
+        except DatabaseRejected as refusal:
+            if self._explain is None:
+                raise
+            raise await self._explain(refusal) from refusal
+
+    async def _write(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        run = [*self._leading, *statements]
+        rows = await (self._write_here if self._presence.checked else self._database.run)(run)
+        self._written = True
+        return rows[len(self._leading) :]
 
     async def _write_here(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         epoch = self._presence.epoch_of(self._tenant_id)

@@ -265,7 +265,7 @@ async def test_every_write_counts_in_the_rate(service: Service, route: str) -> N
     tenant = f"r{[*ATTACKS].index(route)}"
     await prepared(service, tenant)
     before = (await usage(service, tenant))["stores_this_minute"]
-    quotas = Quotas(tenant, service.runtime.backends.quotas)
+    quotas = Quotas(tenant, service.runtime.backends.limits.quotas)
     await service.runtime.backends.database.run([quotas.set(None, {"stores_per_minute": 0})])
     answer = await ATTACKS[route](service, tenant, 0)
     assert answer.status_code == 429, answer.text

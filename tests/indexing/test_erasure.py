@@ -321,7 +321,7 @@ async def test_every_deletion_leaves_an_audit_row_without_content(bench: Bench) 
 async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(bench: Bench) -> None:
     await bench.gateway.recall("bot", Query("a question of the erased"))
     await bench.tenant("neighbour").recall("bot", Query("a question of another"))
-    before = bench.backends.queries.held
+    before = bench.backends.caches.queries.held
     await bench.gateway.erase("bot")
     await bench.quiet()
     bench.embedder.calls.clear()

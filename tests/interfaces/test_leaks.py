@@ -209,8 +209,8 @@ def test_the_order_of_audit_events_tells_nothing_and_what_they_are_does() -> Non
 async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
     async with serving(tmp_path, on=backend) as service:
         await service.recall("a question", tenant="owner")
-        held = service.runtime.backends.queries.held
+        held = service.runtime.backends.caches.queries.held
         await service.recall("a question", tenant="owner", agent_id="other")
-        assert service.runtime.backends.queries.held == held
+        assert service.runtime.backends.caches.queries.held == held
         await service.recall("a question", tenant="other")
-        assert service.runtime.backends.queries.held > held
+        assert service.runtime.backends.caches.queries.held > held

@@ -24,8 +24,9 @@ from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.services.access.credentials import Credentials
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.memories.query_vectors import QueryCache
 from app.services.profiles.profile import ProfileService
+from app.services.tenant.caches import TenantCaches
+from app.services.tenant.tenant_cache import TenantCache
 from tests.simulation import clock
 from tests.simulation import world as worlds
 from tests.simulation.database import InlineFile
@@ -124,7 +125,7 @@ class ShardedWorld(World):
                 database=database,
                 index=InterceptedIndex(self.indexes[shard], chain),
                 embedder=InterceptedEmbedder(DigestEmbedder(), chain),
-                queries=QueryCache(1_000_000),
+                caches=TenantCaches(TenantCache(1_000_000)),
                 acknowledgements=Acknowledgements(),
                 clock=clock.now_ms,
                 scales=_Scales(database),

@@ -28,8 +28,9 @@ from app.ports.reader import Reader
 from app.runtime.backends import Backends
 from app.runtime.relating import read_left_over, relating
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.memories.query_vectors import QueryCache
 from app.services.profiles.profile import ProfileService
+from app.services.tenant.caches import TenantCaches
+from app.services.tenant.tenant_cache import TenantCache
 from tests.simulation import clock
 from tests.simulation.circuits import Circuits
 from tests.simulation.database import InlineFile
@@ -156,7 +157,7 @@ class World:
             database=database,
             index=index,
             embedder=InterceptedEmbedder(DigestEmbedder(), chain),
-            queries=QueryCache(_CACHE_BYTES),
+            caches=TenantCaches(TenantCache(_CACHE_BYTES)),
             acknowledgements=acknowledgements,
             clock=lambda: clock.now_ms() + skew,
             scales=Scales(database),

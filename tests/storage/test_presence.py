@@ -41,14 +41,16 @@ class Recorded:
 @pytest.mark.parametrize(("sharded", "statements"), [(False, 1), (True, 2)])
 async def test_one_statement_is_added_to_a_run_and_none_without_shards(sharded: bool, statements: int) -> None:  # noqa: FBT001
     database = Recorded()
-    tenant = TenantDatabase("acme", database, presence=Presence(lambda: sharded, lambda _: 3))
+    tenant = TenantDatabase("acme", database, presence=Presence(checked=sharded, epoch_of=lambda _: 3))
     assert await tenant.run([_READ]) == await tenant.run([_WRITE]) == [[{"one": 1, "epoch": 3}]]
     assert database.runs == [statements, statements]
 
 
 async def test_a_read_with_another_epoch_is_no_answer_and_the_process_is_told() -> None:
     told: list[str] = []
-    tenant = TenantDatabase("acme", Recorded(), presence=Presence(lambda: True, lambda _: 2, told.append))
+    tenant = TenantDatabase(
+        "acme", Recorded(), presence=Presence(checked=True, epoch_of=lambda _: 2, moved=told.append)
+    )
     with pytest.raises(TenantMoved) as moved:
         await tenant.run([_READ])
     assert (moved.value.repeatable, told) == (True, ["acme"])
@@ -61,7 +63,9 @@ async def test_a_write_that_is_refused_says_whether_it_may_be_made_again(
     told: list[str],
 ) -> None:
     heard: list[str] = []
-    tenant = TenantDatabase("acme", Recorded(reason), presence=Presence(lambda: True, lambda _: 3, heard.append))
+    tenant = TenantDatabase(
+        "acme", Recorded(reason), presence=Presence(checked=True, epoch_of=lambda _: 3, moved=heard.append)
+    )
     with pytest.raises(TenantMoved) as moved:
         await tenant.run([_WRITE])
     assert (moved.value.repeatable, heard) == (repeatable, told)
@@ -69,7 +73,7 @@ async def test_a_write_that_is_refused_says_whether_it_may_be_made_again(
 
 async def test_a_request_that_has_written_is_not_made_again() -> None:
     epoch = [3]
-    tenant = TenantDatabase("acme", Recorded(), presence=Presence(lambda: True, lambda _: epoch[0]))
+    tenant = TenantDatabase("acme", Recorded(), presence=Presence(checked=True, epoch_of=lambda _: epoch[0]))
     await tenant.run([_WRITE])
     epoch[0] = 2
     with pytest.raises(TenantMoved) as moved:

@@ -5,7 +5,6 @@ import json
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from app.storage.quotas import Quotas
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 NONE = Defaults()
 COUNTED = "SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0 OR bytes <> 0 ORDER BY 1, 2"
@@ -43,7 +42,7 @@ def limited(
     bench: Bench, *, tenant: Limits | None = None, agent: Limits | None = None, of: str = "acme"
 ) -> LongTermMemoryGateway:
     quotas = Defaults(tenant or Limits(), agent or Limits())
-    return LongTermMemoryGateway(replace(bench.backends, quotas=quotas).of_tenant(of, ADMINISTRATOR))
+    return LongTermMemoryGateway(with_changed(bench.backends, quotas=quotas).of_tenant(of, ADMINISTRATOR))
 
 
 async def stores(bench: Bench) -> list[object]:
@@ -253,7 +252,7 @@ async def test_a_config_that_is_claimed_first_costs_no_second_store(bench: Bench
 
 async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_operator_has_set(bench: Bench) -> None:
     quotas = Quotas("acme", NONE)
-    browser = Browser(replace(bench.backends, quotas=NONE).of_tenant("acme"))
+    browser = Browser(with_changed(bench.backends, quotas=NONE).of_tenant("acme"))
     for agent in ("bot", "other"):
         await bench.gateway.store(agent, NewMemory("one"))
         await bench.database.run([quotas.set(agent, {"memories": 9})])
@@ -278,7 +277,7 @@ async def imported(bench: Bench, contents: list[str], agents: list[str], quotas:
     """Import memories in one batch and return the lines of the report."""
     report = ImportReport()
     try:
-        taking = Import(replace(bench.backends, quotas=quotas).of_tenant("acme"), report)
+        taking = Import(with_changed(bench.backends, quotas=quotas).of_tenant("acme"), report)
         await taking.begin()
         for number, (content, agent_id) in enumerate(zip(contents, agents, strict=True), start=1):
             await taking.add(number, Record(agent_id=agent_id, content=content))
@@ -297,7 +296,7 @@ async def test_an_import_takes_in_what_there_is_room_for_and_names_the_lines_the
     assert {line["detail"] for line in lines[2:]} == {"is over a limit of its agent or of the tenant (GET /usage)"}
     again = await imported(bench, contents, ["bot"] * 4 + ["other"] * 3, quotas)
     assert [line["status"] for line in again[:2]] == ["unchanged"] * 2
-    assert (await Browser(replace(bench.backends, quotas=NONE).of_tenant("acme")).usage())[0].memories <= 5
+    assert (await Browser(with_changed(bench.backends, quotas=NONE).of_tenant("acme")).usage())[0].memories <= 5
     await assert_counts_are_right(bench)
 
 

@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from app.bootstrap import build_runtime
 from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
 from app.ports.database import Row, Statement
+from app.runtime.backends import Backends
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
 from app.storage import embedding_configs
@@ -25,12 +26,15 @@ ADMINISTRATOR = Author("administrator", "http", may_replace=True)
 _QUEUED = "SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation"
 
 
-def with_changed(backends: TenantBackends, **fields: Any) -> TenantBackends:
-    """Return a tenant's backends with other values of these fields, each in its group."""
-    for name in ("data", "models", "limits"):
-        group = getattr(backends, name)
+B = TypeVar("B", Backends, TenantBackends)
+
+
+def with_changed(backends: B, **fields: Any) -> B:
+    """Return the backends of a process or of a tenant with other values of these fields, each in its group."""
+    for name in ("data", "models", "limits", "caches"):
+        group: Any = getattr(backends, name, None)
         own = {field: fields.pop(field) for field in list(fields) if hasattr(group, field)}
-        backends = replace(backends, **{name: replace(group, **own)})
+        fields |= {name: replace(group, **own)} if own else {}
     return replace(backends, **fields)
 
 

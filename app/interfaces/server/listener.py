@@ -19,10 +19,10 @@ import uvicorn
 from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.moments import wall_clock
-from app.interfaces.admission import Admission
 from app.interfaces.asgi import create_app
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import IN_NETWORK
+from app.interfaces.load_shedding import LoadShedding
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.server.guarded_http import guarded
 from app.interfaces.server.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connection_limits
@@ -94,7 +94,7 @@ async def serve_http(
             connection_limits(settings.max_connections),
             finished={MCP_PATH},
             always=ALWAYS_ANSWERED,
-            refusal=Admission(
+            refusal=LoadShedding(
                 shards.check_turn,
                 shards.main.metrics.request,
                 passing={*ALWAYS_ANSWERED, MCP_PATH},

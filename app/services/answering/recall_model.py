@@ -59,7 +59,7 @@ class RecallModel:
 
         A model that has not answered in time gets no more of it for an answer than for this.
         """
-        topics = nearest(self._backends.data.topics.get(self._scope, self._backends.clock()), query)
+        topics = nearest(self._backends.data.caches.topics.find(self._scope, self._backends.clock()) or (), query)
         found = await self._complete(analysis(query, reference, topics, self.mark), seconds)
         if found == "model_timeout":
             self._left = min(self._left, seconds)

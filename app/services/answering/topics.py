@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from app.domain.memory import Scope
 from app.domain.words import normalised
@@ -9,31 +10,22 @@ from app.services.tenant.tenant_cache import TenantCache
 
 SHOWN = 40
 """Topics that a model is shown of."""
-_KEPT_MS = 600_000
+HOLDS_MS = 600_000
 """Topics are shown for so long; each recall of the agent reads them again."""
 _OVERHEAD = 400
 _WORD = re.compile(r"[^\W_]{3,}")
 _STEM = 5
 
 
-class TopicCache(TenantCache[Scope, tuple[Sequence[str], int]]):
-    """The topics that recalls have read, and until when they are shown."""
+TopicCache: TypeAlias = TenantCache[Scope, Sequence[str]]
+"""The topics that recalls have read of agents, the newest first."""
 
-    def get(self, scope: Scope, now: int) -> Sequence[str]:
-        """Return an agent's topics, the newest first; none where they were not read lately."""
-        topics, until = self._find(scope) or ((), 0)
-        if until <= now:
-            return []
-        self._used(scope)
-        return topics
 
-    def put(self, scope: Scope, topics: Sequence[str], now: int) -> None:
-        """Keep what was read of an agent, in place of what was kept."""
-        if not topics:
-            self._drop(scope)
-            return
-        size = _OVERHEAD + sum(len(topic.encode()) + 60 for topic in topics)
-        self._keep(scope, scope.tenant_id, (topics, now + _KEPT_MS), size)
+def remember(cache: TopicCache, scope: Scope, topics: Sequence[str], now: int) -> None:
+    """Keep what was read of an agent, in place of what was kept."""
+    cache.drop(scope)
+    if topics:
+        cache.put(scope.tenant_id, scope, topics, _OVERHEAD + sum(len(topic.encode()) + 60 for topic in topics), now)
 
 
 def nearest(topics: Sequence[str], query: str) -> Sequence[str]:

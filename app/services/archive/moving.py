@@ -82,7 +82,7 @@ class ArchiveMover:
         config = self._backends.data.configs.active
         lines = [write_manifest(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False))]
         for row in sorted(rows, key=lambda row: str(row["id"])) if kind != "memories" else rows:
-            await self._backends.limits.part()
+            await self._backends.admission.part()
             if kind == "memories":
                 line, digest = write_memory(record_of(read_memory(self._scope.tenant_id, row), None, config))
                 total.add(digest)

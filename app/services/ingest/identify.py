@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.messages import Message, NewMessage, digest, message_id
-from app.services.turns.pacing import paced
+from app.services.turns.turns import paced
 
 _DAY_MS = 86_400_000
 _MAX_NAMED = 20

@@ -73,7 +73,7 @@ class Ingester:
             return _nothing_new(agent_id, conversation, now)
         work.elsewhere = taken.elsewhere
         operation = Operation(work, claimed=taken.claimed)
-        running = self._backends.limits.background.start(operation.run(), name="ingestion")
+        running = self._backends.background.start(operation.run(), name="ingestion")
         enough = (operation.put_off, work.written) if learns else (operation.put_off,)
         await _first_of(running, enough, max(0.0, ends - loop.time()))
         if running.done():
@@ -141,7 +141,7 @@ class Ingester:
             [*retry(scope, ingestion_id, work.holder), work.own.read()]
         )
         if begun:
-            self._backends.limits.background.start(Operation(work, claimed=True).run(), name="ingestion")
+            self._backends.background.start(Operation(work, claimed=True).run(), name="ingestion")
         elif not rows:
             raise NotFound("There is no such operation.")
         elif is_full:

@@ -19,7 +19,7 @@ from app.services.memories.write_outcomes import check_room
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.services.tiers.writing import write
-from app.services.turns.pacing import paced
+from app.services.turns.turns import paced
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
 from app.storage.messages import Messages, to_row, written

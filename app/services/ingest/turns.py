@@ -18,7 +18,7 @@ from app.services.ingest.work import IngestionWork
 from app.services.memories.write import HeldOtherwise
 from app.services.memories.write_outcomes import exceeded
 from app.services.tenant.backends import settled
-from app.services.turns.pacing import paced
+from app.services.turns.turns import paced
 from app.storage.memories import MemoryWrite
 from app.storage.messages import MessageMemory, Staged, holders, staged, unstage
 from app.storage.quotas import Quotas, usages

@@ -51,7 +51,7 @@ class Consolidations:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope = Scope(self._backends.tenant_id, agent_id)
-        finding = ScopeConsolidation(scope, self._backends.data.database.run, None, pause=self._backends.limits.part)
+        finding = ScopeConsolidation(scope, self._backends.data.database.run, None, pause=self._backends.admission.part)
         merges = await finding.alike(MAX_MEMORIES)
         facts = sum(merge.kind == "fact" for merge in merges)
         return ConsolidationForecast(len(merges) - facts, facts, merges[:MAX_NAMED], finding.is_cut)

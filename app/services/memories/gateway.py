@@ -73,7 +73,7 @@ class LongTermMemoryGateway:
         self._backends.author.check_speaker(memory.metadata)
         scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
         writer = Writer(self._backends)
-        with self._backends.limits.request():
+        with self._backends.admission.request():
             return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
     async def recall(
@@ -94,12 +94,12 @@ class LongTermMemoryGateway:
         run_id = run_id or self._backends.run_id
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)
-        self._backends.limits.recalls.admit(scope, self._backends.clock())
+        self._backends.admission.recall(scope.agent_id, self._backends.clock())
         recaller, author = Recaller(self._backends), self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
         # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
-        with self._backends.limits.request() if analysing is None else nullcontext():
+        with self._backends.admission.request() if analysing is None else nullcontext():
             recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
@@ -129,7 +129,7 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        self._backends.limits.recalls.admit(scope, self._backends.clock())
+        self._backends.admission.recall(scope.agent_id, self._backends.clock())
         explainer = Explainer(self._backends)
         return await settled(lambda: explainer.explain(scope, query, memory_id))
 

@@ -20,6 +20,7 @@ from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.analysis import Analysis
 from app.retrieval.query.parsing import ParsedQuery, embedded_texts, parse
 from app.retrieval.query.sentences import QuerySentences
+from app.services.memories import speakers
 from app.services.memories.vector_search import Outage, VectorSearch
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
@@ -125,12 +126,12 @@ class CandidateGatherer:
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer.
         """
-        speakers = self._backends.data.speakers
-        embedded = embedded_texts(self._query, self._sentences, speakers.find(self._scope) or ())
+        cache = self._backends.data.caches.speakers
+        embedded = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         gathered = await self._gather(embedded)
         if names := gathered.pool.first_names:
-            speakers.add(self._scope, names)
-        again = embedded_texts(self._query, self._sentences, speakers.find(self._scope) or ())
+            speakers.remember(cache, self._scope, names)
+        again = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         if again != embedded and gathered.vectors.outage is None:
             gathered = await self._gather(again)
         return gathered

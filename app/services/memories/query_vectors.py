@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.ports.embedder import Embedder
@@ -11,15 +12,8 @@ _OVERHEAD = 400
 _Key = tuple[str, EmbeddingConfig, str]
 
 
-class QueryCache(TenantCache[_Key, Vector]):
-    """The vectors of recent queries.
-
-    The tenant is part of the key: how fast one tenant is answered tells nothing of what another asks.
-    """
-
-    def put(self, key: _Key, vector: Vector) -> None:
-        """Keep the vector unless it is larger than the whole budget."""
-        self._keep(key, key[0], vector, vector.nbytes + len(key[2].encode()) + _OVERHEAD)
+QueryCache: TypeAlias = TenantCache[_Key, Vector]
+"""The vectors of recent queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,7 @@ async def embed_queries(
     if new:
         embedded = await embedder.embed([query for _, _, query in new], "query")
         for key, fresh in zip(new, embedded.vectors, strict=True):
-            cache.put(key, fresh)
+            cache.put(tenant_id, key, fresh, fresh.nbytes + len(key[2].encode()) + _OVERHEAD)
             known[key] = fresh
         characters, tokens = sum(len(query) for _, _, query in new), embedded.tokens
     found = [vector for key in keys if (vector := known[key]) is not None]

@@ -11,6 +11,7 @@ from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import counted
+from app.services.answering import topics
 from app.services.memories.gathering import Analysing, CandidateGatherer, is_crowded
 from app.services.memories.judging import judge
 from app.services.memories.vector_search import Outage, VectorSearch
@@ -100,7 +101,7 @@ class Recaller:
         gatherer = CandidateGatherer(self._backends, scope, query, also=also, analysing=analysing, note=note)
         gathered = await gatherer.gather()
         if analysing is not None:
-            self._backends.data.topics.put(scope, gathered.topics, self._backends.clock())
+            topics.remember(self._backends.data.caches.topics, scope, gathered.topics, self._backends.clock())
         # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
         strict = self._backends.models.recall_strict if query.strict is None else query.strict
         if strict and gathered.outages:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from itertools import islice
+from typing import TypeAlias
 
 from app.domain.memory import Scope
 from app.services.tenant.tenant_cache import TenantCache
@@ -11,12 +12,13 @@ _MOST = 64
 _OVERHEAD, _NAME_BYTES = 400, 100
 
 
-class SpeakerCache(TenantCache[Scope, frozenset[str]]):
-    """The first names, in lower case, of the speakers whom recalls have found."""
+SpeakerCache: TypeAlias = TenantCache[Scope, frozenset[str]]
+"""The first names, in lower case, of the speakers whom recalls of agents have found."""
 
-    def add(self, scope: Scope, names: Collection[str]) -> None:
-        """Keep names that a recall has found, beside those that are kept."""
-        known = self._find(scope) or frozenset()
-        if not known.issuperset(names):
-            kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))
-            self._keep(scope, scope.tenant_id, kept, _OVERHEAD + _NAME_BYTES * len(kept))
+
+def remember(cache: SpeakerCache, scope: Scope, names: Collection[str]) -> None:
+    """Keep names that a recall has found, beside those that are kept."""
+    known = cache.find(scope) or frozenset()
+    if not known.issuperset(names):
+        kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))
+        cache.put(scope.tenant_id, scope, kept, _OVERHEAD + _NAME_BYTES * len(kept))

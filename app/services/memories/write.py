@@ -106,7 +106,7 @@ class Writer:
             run_id=memory.run_id,
         )
         try:
-            if self._backends.limits.refusals.lately(scope, now):
+            if self._backends.admission.refused_lately(scope.agent_id, now):
                 await self._ask(batch)
             started = time.perf_counter()
             embedded = await self._backends.models.embedder_of(used.active).embed([new.embedded_text], "document")
@@ -117,7 +117,7 @@ class Writer:
             stated = MemoryWrite(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
-            self._backends.limits.refusals.note(scope, now)
+            self._backends.admission.store_refused(scope.agent_id, now)
             raise
         assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
         if keep is not None:

@@ -193,7 +193,7 @@ class ProfileService:
             InvalidRequest, LongTermDisabled, Unavailable: as ``list`` does.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
-        self._backends.limits.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
+        self._backends.admission.recall(agent_id, self._backends.clock())
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
         now, model = self._backends.clock(), self._backends.models.model
         if model is not None:

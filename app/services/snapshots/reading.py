@@ -24,7 +24,7 @@ class Snapshots:
         """Take what the tenant's services work with."""
         self._objects = backends.data.objects.snapshots
         self._tenant_id = backends.tenant_id
-        self._part = backends.limits.part
+        self._part = backends.admission.part
 
     async def list(self) -> Sequence[SnapshotManifest | ObjectGone]:
         """Return the manifests of all snapshots that have one, newest first; in the place of a damaged one why it is.

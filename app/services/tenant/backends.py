@@ -1,7 +1,7 @@
 """What the services of one tenant work with. Nothing that is reached from here crosses tenants."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -25,19 +25,15 @@ from app.ports.vector_index import (
     WritesWithin,
 )
 from app.retrieval.channels.channel import Channel
-from app.services.answering.topics import TopicCache
 from app.services.memories.query_vectors import EmbeddedQueries
-from app.services.memories.speakers import SpeakerCache
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.tenant.background import Background
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.recall_log import TenantAudit
-from app.services.tiers.context_cache import ContextCache
 from app.services.tiers.objects import TenantObjects
-from app.services.turns.pacing import others_first
-from app.services.turns.recall_rates import RecallRates
-from app.services.turns.refusals import Refusals
+from app.services.turns.admission import TenantAdmission
 from app.storage.scoped import ScopedStatement, TenantDatabase
 
 Clock = Callable[[], int]
@@ -165,12 +161,7 @@ class TenantData:
     seen_configs: Callable[[], EmbeddingConfigs]
     deliveries: Deliveries = field(default_factory=Deliveries)
     """The index writes that go on after their requests were answered."""
-    topics: TopicCache = field(default_factory=lambda: TopicCache(0))
-    """What agents' learned memories are about, for the models of recalls; all tenants share one."""
-    speakers: SpeakerCache = field(default_factory=lambda: SpeakerCache(0))
-    """Who speaks in agents' memories; all tenants share one."""
-    context: ContextCache = field(default_factory=lambda: ContextCache(0, 0))
-    """The shared documents that were read lately; all tenants share one."""
+    caches: TenantCaches = field(default_factory=TenantCaches)
 
     @property
     def configs(self) -> EmbeddingConfigs:
@@ -221,28 +212,16 @@ class TenantModels:
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """How much the tenant may have, and when its work may go on."""
+    """How much a tenant may have, and how much of its work is done at once. All tenants have the same."""
 
-    quotas: Defaults
-    """The limits of whoever has no others."""
-    refusals: Refusals
-    """Who was refused a store in the last minute."""
-    recalls: RecallRates
-    """Counts recalls against their limits."""
-    blob_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """Returns what holds room for so many bytes of a blob while it is entered."""
-    request: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Returns what counts a request as under way while it is entered: long work waits for it."""
-    part: Callable[[], Awaitable[None]] = others_first
-    """Waits until the tenant's long work may go on for some milliseconds."""
+    quotas: Defaults = field(default_factory=Defaults)
+    """The limits of tenants and agents that have none of their own."""
     import_lines: int = IMPORT_LINES
     """Lines of an import that are looked up, embedded and written together."""
     import_window: int = IMPORT_LINES
     """Lines of an import that are read before they are written, in the order of their ids."""
     ingest_seconds: float = 20.0
-    """How long an ingestion's request waits for its end."""
-    ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-    """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
+    """How long an ingestion's request waits for its end; then it is answered with the operation."""
     tenant_episodes: int = EPISODES
     """How many episodes a tenant may have."""
     episodes_near_limit: Callable[[], None] = lambda: None
@@ -251,8 +230,6 @@ class TenantLimits:
     """How many tokens a window keeps."""
     leaving_bytes: int = 0
     """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
-    background: Background = field(default_factory=Background)
-    """What goes on after its request was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +244,12 @@ class TenantBackends:
     """The channels by which recalls find and score memories."""
     audit: TenantAudit
     """Notes recalls, and counts them and tool calls."""
+    admission: TenantAdmission
     data: TenantData
     models: TenantModels
     limits: TenantLimits
+    background: Background
+    """What goes on after its request was answered."""
     process: str = "process"
     """The name of this process, with which the holders of what it leases begin."""
     run_id: str | None = None

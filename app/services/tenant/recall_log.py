@@ -161,6 +161,11 @@ class TenantAudit:
         self.degraded(note.degraded)
         self.log.add(note)
 
+    def embedded(self, characters: int, tokens: int | None) -> None:
+        """Count what was embedded; ``tokens`` is None where the provider does not count them."""
+        self.log.counts.embedded(self.tenant_id, characters, tokens)
+        self.request.embedded(characters, tokens)
+
     def degraded(self, parts: Sequence[str]) -> None:
         """Note what did not answer for the request."""
         self.request.degraded = self.request.degraded or bool(parts)

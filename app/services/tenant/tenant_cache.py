@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -9,20 +10,28 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class _CacheEntry(Generic[Value]):
+class CacheEntry(Generic[Value]):
+    """A value, whose it is, its bytes, and as of when it is."""
+
     tenant_id: str
     value: Value
     size: int
+    at: int
 
 
 class TenantCache(Generic[Key, Value]):
-    """Values of many tenants within a budget of bytes, least recently used out first."""
+    """Values of many tenants within a budget of bytes, least recently used out first.
 
-    def __init__(self, budget: int) -> None:
-        """Hold at most ``budget`` bytes; 0 remembers nothing."""
-        self._budget = budget
+    The tenant is part of each key: how fast one tenant is answered tells nothing of what another asks. Times are in
+    milliseconds since the epoch; where values hold for good, none need be given.
+    """
+
+    def __init__(self, budget: int, holds_ms: float = inf) -> None:
+        """Hold at most ``budget`` bytes, each value for so long; 0 of either remembers nothing."""
+        self._budget = budget if holds_ms else 0
+        self._holds_ms = holds_ms
         self._held = 0
-        self._entries: OrderedDict[Key, _CacheEntry[Value]] = OrderedDict()
+        self._entries: OrderedDict[Key, CacheEntry[Value]] = OrderedDict()
         self._epochs: dict[str, int] = {}
 
     @property
@@ -40,34 +49,32 @@ class TenantCache(Generic[Key, Value]):
     def forget(self, tenant_id: str) -> None:
         """Forget all of a tenant."""
         for key in [key for key, entry in self._entries.items() if entry.tenant_id == tenant_id]:
-            self._drop(key)
+            self.drop(key)
 
-    def find(self, key: Key) -> Value | None:
-        """Return a value, now the most recently used, or None where it is not kept."""
-        value = self._find(key)
-        if value is not None:
-            self._used(key)
-        return value
-
-    def _find(self, key: Key) -> Value | None:
-        """Return a value, or None."""
-        entry = self._entries.get(key)
+    def find(self, key: Key, now: int = 0) -> Value | None:
+        """Return the value, now the most recently used; None where there is none, or it holds no longer."""
+        entry = self.entry(key, now)
         return None if entry is None else entry.value
 
-    def _used(self, key: Key) -> None:
-        """Make a value the most recently used."""
+    def entry(self, key: Key, now: int = 0) -> CacheEntry[Value] | None:
+        """Return the value with what is known of it, as ``find`` does."""
+        entry = self._entries.get(key)
+        if entry is None or not 0 <= now - entry.at < self._holds_ms:
+            return None
         self._entries.move_to_end(key)
+        return entry
 
-    def _keep(self, key: Key, tenant_id: str, value: Value, size: int) -> None:
-        """Keep a value in place of what the key had; one that is larger than the whole budget is not kept."""
-        self._drop(key)
+    def put(self, tenant_id: str, key: Key, value: Value, size: int, at: int = 0) -> None:
+        """Keep a value as of a moment, in place of what the key had; one larger than the whole budget is not kept."""
+        self.drop(key)
         if size > self._budget:
             return
-        self._entries[key] = _CacheEntry(tenant_id, value, size)
+        self._entries[key] = CacheEntry(tenant_id, value, size, at)
         self._held += size
         while self._held > self._budget:
-            self._drop(next(iter(self._entries)))
+            self.drop(next(iter(self._entries)))
 
-    def _drop(self, key: Key) -> None:
+    def drop(self, key: Key) -> None:
+        """Forget one value."""
         entry = self._entries.pop(key, None)
         self._held -= 0 if entry is None else entry.size

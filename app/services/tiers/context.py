@@ -31,7 +31,7 @@ class SharedContext:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
-        self._cache = backends.data.context
+        self._cache = backends.data.caches.context
         self._statements = SharedDocuments(backends.tenant_id)
 
     @property
@@ -90,7 +90,7 @@ class SharedContext:
 
     def _cached(self, names: Sequence[str], now: int) -> dict[str, ContextDocument]:
         """Return the documents that were read lately, by their names."""
-        held = {name: self._cache.get(self._backends.tenant_id, name, now) for name in names}
+        held = {name: self._cache.document(self._backends.tenant_id, name, now) for name in names}
         return {name: each.document for name, each in held.items() if each is not None}
 
     async def versions(self, name: str) -> list[ContextVersion]:
@@ -138,7 +138,7 @@ class SharedContext:
 
     async def _get(self, name: str, version: int | None, absent: str) -> ContextRead:
         now = self._backends.clock()
-        held = None if version is not None else self._cache.get(self._backends.tenant_id, name, now)
+        held = None if version is not None else self._cache.document(self._backends.tenant_id, name, now)
         if held is not None:
             return held
         if version is None:
@@ -154,7 +154,7 @@ class SharedContext:
         now, changes = self._backends.clock(), self._cache.changes
         (rows,) = await self._backends.data.database.run([self._statements.current(names)])
         documents = read_rows(ContextDocument, rows)
-        self._cache.put(self._backends.tenant_id, documents, now, changes)
+        self._cache.put_documents(self._backends.tenant_id, documents, now, changes)
         return documents
 
     async def _read_every(self) -> list[ContextDocument]:
@@ -162,7 +162,7 @@ class SharedContext:
         (rows,) = await self._backends.data.database.run([self._statements.every(content=True)])
         documents = read_rows(ContextDocument, rows)
         self._cache.put_names(self._backends.tenant_id, [each.name for each in documents], now, changes)
-        self._cache.put(self._backends.tenant_id, documents, now, changes)
+        self._cache.put_documents(self._backends.tenant_id, documents, now, changes)
         return documents
 
     async def _put(self, name: str, content: str, media_type: str, only: Precondition) -> ContextVersion:

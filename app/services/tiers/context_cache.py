@@ -1,7 +1,6 @@
 """Shared documents, remembered for a few seconds: every agent of a tenant reads the same ones, again and again."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from app.domain.context import ContextDocument, ContextRead
 from app.services.tenant.tenant_cache import TenantCache
@@ -11,21 +10,12 @@ _Key = tuple[str, str | None]
 """The tenant, and a document's name; None stands for the list of the tenant's names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedDocument:
-    what: ContextDocument | Sequence[str]
-    read_at: int
-
-
-class ContextCache(TenantCache[_Key, _CachedDocument]):
-    """The documents that were read lately.
-
-    What was read longer ago than ``seconds`` is never returned. That a document is not there is not remembered.
-    """
+class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
+    """The documents that were read lately. That a document is not there is not remembered."""
 
     def __init__(self, budget: int, seconds: int) -> None:
-        """Hold at most ``budget`` bytes, each for ``seconds``; 0 of either remembers nothing."""
-        super().__init__(budget if seconds else 0)
+        """Hold at most ``budget`` bytes, each document for ``seconds``; 0 of either remembers nothing."""
+        super().__init__(budget, seconds * 1000)
         self.seconds = seconds
         self._changes = 0
 
@@ -34,46 +24,39 @@ class ContextCache(TenantCache[_Key, _CachedDocument]):
         """How often this process has changed a document: what is kept says what it was before the read began."""
         return self._changes
 
-    def get(self, tenant_id: str, name: str, now: int) -> ContextRead | None:
+    def document(self, tenant_id: str, name: str, now: int) -> ContextRead | None:
         """Return a tenant's document, where it was read lately; ``now`` is in milliseconds since the epoch."""
-        read = self._fresh((tenant_id, name), now)
-        if read is None or not isinstance(read.what, ContextDocument):
+        read = self.entry((tenant_id, name), now)
+        if read is None or not isinstance(read.value, ContextDocument):
             return None
-        return ContextRead(read.what, now - read.read_at)
+        return ContextRead(read.value, now - read.at)
 
     def names(self, tenant_id: str, now: int) -> Sequence[str] | None:
         """Return the names of all of a tenant's documents, where they were read lately."""
-        read = self._fresh((tenant_id, None), now)
-        return None if read is None or isinstance(read.what, ContextDocument) else read.what
+        names = self.find((tenant_id, None), now)
+        return None if isinstance(names, ContextDocument) else names
 
-    def put(self, tenant_id: str, documents: Iterable[ContextDocument], read_at: int, changes: int) -> None:
+    def put_documents(self, tenant_id: str, documents: Iterable[ContextDocument], read_at: int, changes: int) -> None:
         """Keep what was read, as of the moment before the read, unless this process has changed a document since."""
         if changes != self._changes:
             return
         for each in documents:
             size = _OVERHEAD + len(each.content.encode())
-            self._keep((tenant_id, each.name), tenant_id, _CachedDocument(each, read_at), size)
+            self.put(tenant_id, (tenant_id, each.name), each, size, read_at)
 
     def put_names(self, tenant_id: str, names: Sequence[str], read_at: int, changes: int) -> None:
-        """Keep the names of all of a tenant's documents, as ``put`` does."""
+        """Keep the names of all of a tenant's documents, as ``put_documents`` does."""
         if changes == self._changes:
             size = _OVERHEAD + sum(len(each) + 60 for each in names)
-            self._keep((tenant_id, None), tenant_id, _CachedDocument(names, read_at), size)
+            self.put(tenant_id, (tenant_id, None), names, size, read_at)
 
     def changed(self, tenant_id: str, name: str) -> None:
         """Forget a document that was, or may have been, changed; what is being read now is not kept."""
         self._changes += 1
-        self._drop((tenant_id, name))
-        self._drop((tenant_id, None))
+        self.drop((tenant_id, name))
+        self.drop((tenant_id, None))
 
     def forget(self, tenant_id: str) -> None:
         """Forget all of a tenant, what is being read now too."""
         self._changes += 1
         super().forget(tenant_id)
-
-    def _fresh(self, key: _Key, now: int) -> _CachedDocument | None:
-        read = self._find(key)
-        if read is None or not 0 <= now - read.read_at < self.seconds * 1000:
-            return None
-        self._used(key)
-        return read

@@ -1,19 +1,19 @@
 """The object store as one tenant's requests see it: no request can name a key of another tenant, or any key at all."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.domain import snapshots
 from app.domain.blobs import key_of
 from app.ports.object_store import ObjectStore, delete_all
 
 
+@dataclass(frozen=True, slots=True)
 class TenantObjects:
     """The objects of one tenant, by the ids of its blobs."""
 
-    def __init__(self, tenant_id: str, objects: ObjectStore) -> None:
-        """Bind the tenant."""
-        self._tenant_id = tenant_id
-        self._objects = objects
+    _tenant_id: str
+    _objects: ObjectStore
 
     @property
     def there(self) -> bool:
@@ -38,13 +38,12 @@ class TenantObjects:
         await self._objects.delete(key_of(self._tenant_id, blob_id))
 
 
+@dataclass(frozen=True, slots=True)
 class SnapshotObjects:
     """The objects of one tenant's snapshots, by the ids of the snapshots and the numbers of their parts."""
 
-    def __init__(self, tenant_id: str, objects: ObjectStore) -> None:
-        """Bind the tenant."""
-        self._tenant_id = tenant_id
-        self._objects = objects
+    _tenant_id: str
+    _objects: ObjectStore
 
     def part_key(self, snapshot_id: str, number: int) -> str:
         """Return what an operator knows a part by: its key."""

@@ -134,7 +134,7 @@ class WindowService:
             raise (_too_large() if refusal.reason == "over_window" else refusal) from refusal
         state = read_row(WindowState, row)
         if state.due:
-            self._backends.limits.background.start(self.settle(agent_id, instance), name="window")
+            self._backends.background.start(self.settle(agent_id, instance), name="window")
         appended = len(rows) - int(known["known"] or 0)
         return AppendedTurns(appended, len(messages) - appended, state)
 

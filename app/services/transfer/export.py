@@ -20,7 +20,7 @@ from app.services.transfer.lines import (
 )
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
-from app.services.turns.pacing import paced
+from app.services.turns.turns import paced
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
 from app.storage.outbox import waiting
 from app.storage.rows import read_memory
@@ -90,7 +90,7 @@ class Export:
         rows_of, after = tier_rows.TierRows(self._tenant_id, tier, self._agent_id), None
         while True:
             statement = rows_of.page(after)
-            await self._backends.limits.part()
+            await self._backends.admission.part()
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
@@ -105,7 +105,7 @@ class Export:
         for start in range(0, len(page), at_once):
             lines: list[bytes] = []
             rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
-            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.limits.part):
+            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.admission.part):
                 line, digest = write_row(tier, held(tier, row))
                 self.total.add_row(digest)
                 lines.append(line)
@@ -120,7 +120,7 @@ class Export:
         after = BEFORE_ALL
         while True:
             statement = self._bulk.page(after, last=last, now=now)
-            await self._backends.limits.part()
+            await self._backends.admission.part()
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
@@ -133,7 +133,7 @@ class Export:
     async def _lines(self, page: Sequence[Row]) -> bytes:
         vectors = await self._vectors_of(page) if self._vectors else {}
         lines: list[bytes] = []
-        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.limits.part):
+        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.admission.part):
             memory = read_memory(self._tenant_id, row)
             line, digest = write_memory(record_of(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
@@ -144,7 +144,7 @@ class Export:
         """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
         config = self._config
         wanted = {str(row["id"]): str(row["agent_id"]) for row in page}
-        await self._backends.limits.part()
+        await self._backends.admission.part()
         index = self._backends.data.index_of(config)
         shown = await self._retry_budget.of(lambda: index.vectors(self._tenant_id, list(wanted)))
         missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]

@@ -84,7 +84,7 @@ class Import:
 
     async def part(self) -> None:
         """Wait until the import may go on for some milliseconds."""
-        await self._backends.limits.part()
+        await self._backends.admission.part()
 
     async def begin(self) -> None:
         """Make sure that something could be imported.

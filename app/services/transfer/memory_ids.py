@@ -48,7 +48,7 @@ class MemoryIds:
         }
         wanted, new = list(named), dict[tuple[str, bool, str], str]()
         for start in range(0, len(wanted), _AT_ONCE):
-            await self._backends.limits.part()
+            await self._backends.admission.part()
             new.update(await self._new_ids(wanted[start : start + _AT_ONCE]))
         return [
             _with(line, {id_: new[key] for id_ in _named(line) if (key := (line.agent_id or "", moved, id_)) in new})

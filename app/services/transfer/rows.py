@@ -125,7 +125,7 @@ class RowImport:
         """
         entries, self._entries, self._bytes = self._entries, [], 0
         if entries:
-            await self._backends.limits.part()
+            await self._backends.admission.part()
         await self._name_memories([entry for entry in entries if entry.line is not None and entry.line.tier.memories])
         await self._keep_large([entry for entry in entries if entry.status is None])
         try:

@@ -28,7 +28,7 @@ async def to_store(
         yield line
         if characters > _READ_AT_ONCE:
             characters = 0
-            await backends.limits.part()
+            await backends.admission.part()
 
 
 def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> MemoryWrite:

@@ -2,11 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-
-from app.domain.embedding import EmbeddingConfig
-from app.ports.embedder import Embedder, Embeddings, Purpose
 
 TEXT_CHARACTERS = 64 * 1024
 """Characters of a tenant that are being embedded at once."""
@@ -158,50 +153,3 @@ class HeldShare:
     async def __aexit__(self, *_: object) -> None:
         """Give the room back."""
         self._shares.release(self._tenant_id, self._size)
-
-
-class TenantEmbedder:
-    """An embedder as one tenant's requests see it: within the tenant's share. Implements ``Embedder``."""
-
-    def __init__(
-        self,
-        tenant_id: str,
-        embedder: Embedder,
-        shares: Shares,
-        long: Shares,
-        report: Callable[[int, int | None], None] | None = None,
-    ) -> None:
-        """Bind the tenant; ``long`` are the shares of long calls, which hold a part of the others too.
-
-        ``report`` is told how many characters were embedded, and how many tokens where the provider counts them.
-        """
-        self._tenant_id = tenant_id
-        self._embedder = embedder
-        self._shares = shares
-        self._long = long
-        self._report = report
-
-    @property
-    def config(self) -> EmbeddingConfig:
-        """Return the embedding config of its vectors."""
-        return self._embedder.config
-
-    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
-        """Embed texts once the tenant has room; see ``Embedder.embed``. No other tenant can be named.
-
-        Raises:
-            ValueError: another tenant is named. This is a defect.
-        """
-        if tenant_id not in {"", self._tenant_id}:
-            raise ValueError("Texts of another tenant were given to this tenant's embedder.")
-        size = sum(map(len, texts))
-        turn = self._long.take(self._tenant_id, size) if size > LONG_CALL_CHARACTERS else nullcontext()
-        async with turn, self._shares.take(self._tenant_id, size):
-            embedded = await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
-        if self._report is not None:
-            self._report(size, embedded.tokens)
-        return embedded
-
-    async def ping(self) -> None:
-        """Ask whether the embedder answers; see ``Embedder.ping``."""
-        await self._embedder.ping()

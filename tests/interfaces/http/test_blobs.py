@@ -188,7 +188,7 @@ async def test_without_a_bucket_a_service_on_cloudflare_says_that_it_keeps_no_bl
 
 
 async def test_bodies_of_a_tenant_wait_for_room_and_the_room_comes_back(service: Service) -> None:
-    shares = service.runtime.backends.blob_bodies
+    shares = service.runtime.backends.admission.blob_bodies
     data = bytes(BLOB_BYTES)
     ids = [each.json()["blob_id"] for each in await asyncio.gather(*(send(service, data) for _ in range(5)))]
     assert [each.status_code for each in await asyncio.gather(*(fetch(service, id_) for id_ in ids))] == [200] * 5

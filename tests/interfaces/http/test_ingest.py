@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from app.adapters.local.hashing import HashingEmbedder
 from app.ports.embedder import Embeddings, Purpose
 from app.runtime.backends import Backends
+from tests.support.gateways import with_changed
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
 
@@ -201,7 +201,7 @@ def slow(seconds: float) -> Callable[[Backends], Backends]:
                 await asyncio.sleep(seconds)
             return await super().embed(texts, purpose, tenant_id=tenant_id)
 
-    return lambda backends: replace(backends, embedder=Slow(), ingest_seconds=0.05)
+    return lambda backends: with_changed(backends, embedder=Slow(), ingest_seconds=0.05)
 
 
 async def test_what_takes_longer_is_answered_with_an_operation_and_goes_on(tmp_path: Path) -> None:

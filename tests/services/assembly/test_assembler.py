@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.services.tiers.windows import WindowService
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.workflows import workflow
 
 
@@ -85,7 +84,7 @@ async def test_every_tier_gives_what_it_has_in_the_order_in_which_it_is_read(ben
 
 
 async def test_what_fell_out_of_a_window_is_told_before_it_and_its_messages_cost_what_was_told(bench: Bench) -> None:
-    backends = replace(bench.backends, window_tokens=100, reader=ScriptedReader())
+    backends = with_changed(bench.backends, window_tokens=100, reader=ScriptedReader())
     for number in range(8):
         said = [NewMessage("user", f"I keep {number} boats.", tokens=40)]
         own = backends.of_tenant("acme", ADMINISTRATOR)

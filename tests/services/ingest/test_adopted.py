@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from app.services.ingest.ingester import Ingester
 from app.services.ingest.messages import Taken, Taking
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 TURNS = [NewMessage("user", f"Turn {number} of the budget", 1000 + number) for number in range(20)]
 
@@ -32,7 +31,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 
 def ingester(bench: Bench, *, seconds: float = 20.0) -> Ingester:
-    return Ingester(replace(bench.backends, ingest_seconds=seconds).of_tenant("acme", ADMINISTRATOR))
+    return Ingester(with_changed(bench.backends, ingest_seconds=seconds).of_tenant("acme", ADMINISTRATOR))
 
 
 async def staged(bench: Bench, messages: Sequence[NewMessage] = TURNS, holder: str = "one that died") -> Taken:
@@ -136,7 +135,7 @@ async def test_what_is_said_twice_waits_twice(bench: Bench) -> None:
 
 
 async def test_of_a_long_one_the_answer_says_what_is_stored_so_far(bench: Bench) -> None:
-    limited = replace(bench.backends, quotas=Defaults(agent=Limits(stores_per_minute=5)))
+    limited = with_changed(bench.backends, quotas=Defaults(agent=Limits(stores_per_minute=5)))
     answer = await Ingester(limited.of_tenant("acme", ADMINISTRATOR)).ingest("bot", TURNS, "s")
     stored = await bench.memories()
     assert stored in {5, 10}  # a minute may just have ended

@@ -15,7 +15,7 @@ from app.runtime.ingestions import resume_once
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 TURNS = [NewMessage("user", f"Turn {number} of the budget", 1000 + number) for number in range(150)]
 
@@ -28,9 +28,9 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 
 def ingester(bench: Bench, *, seconds: float = 20.0, agent: Limits | None = None) -> Ingester:
-    backends = replace(bench.backends, ingest_seconds=seconds)
+    backends = with_changed(bench.backends, ingest_seconds=seconds)
     if agent is not None:
-        backends = replace(backends, quotas=Defaults(agent=agent))
+        backends = with_changed(backends, quotas=Defaults(agent=agent))
     return Ingester(backends.of_tenant("acme", ADMINISTRATOR))
 
 
@@ -170,7 +170,7 @@ async def test_messages_count_as_stores_and_what_a_minute_does_not_hold_waits_fo
     await bench.backends.background.close()
     for _ in range(3):
         due(bench)
-        await resume_once(replace(bench.backends, quotas=Defaults(agent=Limits(stores_per_minute=20))))
+        await resume_once(with_changed(bench.backends, quotas=Defaults(agent=Limits(stores_per_minute=20))))
     assert await bench.memories() == 50
 
 

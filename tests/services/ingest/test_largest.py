@@ -1,6 +1,5 @@
 """The largest conversation that is taken at once, on everything the service may run on."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from app.domain.messages import NewMessage
 from app.services.ingest.ingester import Ingester
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, bench_on
+from tests.support.gateways import ADMINISTRATOR, bench_on, with_changed
 
 LARGEST = 32 * 1024
 
@@ -22,7 +21,7 @@ async def test_the_most_messages_of_the_largest_size_are_taken_and_become_memori
     messages.append(NewMessage("user", "\x01" * (LARGEST - 1) + "x"))  # six times as long in JSON
     assert {len(message.content) for message in messages} == {LARGEST}
     async with bench_on(tmp_path, backend) as bench:
-        backends = replace(bench.backends, ingest_seconds=600.0).of_tenant("acme", ADMINISTRATOR)
+        backends = with_changed(bench.backends, ingest_seconds=600.0).of_tenant("acme", ADMINISTRATOR)
         ended = await Ingester(backends).ingest("bot", messages, "s")
         assert (ended.status, ended.written, len(ended.items)) == ("done", 500, 500)
         assert await bench.memories() == 500

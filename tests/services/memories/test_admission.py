@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.domain.errors import MemoryGatewayError
 from app.domain.memory import NewMemory, Scope
-from app.services.turns.refusals import REMEMBERED_MS, Refusals
+from app.services.turns.admission import REFUSED_MS, Refusals
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
@@ -49,13 +49,13 @@ async def test_a_store_that_is_asked_about_first_is_counted_once(tmp_path: Path,
     async with bench_on(tmp_path, backend, agent_stores_per_minute=3) as bench:
         assert await embedded(bench, "a") == ["None+"]
         scope = Scope("acme", "bot")
-        bench.backends.refusals.note(scope, bench.backends.clock())
+        bench.backends.admission.refusals.note(scope, bench.backends.clock())
         assert await embedded(bench, "b", "c", "d") == ["None+", "None+", "quota_exceeded"]
 
 
 async def test_stores_at_once_after_a_refusal_are_as_many_as_before(tmp_path: Path) -> None:
     async with bench_on(tmp_path, agent_stores_per_minute=20) as bench:
-        bench.backends.refusals.note(Scope("acme", "bot"), bench.backends.clock())
+        bench.backends.admission.refusals.note(Scope("acme", "bot"), bench.backends.clock())
         stores = (bench.gateway.store("bot", NewMemory(f"memory {number}")) for number in range(20))
         assert len(set(await asyncio.gather(*stores))) == 20
 
@@ -63,6 +63,6 @@ async def test_stores_at_once_after_a_refusal_are_as_many_as_before(tmp_path: Pa
 def test_a_refusal_is_remembered_for_a_minute() -> None:
     refusals, scope = Refusals(), Scope("acme", "bot")
     refusals.note(scope, 1000)
-    assert refusals.lately(scope, 1000 + REMEMBERED_MS - 1)
-    assert not refusals.lately(scope, 1000 + REMEMBERED_MS)
+    assert refusals.lately(scope, 1000 + REFUSED_MS - 1)
+    assert not refusals.lately(scope, 1000 + REFUSED_MS)
     assert not refusals.lately(Scope("acme", "other"), 1000)

@@ -9,7 +9,8 @@ import pytest
 from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
-from app.services.memories.speakers import SpeakerCache
+from app.services.memories.speakers import SpeakerCache, remember
+from app.services.tenant.tenant_cache import TenantCache
 from tests.support.gateways import Bench, bench_on
 
 QUESTION = "What did Carla say about the old garden house?"
@@ -102,22 +103,23 @@ async def test_what_stands_before_the_colon_of_a_note_is_no_speaker(bench: Bench
 
 
 def test_names_are_kept_within_a_budget_and_forgotten_with_an_erasure() -> None:
-    cache = SpeakerCache(2_000)
+    cache: SpeakerCache = TenantCache(2_000)
     scopes = [Scope("acme", f"bot-{number}") for number in range(5)]
     for scope in scopes:
-        cache.add(scope, {"carla", "bob"})
+        remember(cache, scope, {"carla", "bob"})
     assert cache.find(scopes[-1]) == frozenset({"carla", "bob"})
     assert cache.find(scopes[0]) is None
     assert cache.held <= 2_000
-    cache.add(scopes[-1], {"dora"})
+    remember(cache, scopes[-1], {"dora"})
     assert cache.find(scopes[-1]) == frozenset({"carla", "bob", "dora"})
     cache.seen("acme", 1)
     assert cache.find(scopes[-1]) is None
 
 
 def test_an_agent_of_very_many_speakers_has_some_of_them_kept() -> None:
-    cache, scope = SpeakerCache(1_000_000), Scope("acme", "bot")
-    cache.add(scope, {f"name{number}" for number in range(1_000)})
-    cache.add(scope, {"carla"})
+    cache: SpeakerCache = TenantCache(1_000_000)
+    scope = Scope("acme", "bot")
+    remember(cache, scope, {f"name{number}" for number in range(1_000)})
+    remember(cache, scope, {"carla"})
     assert 0 < len(cache.find(scope) or ()) < 1_000
     assert "carla" in (cache.find(scope) or ())

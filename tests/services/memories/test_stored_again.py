@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from app.domain.quotas import Defaults, Limits
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.stored_again import HeldMemory, stored_again
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import Bench, bench_on, with_changed
 
 DAY = 86_400_000
 values = st.sampled_from([1, 1.0, True, "1", None, [1], {"a": 1}, {"a": None}])
@@ -34,7 +33,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 def by(bench: Bench, credential_id: str, **quotas: Limits) -> LongTermMemoryGateway:
     """Return the gateway of a credential without the right to replace."""
-    backends = replace(bench.backends, quotas=Defaults(**quotas))
+    backends = with_changed(bench.backends, quotas=Defaults(**quotas))
     return LongTermMemoryGateway(backends.of_tenant("acme", Author(credential_id, "http")))
 
 

@@ -21,11 +21,11 @@ from app.domain.query import Query
 from app.domain.reading import Kinds
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.profiles.profile import ProfileService, ProfileSummary, ResponseLength
-from app.services.turns.recall_rates import RecallRates
+from app.services.turns.admission import Admission
 from tests.services.profiles.test_forgetting import tell
 from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import compare
 
 DAY = 86_400_000
@@ -320,8 +320,8 @@ async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(bench: Bench,
 
 
 async def test_a_summary_counts_as_a_recall(bench: Bench) -> None:
-    backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
-    service = ProfileService(with_changed(backends, recalls=RecallRates(agent=1)))
+    backends = replace(bench.backends, admission=Admission(agent_recalls=1)).of_tenant("acme", ADMINISTRATOR)
+    service = ProfileService(backends)
     await service.summary("bot")
     with pytest.raises(QuotaExceeded):
         await service.summary("bot")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from app.domain.preconditions import Precondition
 from app.services.tiers.context import SharedContext
 from app.services.tiers.context_cache import ContextCache
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
 NEW, SECONDS = Precondition(absent=True), 30
 
@@ -41,7 +40,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 def process(bench: Bench, clock: Clock | None = None, budget: int = 10**6, seconds: int = SECONDS) -> Any:
     """The backends of one process over the same database."""
-    return replace(bench.backends, clock=clock or Clock(), context=ContextCache(budget, seconds))
+    return with_changed(bench.backends, clock=clock or Clock(), context=ContextCache(budget, seconds))
 
 
 def tier(backends: Any, tenant: str = "acme") -> SharedContext:
@@ -182,10 +181,10 @@ async def test_a_read_that_a_write_has_overtaken_is_not_kept(bench: Bench) -> No
     backends = process(bench)
     service = tier(backends)
     await put(service, "a", "1")
-    changes = backends.context.changes
+    changes = backends.caches.context.changes
     old = await service.documents(["a"])
     await put(service, "a", "2")
-    backends.context.put("acme", old, backends.clock(), changes)
+    backends.caches.context.put_documents("acme", old, backends.clock(), changes)
     assert (await service.get("a")).document.content == "2"
 
 
@@ -249,7 +248,7 @@ async def test_the_cache_holds_no_more_bytes_than_it_may(bench: Bench) -> None:
     for number in range(9):
         await put(service, f"d{number}", "x" * 800)
         await service.get(f"d{number}")
-        assert backends.context.held <= 5_000
+        assert backends.caches.context.held <= 5_000
     bench.database.error = Unavailable("away")
     assert (await service.get("d8")).document.size == 800
     with pytest.raises(Unavailable):

@@ -17,7 +17,7 @@ from app.ports.database import Row, Statement
 from app.services.tiers.context import SharedContext
 from app.services.tiers.context_cache import ContextCache
 from tests.support.backends import Backend, BackendName, running_on
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.generation import ON_THE_DOUBLE, examples
 
 SECONDS, KEPT = 30, 3
@@ -102,7 +102,7 @@ class World:
         self.now, self.model, self.losing = 1_790_000_000_000, Model(), Losing(bench.backends.database)
         self.of = {}
         for process in PROCESSES:
-            backends = replace(
+            backends = with_changed(
                 bench.backends, database=self.losing, clock=lambda: self.now, context=ContextCache(10**6, SECONDS)
             )
             for tenant in TENANTS:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from app.ports.database import Row, Statement
 from app.services.tiers.episodic import EpisodicMemory
 from tests.services.tiers.test_episodic import COUNTED, THERE, later
 from tests.support.backends import BackendName, running_on
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.generation import ON_THE_DOUBLE, examples
 
 DAYS, DAY_MS, LIMIT = 90, 24 * 3600 * 1000, 4
@@ -130,7 +130,9 @@ class World:
         self.losing = Losing(bench.backends.database)
         self.of = {
             tenant: EpisodicMemory(
-                replace(bench.backends, database=self.losing, tenant_episodes=LIMIT).of_tenant(tenant, ADMINISTRATOR)
+                with_changed(bench.backends, database=self.losing, tenant_episodes=LIMIT).of_tenant(
+                    tenant, ADMINISTRATOR
+                )
             )
             for tenant in TENANTS
         }

@@ -25,7 +25,7 @@ from app.storage.tiers.window_summaries import Summary
 from tests.services.believing_reader import BelievingReader
 from tests.services.scripted_reader import EVENT, INSTRUCTION, TASK, ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.scripted_model import Answer, ScriptedModel, failing
 
 SAID = (
@@ -47,7 +47,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 
 def windows(bench: Bench, tenant: str = "acme", author: Author = ADMINISTRATOR, **services: Any) -> WindowService:
-    return WindowService(replace(bench.backends, **services).of_tenant(tenant, author))
+    return WindowService(with_changed(bench.backends, **services).of_tenant(tenant, author))
 
 
 async def append(bench: Bench, *said: str, role: Role = "user", tokens: int | None = None, **services: Any) -> None:
@@ -285,7 +285,7 @@ async def test_a_summary_that_was_broken_off_is_made_again_and_never_twice(bench
     for content in SAID[:3]:
         await append(bench, content, reader=ScriptedReader(), database=losing)
         await bench.change("UPDATE working_window SET tried_at = 0, busy_until = 0")
-        await settle_once(replace(bench.backends, window_tokens=1, reader=ScriptedReader()))
+        await settle_once(with_changed(bench.backends, window_tokens=1, reader=ScriptedReader()))
     assert losing.falls >= fall
     found = await window(bench)
     assert [(summary.text, summary.turns) for summary in found.summaries] == [(f"user: {SAID[0]}\nuser: {SAID[1]}", 2)]
@@ -319,7 +319,7 @@ async def test_what_is_deleted_while_a_summary_is_made_is_not_written_again(benc
     await append(bench, SAID[2], reader=ScriptedReader(meanwhile=delete))
     assert not any("Oslo" in str(row) for row in await bench.rows("SELECT sentences FROM working_summary"))
     await bench.change("UPDATE working_window SET tried_at = 0, busy_until = 0")
-    await settle_once(replace(bench.backends, window_tokens=1, reader=reader))
+    await settle_once(with_changed(bench.backends, window_tokens=1, reader=reader))
     assert await texts(bench) == [f"user: {SAID[1]}"]
     assert sum(summary.turns for summary in await summaries(bench)) == 2
 

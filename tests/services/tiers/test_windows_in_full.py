@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from app.storage.agents import AgentChange
 from tests.services.believing_reader import BelievingReader
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.scripted_model import Answer, ScriptedModel, failing
 
 
@@ -39,7 +38,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 def windows(bench: Bench, **services: Any) -> WindowService:
     given = {"window_tokens": 1, "reader": None, **services}
-    return WindowService(replace(bench.backends, **given).of_tenant("acme", ADMINISTRATOR))
+    return WindowService(with_changed(bench.backends, **given).of_tenant("acme", ADMINISTRATOR))
 
 
 async def append(service: WindowService, bench: Bench, *said: str) -> None:

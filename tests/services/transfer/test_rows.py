@@ -152,7 +152,7 @@ async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: B
         await import_lines(chunks(), Import(bench.backends.of_tenant("acme"), report), report)
     report.close()
     bench.database.error = None
-    first = bench.backends.import_lines
+    first = bench.backends.limits.import_lines
     assert statuses(await imported(bench, data)) == {"unchanged": first, "imported": 450 - first}
 
 

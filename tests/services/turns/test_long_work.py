@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from app.services.turns.long_work import PATIENCE_SECONDS, LongWork
+from app.services.turns.turns import PATIENCE_SECONDS, LongWork
 from tests.simulation.clock import now, run
 
 

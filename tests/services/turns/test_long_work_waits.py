@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.ports.embedder import Embedder, Embeddings, Purpose
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.turns.long_work import LongWork
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from app.services.turns.admission import Admission, TenantAdmission
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 
 @dataclass
@@ -44,9 +44,24 @@ class _Looking:
             self.under_way -= 1
 
 
+@dataclass
+class _Counting:
+    """An admission whose requests that are under way the embedder counts."""
+
+    inner: TenantAdmission
+    looking: _Looking
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def request(self) -> AbstractContextManager[None]:
+        return self.looking.request()
+
+
 def _gateway(bench: Bench, looking: _Looking) -> LongTermMemoryGateway:
     backends = replace(bench.backends, embedder=looking).of_tenant("acme", ADMINISTRATOR)
-    return LongTermMemoryGateway(with_changed(backends, request=looking.request))
+    admission = TenantAdmission("acme", bench.backends.admission)
+    return LongTermMemoryGateway(replace(backends, admission=_Counting(admission, looking)))
 
 
 async def test_long_work_waits_for_a_store_and_for_a_recall_while_they_last(tmp_path: Path) -> None:
@@ -71,14 +86,14 @@ async def test_a_store_that_fails_is_waited_for_no_longer(tmp_path: Path) -> Non
 
 async def test_the_long_work_of_one_tenant_waits_for_the_requests_of_another(tmp_path: Path) -> None:
     async with bench_on(tmp_path) as bench:
-        backends = replace(bench.backends, long_work=LongWork(patience_seconds=3600))
+        backends = replace(bench.backends, admission=Admission(patience_seconds=3600))
         began: list[str] = []
 
         async def work() -> None:
-            await backends.of_tenant("loud").limits.part()
+            await backends.of_tenant("loud").admission.part()
             began.append("loud")
 
-        with backends.of_tenant("quiet").limits.request():
+        with backends.of_tenant("quiet").admission.request():
             working = asyncio.create_task(work())
             for _ in range(10):
                 await asyncio.sleep(0)

@@ -7,7 +7,7 @@ import pytest
 from app.domain.errors import QuotaExceeded
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
-from app.services.turns.recall_rates import RecallRates
+from app.services.turns.admission import RecallRates
 from tests.support.gateways import bench_on
 from tests.support.service import serving
 

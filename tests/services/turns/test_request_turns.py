@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from app.domain.errors import Overloaded
-from app.services.turns.request_turns import RequestTurns
+from app.services.turns.turns import RequestTurns
 
 
 class Begun:
@@ -88,12 +88,13 @@ class Overload:
         self.seconds = seconds
         self.begins_at = 0.0
         self.turns = RequestTurns(lambda: self.now, look_seconds=0)
-        self.turns.watch(self._lag)
+        self.turns.watch(self)
         self.waited: dict[str, list[float]] = {}
         self.refused: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def _lag(self, _: str) -> float:
+    @property
+    def lag(self) -> float:
         return 0.0 if self.now >= self.begins_at else 1.0
 
     def ask(self, tenant: str) -> None:

@@ -76,7 +76,7 @@ async def ingest(caller: Caller, profile: Named, request: Request) -> Cloudflare
     It is answered once they are stored, or after 20 seconds: then the rest is stored later.
     """
     services = caller.agent(profile.agent_id)
-    async with services.backends.limits.ingest_room(announced(request)):
+    async with services.backends.admission.conversation(announced(request)):
         messages, options = await read_conversation(request, AgentMemoryMessage, AgentMemoryIngestOptions)
         await services.agent_memory.ingest(profile, messages, options.sessionId)
     return CloudflareNothing()

@@ -87,7 +87,7 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
     """
     agent_id = query.agent_id
     services = caller.every_agent() if agent_id is None else caller.agent(agent_id)
-    async with services.backends.limits.blob_room(_announced(request)):
+    async with services.backends.admission.blob(_announced(request)):
         media_type = request.headers.get("content-type", "").strip() or OCTETS
         blob = await services.blobs.put(agent_id, await _body(request), media_type)
     return BlobAnswer.model_validate(blob)
@@ -111,7 +111,7 @@ async def get_blob(caller: Caller, blob_id: BlobId, query: Annotated[BlobQuery, 
     services = _reading(caller, query.agent_id)
     blob = await services.blobs.get(query.agent_id, blob_id)
     async with AsyncExitStack() as held:
-        await held.enter_async_context(services.backends.limits.blob_room(blob.size))
+        await held.enter_async_context(services.backends.admission.blob(blob.size))
         return BlobResponse(blob, await services.blobs.read(blob), held.pop_all())
 
 

@@ -60,7 +60,7 @@ async def ingest(
     where one is set, comes after the answer: the operation tells it.
     """
     services = caller.agent(profile)
-    async with services.backends.limits.ingest_room(announced(request)):
+    async with services.backends.admission.conversation(announced(request)):
         messages, head = await read_conversation(request, IngestMessage, IngestHead)
         if dry_run:
             shown = await services.ingester.dry_run(profile, messages, head.session_id)

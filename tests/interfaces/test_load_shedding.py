@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.domain.errors import Overloaded
-from app.interfaces.admission import Admission
+from app.interfaces.load_shedding import LoadShedding
 
 Read = Callable[[], Sequence[str]]
 
@@ -23,7 +23,7 @@ class Door:
     def __init__(self) -> None:
         self.now = 0.0
         self.counted: list[tuple[str, str, int]] = []
-        self.admission = Admission(
+        self.admission = LoadShedding(
             self.check, lambda *given: self.counted.append(given[:3]), {"/healthz"}, lambda: self.now
         )
 
@@ -48,7 +48,7 @@ def test_a_refusal_tells_the_worker_in_front_what_it_is_only_where_that_is_set()
     door = Door()
     _, headers, _ = parts(door.admission.refusal(request("/store", LOUD)))
     assert "x-memory-gateway-call" not in headers
-    telling = Admission(door.check, lambda *_: None, reports=True)
+    telling = LoadShedding(door.check, lambda *_: None, reports=True)
     _, headers, _ = parts(telling.refusal(request("/store", LOUD)))
     told = json.loads(headers["x-memory-gateway-call"])
     assert (told["tenant"], told["method"], told["route"], told["outcome"]) == ("", "POST", "", "overloaded")

@@ -26,7 +26,7 @@ CheckTurn = Callable[[Callable[[], Sequence[str]]], None]
 """Takes what reads a request's ``Authorization`` headers; raises ``Overloaded`` if the request would wait for long."""
 
 
-class Admission:
+class LoadShedding:
     """Says which requests of one server are refused when they come, and what they are answered."""
 
     def __init__(

@@ -1,17 +1,22 @@
-"""Lets few requests begin at a time, so that many of one tenant delay another's by little (ADR 0020).
+"""Whose turn it is on the event loop (ADR 0020): few requests begin at a time, and long work goes on behind them.
 
 A request that would wait for its turn for too long is refused before anything is done for it (ADR 0046).
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from app.domain.errors import Overloaded
 from app.domain.turns import TenantTurns
+from app.services.turns.shares import Shares
 
-_WAIT_SECONDS = 1.0
+T = TypeVar("T")
+
+WAIT_SECONDS = 1.0
 """How long a request waits for its turn at most, where nobody says otherwise."""
 BEHIND_SECONDS = 0.05
 """No request begins while a queue behind this one, of this machine or of the tenant, is behind by more."""
@@ -22,8 +27,18 @@ _LOOK_SECONDS = 0.005
 
 _NEWEST_WEIGHT = 0.125
 
-Lag = Callable[[str], float]
-"""Returns by how many seconds a queue is behind with what is of a tenant, given its id."""
+PATIENCE_SECONDS = 0.02
+"""How long the next part of long work waits for requests at most: it goes on however many come."""
+_CHARACTERS_AT_ONCE = 64 * 1024
+
+
+class Queue(Protocol):
+    """What requests wait for after they have begun, such as the threads that read a file."""
+
+    @property
+    def lag(self) -> float:
+        """By how many seconds it is behind."""
+        ...
 
 
 @dataclass(slots=True)
@@ -72,16 +87,19 @@ class RequestTurns:
         self,
         clock: Callable[[], float] = time.perf_counter,
         look_seconds: float = _LOOK_SECONDS,
-        wait_seconds: float = _WAIT_SECONDS,
+        wait_seconds: float = WAIT_SECONDS,
+        shares: Sequence[Shares] = (),
     ) -> None:
         """Take a clock that tells seconds, after how many to look at queues behind again, and how many to wait.
 
-        A request that is expected to wait for half as long is refused when it comes.
+        A request that is expected to wait for half as long is refused when it comes. None begins while its tenant is
+        behind with one of these ``shares``.
         """
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._look_seconds = look_seconds
-        self._lags: list[Lag] = []
+        self._shares = shares
+        self._queues: list[Queue] = []
         self._waiting: TenantTurns[_QueuedRequest] = TenantTurns(clock)
         self._lines: dict[str, _TenantQueue] = {}
         self._ends: float | None = None
@@ -91,9 +109,9 @@ class RequestTurns:
         """Whether any request waits."""
         return bool(self._lines)
 
-    def watch(self, lag: Lag) -> None:
-        """Look at a queue behind this one before a request begins."""
-        self._lags.append(lag)
+    def watch(self, queue: Queue) -> None:
+        """Let no request begin while this queue is behind."""
+        self._queues.append(queue)
 
     def check(self, tenant_id: str) -> None:
         """Raise ``Overloaded`` if a request of the tenant that comes now would wait for too long."""
@@ -156,9 +174,85 @@ class RequestTurns:
         return True
 
     def _is_behind(self, tenant_id: str) -> bool:
-        return any(lag(tenant_id) > BEHIND_SECONDS for lag in self._lags)
+        lags = [queue.lag for queue in self._queues] + [shares.lag(tenant_id) for shares in self._shares]
+        return max(lags, default=0.0) > BEHIND_SECONDS
 
     def _refusal(self) -> Overloaded:
         return Overloaded(
             f"More is asked than can be answered: the request would wait for over {self._wait_seconds:g} s."
         )
+
+
+class LongWork:
+    """Lets parts of long work begin, one in a round of the event loop; the tenants take turns.
+
+    While requests are under way the next part waits until they have ended, but no longer than its patience.
+    """
+
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """Begin with nobody."""
+        self._patience = patience_seconds
+        self._under_way = 0
+        self._waiting: TenantTurns[asyncio.Future[None]] = TenantTurns()
+        self._since = 0.0
+        """When the last part began, or later the first of those that wait came; in seconds of the loop."""
+        self._planned: asyncio.Handle | None = None
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Count a request as under way while the block runs."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if self._planned is not None and not self._under_way:
+                self._planned.cancel()
+                self._planned = asyncio.get_running_loop().call_soon(self._go_on)
+
+    async def part(self, tenant_id: str) -> None:
+        """Wait until a part of a tenant's long work may begin: some milliseconds of work, before it asks again."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        if not self._waiting:
+            self._since = loop.time()
+        self._waiting.put(tenant_id, turn)
+        if self._planned is None:
+            self._planned = loop.call_soon(self._go_on)
+        await turn
+
+    def _go_on(self) -> None:
+        """Let the next part begin, or plan when it does."""
+        loop = asyncio.get_running_loop()
+        latest = self._since + self._patience
+        if self._under_way and loop.time() < latest:
+            self._planned = loop.call_at(latest, self._go_on)
+            return
+        self._since = loop.time()
+        while taken := self._waiting.take():
+            _, turn = taken
+            if not turn.done():  # its caller has not gone
+                turn.set_result(None)
+                break
+        self._planned = loop.call_soon(self._go_on) if self._waiting else None
+
+
+async def others_first() -> None:
+    """Let the event loop go on with what is ready."""
+    await asyncio.sleep(0)
+
+
+async def paced(
+    items: Iterable[T],
+    size: Callable[[T], int],
+    at_once: int = _CHARACTERS_AT_ONCE,
+    part: Callable[[], Awaitable[None]] = others_first,
+) -> AsyncIterator[T]:
+    """Yield the items; after so many characters of them, as ``size`` counts, wait for ``part`` before the next."""
+    characters = 0
+    for item in items:
+        yield item
+        characters += size(item)
+        if characters > at_once:
+            characters = 0
+            await part()

@@ -1,0 +1,32 @@
+"""What a process remembers of what its tenants asked lately, so as not to ask it again."""
+
+from dataclasses import dataclass, field
+
+from app.services.answering.topics import HOLDS_MS, TopicCache
+from app.services.memories.query_vectors import QueryCache
+from app.services.memories.speakers import SpeakerCache
+from app.services.tenant.tenant_cache import TenantCache
+from app.services.tiers.context_cache import ContextCache
+
+_TOPIC_BYTES = 4 * 1024 * 1024
+_SPEAKER_BYTES = 4 * 1024 * 1024
+_CONTEXT_BYTES = 16 * 1024 * 1024
+_CONTEXT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TenantCaches:
+    """The caches of a process; all tenants share them, and each has its own values there."""
+
+    queries: QueryCache = field(default_factory=lambda: TenantCache(0))
+    topics: TopicCache = field(default_factory=lambda: TenantCache(_TOPIC_BYTES, HOLDS_MS))
+    """What agents' learned memories are about, for the models of recalls."""
+    speakers: SpeakerCache = field(default_factory=lambda: TenantCache(_SPEAKER_BYTES))
+    """Who speaks in agents' memories."""
+    context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
+    """The shared documents that were read lately."""
+
+    def seen(self, tenant_id: str, epoch: int) -> None:
+        """Take note of a tenant's epoch, as ``TenantCache.seen`` does."""
+        for cache in (self.queries, self.topics, self.speakers, self.context):
+            cache.seen(tenant_id, epoch)

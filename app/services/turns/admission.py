@@ -1,0 +1,170 @@
+"""What may be done when in this process: whose request begins, what a tenant has under way, and how often it asks."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+
+from app.domain.errors import QuotaExceeded
+from app.domain.memory import Scope
+from app.domain.quotas import Use
+from app.services.turns.shares import (
+    BLOB_BYTES,
+    INDEX_QUERIES,
+    INGEST_BYTES,
+    LONG_CALL_CHARACTERS,
+    LONG_TEXT_CHARACTERS,
+    READINGS,
+    READS,
+    RERANKINGS,
+    TEXT_CHARACTERS,
+    Shares,
+)
+from app.services.turns.turns import PATIENCE_SECONDS, WAIT_SECONDS, LongWork, RequestTurns
+
+_MINUTE_MS = 60_000
+REFUSED_MS = 60_000
+"""For how long after a refused store an agent's stores are asked about before they are embedded."""
+_MOST_REFUSED = 10_000
+
+
+class Admission:
+    """The turns, the shares and the rates of this process. All tenants, and the runtimes of all shards, have one."""
+
+    def __init__(
+        self,
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
+        tenant_recalls: int | None = None,
+        agent_recalls: int | None = None,
+    ) -> None:
+        """Take how long a request waits for its turn, and long work for requests, in seconds.
+
+        ``tenant_recalls`` and ``agent_recalls`` are what each may recall in a minute; None is no limit.
+        """
+        self.reads = Shares(READS)
+        """Runs of the database that only read."""
+        self.index_queries = Shares(INDEX_QUERIES)
+        """Queries of an index over the network."""
+        self.texts, self.long_texts = Shares(TEXT_CHARACTERS), Shares(LONG_TEXT_CHARACTERS)
+        """What is embedded, and what of that is of long calls."""
+        self.readings, self.rerankings = Shares(READINGS), Shares(RERANKINGS)
+        self.blob_bodies, self.ingest_bodies = Shares(BLOB_BYTES), Shares(INGEST_BYTES)
+        self.requests = RequestTurns(wait_seconds=wait_seconds, shares=(self.reads, self.texts))
+        self.long_work = LongWork(patience_seconds)
+        self.recalls = RecallRates(tenant_recalls, agent_recalls)
+        self.refusals = Refusals()
+
+
+class TenantAdmission:
+    """What one tenant may do when: the turns, shares and rates of the process, bound to the tenant."""
+
+    __slots__ = ("_process", "_tenant_id")
+
+    def __init__(self, tenant_id: str, process: Admission) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._process = process
+
+    def request(self) -> AbstractContextManager[None]:
+        """Return what counts a request as under way while it is entered: long work waits for it."""
+        return self._process.long_work.request()
+
+    async def part(self) -> None:
+        """Wait until the tenant's long work may go on for some milliseconds."""
+        await self._process.long_work.part(self._tenant_id)
+
+    def read(self) -> AbstractAsyncContextManager[None]:
+        """Return what holds the place of a run of the database that only reads while it is entered."""
+        return self._process.reads.take(self._tenant_id, 1)
+
+    def index_query(self) -> AbstractAsyncContextManager[None]:
+        """Return what holds the place of a query of an index over the network while it is entered."""
+        return self._process.index_queries.take(self._tenant_id, 1)
+
+    @asynccontextmanager
+    async def embedding(self, characters: int) -> AsyncIterator[None]:
+        """Wait for room to embed so many characters, and hold it while this is entered."""
+        long = characters > LONG_CALL_CHARACTERS
+        waiting = self._process.long_texts.take(self._tenant_id, characters) if long else nullcontext()
+        async with waiting, self._process.texts.take(self._tenant_id, characters):
+            yield
+
+    def blob(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Return what holds room for so many bytes of a blob while it is entered."""
+        return self._process.blob_bodies.take(self._tenant_id, size)
+
+    def conversation(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Return what holds room for so many bytes of an ingestion's body while it is entered."""
+        return self._process.ingest_bodies.take(self._tenant_id, size)
+
+    def recall(self, agent_id: str, now: int) -> None:
+        """Count a recall, or an explanation of one; raises ``QuotaExceeded`` as ``RecallRates.admit`` does."""
+        self._process.recalls.admit(Scope(self._tenant_id, agent_id), now)
+
+    def store_refused(self, agent_id: str, now: int) -> None:
+        """Note that a store was refused at ``now``, in milliseconds since the epoch."""
+        self._process.refusals.note(Scope(self._tenant_id, agent_id), now)
+
+    def refused_lately(self, agent_id: str, now: int) -> bool:
+        """Tell whether a store of the agent was refused in the minute before ``now``."""
+        return self._process.refusals.lately(Scope(self._tenant_id, agent_id), now)
+
+
+class RecallRates:
+    """Counts the recalls of the current minute that were let in, in this process: a recall writes nothing."""
+
+    def __init__(self, tenant: int | None = None, agent: int | None = None) -> None:
+        """Take the limits of every tenant and of every agent; None is no limit."""
+        self._tenant = tenant
+        self._agent = agent
+        self._minute = 0
+        self._of_tenant: dict[str, int] = {}
+        self._of_agent: dict[Scope, int] = {}
+
+    def admit(self, scope: Scope, now: int) -> None:
+        """Count a recall, or an explanation of one, at ``now``, in milliseconds since the epoch.
+
+        Raises:
+            QuotaExceeded: the tenant or the agent has made as many in this minute as it may.
+        """
+        if self._tenant is None and self._agent is None:
+            return
+        minute, passed = divmod(now, _MINUTE_MS)
+        if minute != self._minute:
+            self._minute = minute
+            self._of_tenant.clear()
+            self._of_agent.clear()
+        of_agent, of_tenant = self._of_agent.get(scope, 0), self._of_tenant.get(scope.tenant_id, 0)
+        if self._agent is not None and of_agent >= self._agent:
+            raise _exceeded(Use("recalls_per_minute", "agent", of_agent, self._agent), passed)
+        if self._tenant is not None and of_tenant >= self._tenant:
+            raise _exceeded(Use("recalls_per_minute", "tenant", of_tenant, self._tenant), passed)
+        self._of_agent[scope] = of_agent + 1
+        self._of_tenant[scope.tenant_id] = of_tenant + 1
+
+
+def _exceeded(use: Use, passed: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"This is over the {use.scope}'s limit of {use.limit} recalls per minute. Nothing was recalled.",
+        reached=use.header,
+        retry_after=-(-(_MINUTE_MS - passed) // 1000),
+    )
+
+
+class Refusals:
+    """The scopes that were refused in the last minute. All tenants share one, since it is about this process's work."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._until: dict[Scope, int] = {}
+
+    def note(self, scope: Scope, now: int) -> None:
+        """Note a refusal at ``now``, in milliseconds since the epoch."""
+        self._until.pop(scope, None)
+        if len(self._until) >= _MOST_REFUSED:
+            del self._until[next(iter(self._until))]
+        self._until[scope] = now + REFUSED_MS
+
+    def lately(self, scope: Scope, now: int) -> bool:
+        """Tell whether a scope was refused in the minute before ``now``."""
+        return self._until.get(scope, 0) > now
