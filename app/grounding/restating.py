@@ -11,7 +11,7 @@ from app.grounding.known import ComparedText
 from app.grounding.source import Source
 from app.language.clauses import Word
 from app.language.dates.told import told
-from app.language.denials import may_not_be
+from app.language.modality import may_not_be
 from app.language.numbers import Quantity
 
 _T = TypeVar("_T")

@@ -9,62 +9,28 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from app.domain.words import word_set
 from app.language.dates.time_spans import expressions, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
+from app.language.lexicon import LANGUAGES, words
 from app.language.verb_forms import lacking, stem
 
 Fit = Literal["same", "open", "other"]
 """Whether a sentence tells the event, does not, or its words do not tell that."""
 
 
-_BY_LANGUAGE: Final = {
-    "en": word_set(
-        "a an the i my me we us our you your he she him his her it its they them their this that these those myself",
-        "is are am was were be been being did do does done have has had of to at in on for from with by as into and or",
-        "how long much many often when what which time times first last passed pass elapsed gone ago since until till",
-        "between after before day days there here again already finally just only ever so then but than not get got",
-        "happen happened take place took taken while user user's users",
-    ),
-    "de": word_set(
-        "der die das dem den des ein eine einen einem einer ich mein meine meinen meinem meiner mir mich wir uns unser",
-        "unsere er sie ihm ihn ihr ihre es sein seine du dein ist sind bin war waren wurde wurden wird habe hat haben",
-        "hatte hatten zu zum zur im am in an auf für von vom mit bei und oder wie wann lange viel viele vielen oft wo",
-        "vor seit bis zwischen nach nachdem bevor vergangen her schon bereits dass als zuletzt letzte letzten mal",
-        "worden",
-    ),
-    "sv": word_set(
-        "jag min mitt mina mig vi vår vårt våra oss du din han hon den det de dem hans hennes sin sitt en ett är var",
-        "vara blev har hade i på av till från för med om och eller hur när länge lång mycket många ofta sedan sen dess",
-        "mellan efter före innan tills tid gånger senast sist gått gick som att redan där här",
-    ),
+_SMALL: Final = words("small") | frozenset(FORMS_OF_UNITS)
+_TELL: Final = {
+    code: frozenset(language["small"].split()) - words("ambiguous")
+    for code, language in LANGUAGES.items()
+    if "small" in language
 }
-_SMALL: Final = frozenset().union(*_BY_LANGUAGE.values()) | frozenset(FORMS_OF_UNITS)
-_TELL: Final = {name: words - word_set("in an was war so i de den her am") for name, words in _BY_LANGUAGE.items()}
 """The small words by which a language is known."""
-_LIGHT: Final = frozenset(map(stem, word_set("visit go attend make have see besuchen gehen machen besöka gå göra")))
+_LIGHT: Final = frozenset(map(stem, words("light")))
 """They may be left out of a sentence that has nothing else: "I was at the dentist"."""
-_BEGIN: Final = frozenset(
-    map(
-        stem,
-        word_set(
-            "begin start join move buy adopt marry meet become open found hire since came arrive enrol",
-            "beginnen anfangen umziehen ziehen kaufen heiraten seit eingezogen angefangen",
-            "börja flytta köpa gifte sedan träffa",
-        ),
-    )
-)
-_END: Final = frozenset(
-    map(
-        stem,
-        word_set(
-            "sold left quit stopped ended finished resigned lost broke out away died returned verkauft gekündigt",
-            "beendet verlassen verloren ausgezogen aufgehört sålde slutade lämnade utflyttad",
-        ),
-    )
-)
-_I: Final = word_set("i we ich wir jag vi")
-_PRONOUN: Final = word_set("it them her him they es ihn sie den det dem honom henne")
+_BEGIN: Final = frozenset(map(stem, words("begin")))
+_END: Final = frozenset(map(stem, words("end")))
+_I: Final = words("i")
+_PRONOUN: Final = words("pronouns")
 _ACTIVE = re.compile(r"(?<!\w)(?:did|has|have|had|does|do)(?!\w)")
 _WORD: Final = re.compile(r"[^\W_]+(?:[.:/][^\W_]+)*")
 _OWNS: Final = re.compile(r"['\u2019]s(?!\w)")

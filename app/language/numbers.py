@@ -4,104 +4,38 @@ Figures are read in any language, numbers in words in English, German and Swedis
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final, TypeVar
+from typing import Final
+
+from app.language.lexicon import LANGUAGES, meanings, words
 
 CLOCK: Final = "clock"
 """The unit of times of the day, in minutes."""
-_T = TypeVar("_T")
-
-
-def by_name(names: Mapping[_T, str], separator: str | None = None) -> dict[str, _T]:
-    """Return what each of the names means that stand for it."""
-    return {name: meaning for meaning, text in names.items() for name in text.split(separator)}
-
-
-_EN = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-_DE = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
-_SV = "noll ett två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"
-ONES = {
-    "en": f"{_EN} eighteen nineteen".split(),
-    "de": f"{_DE} achtzehn neunzehn".split(),
-    "sv": _SV.split(),
-}
-_TENS = {
-    "en": ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
-    "de": ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"],
-    "sv": ["tjugo", "trettio", "fyrtio", "femtio", "sextio", "sjuttio", "åttio", "nittio"],
-}
-_JOINED = {"en": "{tens}-{ones}", "de": "{ones}und{tens}", "sv": "{tens}{ones}"}
-_UNITS = {
-    "second": "s 1|sec 1|secs 1|second 1|seconds 1|sekund 1|sekunder 1|sekunde 1|sekunden 1|ms 0.001|millisecond 0.001|"
-    "milliseconds 0.001|min 60|mins 60|minute 60|minutes 60|minut 60|minuter 60|minuten 60|h 3600|hr 3600|hrs 3600|"
-    "hour 3600|hours 3600|timme 3600|timmar 3600|stunde 3600|stunden 3600|day 86400|days 86400|dag 86400|dagar 86400|"
-    "tag 86400|tage 86400|tagen 86400|week 604800|weeks 604800|vecka 604800|veckor 604800|woche 604800|wochen 604800",
-    "month": "month 1|months 1|månad 1|månader 1|monat 1|monate 1|monaten 1|year 12|years 12|år 12|jahr 12|jahre 12|"
-    "jahren 12",
-    "metre": "mm 0.001|cm 0.01|m 1|metre 1|metres 1|meter 1|meters 1|metern 1|km 1000|kilometre 1000|kilometres 1000|"
-    "kilometer 1000|kilometers 1000|centimetre 0.01|centimetres 0.01|centimeter 0.01|centimeters 0.01",
-    "mile": "mile 1|miles 1|mi 1|meile 1|meilen 1",
-    "foot": "foot 12|feet 12|ft 12|inch 1|inches 1",
-    "gram": "mg 0.001|g 1|gram 1|grams 1|gramm 1|kg 1000|kilo 1000|kilos 1000|kilogram 1000|kilograms 1000|"
-    "kilogramm 1000|milligram 0.001|milligrams 0.001|ton 1000000|tons 1000000|tonne 1000000|tonnes 1000000",
-    "pound": "lb 1|lbs 1|pound 1|pounds 1|gbp 1|£ 1|pund 1|pfund 1|quid 1",
-    "euro": "€ 1|eur 1|euro 1|euros 1|cent 0.01|cents 0.01",
-    "dollar": "$ 1|usd 1|dollar 1|dollars 1",
-    "krona": "kr 1|sek 1|krona 1|kronor 1|kronen 1",
-    "byte": "b 1|byte 1|bytes 1|kb 1000|kilobyte 1000|kilobytes 1000|mb 1000000|megabyte 1000000|megabytes 1000000|"
-    "gb 1000000000|gigabyte 1000000000|gigabytes 1000000000|tb 1000000000000|terabyte 1000000000000",
-    "percent": "% 1|percent 1|procent 1|prozent 1|pct 1",
-    "degree": "° 1|degree 1|degrees 1|grad 1|grader 1|°c 1|celsius 1",
-    "fahrenheit": "°f 1|fahrenheit 1",
-    "litre": "l 1|litre 1|litres 1|liter 1|liters 1|ml 0.001|dl 0.1|cl 0.01",
-}
+ONES: Final = {code: language["ones"].split() for code, language in LANGUAGES.items() if "ones" in language}
+"""The words of each language for 0 to 19."""
 UNITS: Final = {
-    name: (base, Decimal(factor))
-    for base, names in _UNITS.items()
-    for name, factor in (each.split() for each in names.split("|"))
+    name: (base, Decimal(factor)) for name, meaning in meanings("units").items() for base, factor in [meaning.split()]
 }
 """By what is written behind or before a number: the base unit, and how many of it one is."""
-_MULTIPLES = by_name(
-    {
-        Decimal(12): "dozen dutzend dussin",
-        Decimal(100): "hundred hundert hundra",
-        Decimal(1_000): "thousand tausend tusen",
-        Decimal(1_000_000): "million millions millionen miljon miljoner mio",
-        Decimal(1_000_000_000): "billion billions bn milliarde milliarden miljard miljarder",
-    }
-)
-_MINUTES = by_name(
-    {
-        30: "half an hour|half hour|halbe stunde|halvtimme",
-        15: "quarter of an hour|viertelstunde|kvart",
-        45: "three quarters of an hour|dreiviertelstunde|trekvart",
-        90: "an hour and a half|one and a half hours|anderthalb stunden|eineinhalb stunden|en och en halv timme",
-    },
-    "|",
-)
-_SHIFTS = by_name(
-    {
-        30: "half past",
-        -30: "halb|halv",
-        15: "quarter past|viertel nach|kvart över",
-        -15: "quarter to|viertel vor|kvart i",
-    },
-    "|",
-)
-_OTHERWISE = frozenset(["one", "eins", "ett", "sex", "fem", "elf", "null"])
+_MULTIPLES: Final = {name: Decimal(number) for name, number in meanings("multiples").items()}
+_MINUTES: Final = {name: int(number) for name, number in meanings("minutes", "|").items()}
+_SHIFTS: Final = {name: int(number) for name, number in meanings("minutes_past", "|").items()}
+_OTHERWISE: Final = words("other_words_too")
 """Numbers that are other words too: they are evidence, and need none."""
 
 
 def _words() -> Iterator[tuple[str, int]]:
     """Give the words of 0 to 99 with their numbers."""
     for code, ones in ONES.items():
+        language = LANGUAGES[code]
         yield from ((word, number) for number, word in enumerate(ones))
-        for number, tens in enumerate(_TENS[code], 2):
+        joined = [language.get("one_joined", ones[1]), *ones[2:10]]
+        for number, tens in enumerate(language["tens"].split(), 2):
             yield tens, number * 10
-            for one, word in enumerate(ones[1:10], 1):
-                yield _JOINED[code].format(tens=tens, ones="ein" if word == "eins" else word), number * 10 + one
+            for one, word in enumerate(joined, 1):
+                yield language["joined"].format(tens=tens, ones=word), number * 10 + one
 
 
 _WORDS: Final = {word: Decimal(number) for word, number in _words()}

@@ -3,37 +3,20 @@
 Verbs that change inside stand in a table, in English, Swedish and German; of other words the endings are left out.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-_IRREGULAR = """
-become became|begin began begun|bite bit bitten|break broke broken|bring brought|build built|buy bought purchase|
-catch caught|choose chose chosen|come came|cut|draw drew drawn|drive drove driven|eat ate eaten|fail failure|
-fall fell fallen|feed fed|feel felt|fight fought|find found|fly flew flown flight|forget forgot forgotten|freeze froze|
-give gave given gift|go went gone|grow grew grown|hang hung|hear heard|hide hid hidden|hit|hold held|hurt|keep kept|know
-knew known|lead led|learn learnt|leave left|lend lent|lose lost loss|marry married marriage wedding|meet met
-meeting|pay paid payment|quit|read|ride rode ridden|ring rang rung|rise rose risen|run ran|see saw seen|sell sold sale|
-send sent|set|shake shook|shoot shot|shut|sing sang sung|sink sank sunk|sleep slept|speak spoke spoken|spend
-spent|steal stole stolen|swim swam swum|take took taken|teach taught|tear tore torn|tell told|think thought|throw threw
-thrown|wake woke woken|wear wore worn|win won|write wrote written|bear born birth|graduate graduation|succeed successful
-success|deliver delivery|arrive arrival|install installation|resign resignation|
-gehen ging gegangen|kommen kam gekommen|ziehen zog gezogen|umziehen umzog umgezogen|finden fand gefunden|verlieren
-verlor verloren|schreiben schrieb geschrieben|beginnen begann begonnen|treffen traf getroffen|sterben starb
-gestorben|geben gab gegeben|nehmen nahm genommen|laufen lief gelaufen|fahren fuhr gefahren|fliegen flog geflogen|
-sprechen sprach gesprochen|brechen brach gebrochen|gewinnen gewann gewonnen|schließen schloss geschlossen|
-bringen brachte gebracht|essen aß gegessen|sehen sah gesehen|verlassen verließ|bekommen bekam|unterschreiben
-unterschrieb|geboren geburt|anfangen anfing angefangen fing|
-köpa köpte köpt|sälja sålde sålt såld|springa sprang sprungit|gå gick gått|få fick fått|komma kom kommit|skriva skrev
-skrivit|börja började|bli blev blivit|flyga flög flugit|ge gav gett|ta tog tagit|träffa träffade|vinna vann vunnit|
-förlora förlorade|dö dog dött|föda född föddes|hitta hittade|flytta flyttade|lämna lämnade|betala betalade betald
-"""
+from app.language.lexicon import LANGUAGES
 
 
-def _table(lines: str) -> dict[str, str]:
-    groups = [group.split() for group in lines.split("|")]
-    return {form: forms[0] for forms in groups for form in forms}
+def _forms() -> Iterator[tuple[str, str]]:
+    """Give the forms that no ending tells, each with the first of its word."""
+    for language in LANGUAGES.values():
+        for first, *others in map(str.split, language.get("forms", "").split("|")) if "forms" in language else ():
+            yield from ((form, first) for form in (first, *others))
 
 
-_FORMS: Final = _table(_IRREGULAR)
+_FORMS: Final = dict(_forms())
 _ENDINGS: Final = (
     *(
         "ation",

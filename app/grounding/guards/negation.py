@@ -10,7 +10,7 @@ from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
 from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
-from app.language.denials import DENIALS
+from app.language.modality import DENIALS
 
 _SHORT = 3
 """Letters of a word that says little."""

@@ -11,8 +11,7 @@ from typing import Final, Literal
 from app.language.dates.lengths import UNITS, Unit
 from app.language.dates.time_spans import in_small_letters, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
-from app.language.denials import may_not_be
-from app.language.plans import is_plan
+from app.language.modality import is_plan, may_not_be
 
 Form = Literal["past", "future", "between", "day", "times"]
 """How long it is from a day of the past until today, from today until a day to come, or between two days; on which day

@@ -54,7 +54,7 @@ _ATOMS = {
     "fixed": rf"{_any(words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
-    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{'|'.join(words.COUNTED)})\b)",
+    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{_any(words.COUNTED)})\b)",
 }
 _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"

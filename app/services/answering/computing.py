@@ -12,8 +12,7 @@ from app.language.dates.days import MentionedDays, mentioned_days, names_no_year
 from app.language.dates.lengths import Unit, length, length_of
 from app.language.dates.time_readings import Days
 from app.language.dates.time_spans import spans
-from app.language.denials import may_not_be
-from app.language.plans import is_plan
+from app.language.modality import is_plan, may_not_be
 from app.services.answering.matching import Telling
 from app.services.answering.reading import MAX_READ, ReadableMemory, Said
 

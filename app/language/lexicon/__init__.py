@@ -1,0 +1,34 @@
+"""The words by which code reads a text: a file of data for each language, and nothing of a language elsewhere.
+
+They are few and stay so. What else a language says with words is the reader's to know.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
+    file.stem: tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(Path(__file__).parent.glob("*.toml"))
+}
+"""What each language has, by its code."""
+
+
+def words(key: str) -> frozenset[str]:
+    """Return the words that any language has under a key."""
+    return frozenset(word for language in LANGUAGES.values() for word in language.get(key, "").split())
+
+
+def patterns(key: str) -> str:
+    """Return a pattern for what any language has under a key as patterns."""
+    return "|".join(pattern for language in LANGUAGES.values() for pattern in language.get(key, ()))
+
+
+def meanings(table: str, separator: str | None = None) -> dict[str, str]:
+    """Return what each expression of a table means, in any language: the key under which it stands."""
+    return {
+        name: meaning
+        for language in LANGUAGES.values()
+        for meaning, names in language.get(table, {}).items()
+        for name in names.split(separator)
+    }

@@ -1,0 +1,27 @@
+"""Tells by a word whether a text says of something that it did not happen or may not have, or that it was planned."""
+
+import re
+from typing import Final
+
+from app.language.lexicon import patterns, words
+
+DENIALS: Final = words("denials")
+"""Besides every word that ends in "n't"."""
+_UNDONE: Final = DENIALS | words("undone")
+_PLANS: Final = words("plans")
+_WORD = re.compile(r"[\w'\u2019]+")
+_WORD_ALONE = re.compile(r"\w+")
+_DENIED = re.compile(r"n['\u2019]t$|^(?:do|does|did|have|has|had|is|was|were|ca|wo)nt$")
+_APART = re.compile(rf"(?<!\w)(?:{patterns('undone_apart')})(?!\w)")
+
+
+def may_not_be(text: str) -> bool:
+    """Tell whether a text has a word by which something in it did not happen, or may not have."""
+    lowered = text.lower()
+    undone = any(word in _UNDONE or _DENIED.search(word) for word in _WORD.findall(lowered))
+    return undone or _APART.search(lowered) is not None
+
+
+def is_plan(text: str) -> bool:
+    """Tell whether a text has a word by which a day in it is one that was planned, and not one on which it was."""
+    return not _PLANS.isdisjoint(_WORD_ALONE.findall(text.lower()))
