@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from app.domain.episodes import Episode, RunStatus
+from app.domain.episodes import Episode, Run, RunStatus
 from app.domain.json_types import Json
 
 Outcome: TypeAlias = Literal["ok", "error"]
@@ -84,29 +84,12 @@ class ChildRun:
 
 
 @dataclass(frozen=True, slots=True)
-class RunState:
-    """How a run began and, once ``status`` is not ``running``, how it ended. ``output``: JSON text."""
-
-    id: str
-    agent_id: str
-    agent_type: str
-    status: Literal["running", "completed", "failed"]
-    started_at: int
-    input: str | None = None
-    episode_ids: Sequence[str] = ()
-    output: str | None = None
-    error: str | None = None
-    workflow_id: str | None = None
-    ended_at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A step of a replay: ``what`` fits its kind, and ``at`` is in ms since the epoch by the database's clock."""
 
     kind: StepKind
     at: int
-    what: RunState | LoggedCall | Episode | LoggedRecall | ChildRun
+    what: Run | LoggedCall | Episode | LoggedRecall | ChildRun
 
 
 @dataclass(frozen=True, slots=True)

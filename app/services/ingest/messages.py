@@ -26,7 +26,7 @@ from app.storage.messages import Messages, to_row, written
 from app.storage.quotas import Quotas
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.working import agent_of_run
+from app.storage.tiers.runs import agent_of_run
 
 RUN_BYTES = 1_500_000
 """Of messages that are taken in one run of the database: D1 takes 2 MB."""
@@ -97,7 +97,7 @@ class Taking:
         ids = [message.id for message in self._conversation.messages]
         quotas = Quotas(self._backends.tenant_id, self._backends.limits.quotas).read(self._scope.agent_id)
         run_id = self._backends.run_id
-        of_run = [] if run_id is None else [agent_of_run(self._scope.tenant_id, run_id, self._scope.agent_id)]
+        of_run = [] if run_id is None else [agent_of_run(self._scope, run_id)]
         state_rows, there, quota, (seen,), *named = await self._backends.data.database.run(
             [
                 state(self._scope, self._backends.author),

@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain import limits
-from app.domain.audit import AuditEvent, AuditFilter, RunState, Step, ToolCall
+from app.domain.audit import AuditEvent, AuditFilter, Step, ToolCall
+from app.domain.episodes import Run
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
+from app.domain.memory import owner_of
 from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
+from app.storage.rows import read_row
 from app.storage.tiers import audit_listing
-from app.storage.tiers.audit import RunTrail, run_state
-from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, place_of, step_of
+from app.storage.tiers.audit import RunTrail
+from app.storage.tiers.episodic import Episodic
+from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, position_of, step_of, steps
 from app.storage.tiers.run_log import counted_bytes
 
 
@@ -30,7 +34,7 @@ class Recorded:
 class Replay:
     """Steps of a run in the order in which they happened; ``after`` is None where there are no more."""
 
-    run: RunState
+    run: Run
     steps: Sequence[Step]
     after: ListPosition | None
 
@@ -56,11 +60,11 @@ class Auditor:
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)
-        trail = RunTrail(self._backends.tenant_id, only_agent)
+        trail = RunTrail(owner_of(self._backends.tenant_id, only_agent))
         try:
             recorded = trail.record(run_id, calls, self._backends.author)
             noted = counted_bytes([to_json(call.entry) for call in calls])
-            _, kept, found = await write(self._backends, trail.scope, recorded, run_id=run_id, leaving=noted)
+            _, kept, found = await write(self._backends, trail.owner, recorded, run_id=run_id, leaving=noted)
         except RunRefused as refusal:
             if refusal.reason != "tool_calls":
                 raise
@@ -85,24 +89,27 @@ class Auditor:
             Unavailable: the database does not answer.
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("limit", limits.LIST_LIMIT, limit))
-        trail = RunTrail(self._backends.tenant_id, only_agent)
+        owner = owner_of(self._backends.tenant_id, only_agent)
         begins = after is None
         room = limit - begins
         # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
         states, rows = await self._backends.data.database.run(
-            [trail.state(run_id), trail.steps(run_id, _under_way(after), limit=max(room, 1))]
+            [
+                Episodic(self._backends.tenant_id).run(run_id, only_agent),
+                steps(owner, run_id, _under_way(after), limit=max(room, 1)),
+            ]
         )
         if not states:
             raise NotFound("There is no such run.")
-        run = run_state(states[0])
-        steps = [Step("started", run.started_at, run)] if begins else []
+        run = read_row(Run, states[0])
+        shown = [Step("started", run.started_at, run)] if begins else []
         if room < 1:
-            return Replay(run, steps, ListPosition(run.started_at, BEGUN) if rows or run.ended_at is not None else None)
-        steps += [step_of(row) for row in rows]
-        last = place_of(rows[-1]) if rows else after or ListPosition(run.started_at, BEGUN)
+            return Replay(run, shown, ListPosition(run.started_at, BEGUN) if rows or run.ended_at is not None else None)
+        shown += [step_of(row) for row in rows]
+        last = position_of(rows[-1]) if rows else after or ListPosition(run.started_at, BEGUN)
         if rows and rows[-1]["following"]:
-            return Replay(run, steps, last)
-        return _with_end(run, steps, last, limit)
+            return Replay(run, shown, last)
+        return _with_end(run, shown, last, limit)
 
     async def events(
         self, where: AuditFilter, *, limit: int, after: ListPosition | None = None
@@ -148,7 +155,7 @@ def _under_way(after: ListPosition | None) -> ListPosition:
     return after if after is not None and after.id.startswith(UNDER_WAY) else ListPosition(0, UNDER_WAY)
 
 
-def _with_end(run: RunState, steps: Sequence[Step], last: ListPosition, limit: int) -> Replay:
+def _with_end(run: Run, steps: Sequence[Step], last: ListPosition, limit: int) -> Replay:
     """Add how the run ended, if it has, where the page has room for it."""
     if run.ended_at is None or last.id == ENDED:
         return Replay(run, steps, None)

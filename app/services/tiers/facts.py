@@ -7,7 +7,7 @@ from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
 from app.domain.explicit import about
 from app.domain.facts import About, Fact, FactSource, FactStatement, agreed_fact, fact_in, source_of
-from app.domain.memory import NewMemory
+from app.domain.memory import NewMemory, owner_of
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
 from app.retrieval.query.persons import of_the_user
@@ -19,6 +19,7 @@ from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.tiers.facts import Agreement, Facts
 from app.storage.tiers.run_log import note_learned
+from app.storage.tiers.runs import agent_of_run
 
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which little is left."""
@@ -94,7 +95,8 @@ class SemanticMemory:
         database = AgentDatabase(self._backends, agent_id)
         statements = Facts(database.scope)
         if fact.learned_from_run_id is not None:
-            (found,) = await database.run([statements.run(fact.learned_from_run_id, only_agent)])
+            owner = owner_of(self._backends.tenant_id, only_agent)
+            (found,) = await database.run([agent_of_run(owner, fact.learned_from_run_id)])
             if not found:
                 raise NotFound("There is no run of the id learned_from_run_id.")
         memory = NewMemory(fact.sentence, fact.metadata, occurred_at=occurred_at)

@@ -1,14 +1,14 @@
 """Working memory of one tenant: keys of an agent's instances, and the turn state and the log of runs."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.errors import BlobGone, ContentTooLarge, FieldError, NotFound
 from app.domain.json_types import Json, to_json
-from app.domain.memory import Scope
+from app.domain.memory import Scope, owner_of
 from app.domain.preconditions import Precondition
+from app.domain.working import LogEntry, WorkingKey
 from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues
@@ -16,12 +16,10 @@ from app.services.tiers.working_refusals import NO_RUN, not_as_asked, refused
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import agent_of_run
 from app.storage.tiers.working import (
     STATE_KEY,
-    LogEntry,
-    WorkingKey,
     WorkingKeys,
-    agent_of_run,
     append_log,
     log_page,
     turn_state,
@@ -32,26 +30,10 @@ _NO_STATE = "The run has no state, or it has expired."
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """What a key holds; times in milliseconds since the epoch.
-
-    Attributes:
-        bytes: What it counts in the budget of its instance: the key and the value as JSON, in UTF-8.
-        version: Rises with every write to the instance, and never comes back.
-    """
-
-    key: str
-    value: Json
-    bytes: int
-    version: int
-    expires_at: int
-
-
-@dataclass(frozen=True, slots=True)
 class WorkingWrite:
     """A value that was set, and whether there was none before."""
 
-    value: Value
+    value: WorkingKey
     created: bool
 
 
@@ -59,26 +41,16 @@ class WorkingWrite:
 class Contents:
     """What an instance holds, and how many bytes of its budget that is."""
 
-    keys: Sequence[Value]
+    keys: Sequence[WorkingKey]
     used_bytes: int
     limit_bytes: int = limits.WORKING_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedEntry:
-    """An entry of a run's log; times in milliseconds since the epoch."""
-
-    number: int
-    entry: Json
-    created_at: int
-    expires_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
     """A page of a run's log, and after which number the next one begins; None: there is no more."""
 
-    entries: Sequence[LoggedEntry]
+    entries: Sequence[LogEntry]
     after: int | None
 
 
@@ -97,6 +69,7 @@ class WorkingMemory:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
+        self._database = backends.data.database
         self._large = LargeValues(backends)
 
     async def set(
@@ -116,7 +89,7 @@ class WorkingMemory:
         self._check(agent_id, instance, key)
         return await self._set(self._keys(agent_id, instance), key, value, ttl_seconds, only)
 
-    async def get(self, agent_id: str, instance: str, key: str) -> Value:
+    async def get(self, agent_id: str, instance: str, key: str) -> WorkingKey:
         """Return what a key holds.
 
         Raises:
@@ -137,8 +110,8 @@ class WorkingMemory:
         """
         self._check(agent_id, instance)
         keys = self._keys(agent_id, instance)
-        rows, (used,) = await self._backends.data.database.run([keys.every(), keys.used()])
-        return Contents([_value(held) for held in read_rows(WorkingKey, rows)], int(used["used"] or 0))
+        rows, (used,) = await self._database.run([keys.every(), keys.used()])
+        return Contents(read_rows(WorkingKey, rows), int(used["used"] or 0))
 
     async def delete(self, agent_id: str, instance: str, key: str, only: Precondition) -> None:
         """Delete a key, where it is as the precondition says; without one, a key that is not there is no error.
@@ -151,7 +124,7 @@ class WorkingMemory:
         self._check(agent_id, instance, key)
         keys = self._keys(agent_id, instance)
         if only.absent:
-            (rows,) = await self._backends.data.database.run([keys.one(key)])
+            (rows,) = await self._database.run([keys.one(key)])
             if rows:
                 raise not_as_asked()
         delete = [] if only.absent else [keys.delete(key, only)]
@@ -172,7 +145,7 @@ class WorkingMemory:
         scope = await self._run(run_id, only_agent)
         return await self._set(WorkingKeys(scope, run_id, of_run=True), STATE_KEY, value, ttl_seconds, only)
 
-    async def state(self, run_id: str, *, only_agent: str | None) -> Value:
+    async def state(self, run_id: str, *, only_agent: str | None) -> WorkingKey:
         """Return the turn state of a run.
 
         Raises:
@@ -182,7 +155,7 @@ class WorkingMemory:
             Unavailable: the database does not answer.
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
-        return await self._read(turn_state(self._backends.tenant_id, run_id, only_agent), absent=NO_RUN)
+        return await self._read(turn_state(owner_of(self._backends.tenant_id, only_agent), run_id), absent=NO_RUN)
 
     async def append_log(
         self, run_id: str, entries: Sequence[Json], *, ttl_seconds: int, only_agent: str | None
@@ -209,12 +182,9 @@ class WorkingMemory:
     async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
         """Return the next entries of a run's log behind a number, oldest first; raises as ``state``."""
         scope = await self._run(run_id, only_agent)
-        (rows,) = await self._backends.data.database.run([log_page(scope, run_id, limit=limit, after=after)])
-        found = read_rows(LogEntry, rows)
-        page = [
-            LoggedEntry(each.number, json.loads(each.entry), each.created_at, each.expires_at) for each in found[:limit]
-        ]
-        return LogPage(page, page[-1].number if len(found) > limit else None)
+        (rows,) = await self._database.run([log_page(scope, run_id, limit=limit, after=after)])
+        entries = read_rows(LogEntry, rows[:limit])
+        return LogPage(entries, entries[-1].number if len(rows) > limit else None)
 
     async def _set(
         self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition
@@ -229,28 +199,27 @@ class WorkingMemory:
                 if refusal.reason == "over_budget":
                     raise await self._over_budget(keys) from refusal
                 raise refused(refusal, field="value") from refusal
-        for held in read_rows(WorkingKey, before):
-            await self._large.remove(agent_id, held.blob_id)
-        return WorkingWrite(replace(_value(read_row(WorkingKey, row)), value=value), created=not before)
+        for replaced in read_rows(WorkingKey, before):
+            await self._large.remove(agent_id, replaced.blob_id)
+        return WorkingWrite(replace(read_row(WorkingKey, row), value=value), created=not before)
 
-    async def _read(self, statement: ScopedStatement, *, absent: str) -> Value:
+    async def _read(self, statement: ScopedStatement, *, absent: str) -> WorkingKey:
         """Read a key with its whole value; again where another write came before the bytes were read."""
         lost = None
         while True:
-            (rows,) = await self._backends.data.database.run([statement])
+            (rows,) = await self._database.run([statement])
             if not rows or rows[0]["key"] is None:
                 raise NotFound(_NO_STATE if rows else absent)
-            held = read_row(WorkingKey, rows[0])
-            value = _value(held)
+            key = read_row(WorkingKey, rows[0])
             try:
-                return replace(value, value=await self._large.load(value.value, held.blob_id))
+                return replace(key, value=await self._large.load(key.value, key.blob_id))
             except BlobGone:
-                if held.blob_id == lost:
+                if key.blob_id == lost:
                     raise
-                lost = held.blob_id
+                lost = key.blob_id
 
     async def _over_budget(self, keys: WorkingKeys) -> ContentTooLarge:
-        ((used,),) = await self._backends.data.database.run([keys.used()])
+        ((used,),) = await self._database.run([keys.used()])
         message = (
             f"does not fit: the instance holds {used['used']} bytes of keys and values, at most "
             f"{limits.WORKING_BYTES} are allowed"
@@ -260,7 +229,7 @@ class WorkingMemory:
     async def _run(self, run_id: str, only_agent: str | None) -> Scope:
         """Return the scope of a run's agent."""
         limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.data.database.run([agent_of_run(self._backends.tenant_id, run_id, only_agent)])
+        (rows,) = await self._database.run([agent_of_run(owner_of(self._backends.tenant_id, only_agent), run_id)])
         if not rows:
             raise NotFound(NO_RUN)
         return Scope(self._backends.tenant_id, str(rows[0]["agent_id"]))
@@ -274,7 +243,3 @@ class WorkingMemory:
             ("instance", limits.INSTANCE, instance),
             ("key", limits.WORKING_KEY, key),
         )
-
-
-def _value(held: WorkingKey) -> Value:
-    return Value(held.key, json.loads(held.value), held.bytes, held.version, held.expires_at)

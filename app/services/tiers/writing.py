@@ -16,7 +16,7 @@ from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.gate import gate, within_bytes
 from app.storage.tiers.run_log import keep
-from app.storage.tiers.working import agent_of_run
+from app.storage.tiers.runs import agent_of_run
 
 WriteKind: TypeAlias = Literal["store", "import", "staging", "upkeep"]
 """What a write counts as.
@@ -88,7 +88,7 @@ async def _over(
     """Say which limit a write was over, with what is used of it by now."""
     owners = [*agents, scope.agent_id] if isinstance(scope, Scope) else [*agents]
     if run_id is not None and not owners:
-        (rows,) = await backends.data.database.run([agent_of_run(backends.tenant_id, run_id, None)])
+        (rows,) = await backends.data.database.run([agent_of_run(Tenant(backends.tenant_id), run_id)])
         owners = [str(row["agent_id"]) for row in rows]
     (rows,) = await backends.data.database.run([Quotas(backends.tenant_id, backends.limits.quotas).read_each(owners)])
     over = _reached([use for usage in usages(rows) for use in usage.uses], reason)

@@ -14,6 +14,7 @@ from app.ports.database import NOW
 from app.storage.declared import PagedTable, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import OF_RUN
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -40,7 +41,7 @@ _ADMIT_CHILD = insert(
   SELECT max(above.depth) FROM above
 )""",
 )
-_INPUT = {"input": "run.input -> '$.input'", "episode_ids": "run.input -> '$.episode_ids'"}
+_INPUT = {"input": "run.input -> '$.input'", "episode_ids": "coalesce(run.input -> '$.episode_ids', '[]')"}
 _RUNS = PagedTable(
     table="agent_runs AS run",
     columns=columns_of(Run, "run", **_INPUT, handed_over=""),
@@ -71,10 +72,9 @@ _EPISODES = PagedTable(
         (): "memory_episodes_newest",
     },
 )
-_OF_RUN = "run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'"
 _ONE = f"""
 SELECT {columns_of(Run, "run", **_INPUT, handed_over="run.input -> '$.handed_over'")} FROM agent_runs AS run
-WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
+WHERE {OF_RUN}
 """
 # What is logged with the input is what the answer reads, in the same run of the database.
 _LOGGED_INPUT = """'{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
@@ -83,7 +83,7 @@ _LOGGED_INPUT = """'{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
 _GIVEN = f"""
 SELECT {_EPISODES.columns}
 FROM agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given CROSS JOIN memory_episodes AS episode
-WHERE {_OF_RUN} AND run.agent_id = ?1 ->> 'agent_id' AND episode.tenant_id = ?1 ->> 'tenant_id'
+WHERE {OF_RUN} AND episode.tenant_id = ?1 ->> 'tenant_id'
   AND episode.id = given.value ORDER BY given.key
 """
 _OF_OTHERS = """
@@ -94,7 +94,7 @@ _APPEND = insert(
     "memory_episodes",
     "run_id",
     f"""FROM agent_runs AS run CROSS JOIN json_each(?1, '$.written') AS episode
-WHERE {_OF_RUN} AND run.status = 'running'
+WHERE {OF_RUN} AND run.status = 'running'
 ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id""",
     agent_id="run.agent_id",
     agent_type="run.agent_type",
@@ -116,7 +116,7 @@ _END = f"""
 UPDATE agent_runs AS run SET status = ?1 ->> 'status', output = ?1 ->> 'output',
   output_blob = ?1 ->> 'output_blob', error = ?1 ->> 'error',
   ended_at = max({NOW}, run.started_at)
-WHERE {_OF_RUN} AND run.status = 'running'
+WHERE {OF_RUN} AND run.status = 'running'
 """
 
 
@@ -231,8 +231,8 @@ class Episodic:
         if wanted.run_id is None:
             return _EPISODES.read(scope, wanted, limit=limit, after=after)
         # All episodes of a run are of its agent: these are asked once, of the run, and not of each episode.
-        also = [f"run.{name} = ?1 ->> '{name}'" for name in ("agent_id", "agent_type") if getattr(wanted, name)]
-        run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {' AND '.join([_OF_RUN, *also])})"
+        of_type = "" if wanted.agent_type is None else "AND run.agent_type = ?1 ->> 'agent_type'"
+        run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {OF_RUN} {of_type})"
         return ScopedStatement.read(
             scope,
             _EPISODES.select(["run_id"], run, after=after),

@@ -131,11 +131,6 @@ _AGREEMENT = f"""
 SELECT memory.id, {_SOURCES} AS sources FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value AND +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
 """
-_RUN = """
-SELECT 1 AS there FROM agent_runs AS run
-WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
-  AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +146,6 @@ class Facts:
     """Statements of one agent. Its scope is bound here, once."""
 
     scope: Scope
-
-    def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
-        """Return a row where the tenant has the run, and it is the only agent's where one is named."""
-        return ScopedStatement.read(self.scope, _RUN, run_id=run_id, only_agent=only_agent)
 
     def note(self, memory_id: str, told: FactSource, written_by: str | None) -> ScopedStatement:
         """Note a source of a fact; of a memory that is gone, and beyond 32 of them, nothing is noted."""

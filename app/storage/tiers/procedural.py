@@ -12,6 +12,7 @@ from app.storage.declared import behind, columns_of, insert, names_of
 from app.storage.listing import ListPosition
 from app.storage.rows import values_of
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import OF_RUN
 from app.storage.tiers.workflow_weights import counts
 
 _VERSION = "coalesce(workflow.version, 1)"
@@ -98,11 +99,6 @@ SELECT {_LISTED}, {_OWN} AS counts, 0 AS page_at, workflow.id AS page_tie FROM w
   AND (?1 ->> 'task_type' IS NULL OR workflow.task_type = ?1 ->> 'task_type')
   AND (?1 ->> 'page_tie' IS NULL OR workflow.id > ?1 ->> 'page_tie') ORDER BY workflow.id LIMIT ?1 ->> 'limit'
 """
-# Of a credential for one agent alone, the runs of others are not there.
-_RUN = """
-run.tenant_id = ?1 ->> 'tenant_id' AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
-AND run.id = ?1 ->> 'run_id'
-"""
 _NOTE = """
 UPDATE agent_runs SET workflow_id = ?1 ->> 'workflow_id'
 WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND id = ?1 ->> 'run_id' AND status = 'running'
@@ -110,7 +106,7 @@ RETURNING id
 """
 _KNOWN = f"""
 SELECT (SELECT workflow.agent_type FROM workflow WHERE {_ONE}) AS workflow_type,
-  (SELECT run.agent_type FROM agent_runs AS run WHERE {_RUN}) AS run_type,
+  (SELECT run.agent_type FROM agent_runs AS run WHERE {OF_RUN}) AS run_type,
   EXISTS (
     SELECT 1 FROM workflow_outcome AS outcome
     WHERE outcome.tenant_id = ?1 ->> 'tenant_id' AND outcome.workflow_id = ?1 ->> 'workflow_id'
@@ -121,7 +117,7 @@ _SCORE = insert(
     "workflow_scoring",
     "score author only_agent",
     f"""FROM workflow CROSS JOIN agent_runs AS run
-WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type""",
+WHERE {_ONE} AND {OF_RUN} AND run.agent_type = workflow.agent_type""",
     workflow_id="workflow.id",
     run_id="run.id",
     agent_id="run.agent_id",
@@ -129,7 +125,7 @@ WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type""",
     written_through="?1 ->> 'through'",
 )
 # Whose choice it is: the agent of the run, or the one that the caller names.
-_CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {_RUN}), ?1 ->> 'chooser')"
+_CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {OF_RUN}), ?1 ->> 'chooser')"
 _DRAWS = f"""
 SELECT workflow.id AS workflow_id, {counts(_CHOOSER)} AS counts FROM workflow INDEXED BY workflow_of_task
 WHERE {_OF_TASK} AND workflow.enabled ORDER BY workflow.id
@@ -240,7 +236,7 @@ class Workflows:
 
     def run(self, scope: Scope | Tenant, run_id: str | None) -> ScopedStatement:
         """Read a run, as rows of ``SelectingRun``."""
-        sql = f"SELECT run.agent_id, run.agent_type, run.status FROM agent_runs AS run WHERE {_RUN}"
+        sql = f"SELECT run.agent_id, run.agent_type, run.status FROM agent_runs AS run WHERE {OF_RUN}"
         return ScopedStatement.read(scope, sql, run_id=run_id)
 
     def note(self, scope: Scope, run_id: str, workflow_id: str) -> ScopedStatement:

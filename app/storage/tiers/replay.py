@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step
 from app.domain.episodes import Episode
-from app.domain.memory import Tenant
+from app.domain.memory import Scope, Tenant
 from app.ports.database import Row
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import OF_RUN
 
 MAX_PAGE_BYTES = 4 * 1024 * 1024
 """Of inputs, outputs and contents: a page with more ends early."""
@@ -20,7 +21,7 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 BEGUN, UNDER_WAY, ENDED = "0", "1", "2"
 """What the id of a place in a replay begins with: behind the begin of the run, within it, or behind its end."""
 
-_AND_OF_AGENT = "AND (?1 ->> 'only_agent' IS NULL OR {table}.agent_id = ?1 ->> 'only_agent')"
+_OF_AGENT = "(?1 ->> 'agent_id' IS NULL OR step.agent_id = ?1 ->> 'agent_id')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _select(source: _StepTable) -> str:
     return f"""
 SELECT '{source.kind}' AS kind, {source.at} AS at, {source.tie} AS tie, {source.size} AS size, {", ".join(columns)}
 FROM {source.table} AS step INDEXED BY {source.index}
-WHERE step.tenant_id = ?1 ->> 'tenant_id' AND step.{source.of} = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="step")}
+WHERE step.tenant_id = ?1 ->> 'tenant_id' AND step.{source.of} = ?1 ->> 'run_id' AND {_OF_AGENT}
   AND {source.at} >= ?1 ->> 'at' AND ({source.at} > ?1 ->> 'at' OR {source.tie} > ?1 ->> 'tie')
   {source.condition}
 ORDER BY {source.at}, {source.order} LIMIT ?1 ->> 'limit' + 1
@@ -136,27 +137,18 @@ SELECT * FROM (
   WINDOW later AS (ORDER BY step.at, step.tie ROWS UNBOUNDED PRECEDING)
 ) AS step
 WHERE step.place <= ?1 ->> 'limit' AND (step.bytes <= {MAX_PAGE_BYTES} OR step.place = 1)
-  AND EXISTS (
-    SELECT 1 FROM agent_runs AS run
-    WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="run")}
-  )
+  AND EXISTS (SELECT 1 FROM agent_runs AS run WHERE {OF_RUN})
 ORDER BY step.place
 """
 
 
-def steps(tenant_id: str, run_id: str, after: ListPosition, *, limit: int, only_agent: str | None) -> ScopedStatement:
-    """Read the next steps of a run behind a place, for ``step_of`` and ``place_of``; with ``only_agent``, of its run.
+def steps(owner: Scope | Tenant, run_id: str, after: ListPosition, *, limit: int) -> ScopedStatement:
+    """Read the next steps of an owner's run behind a position, for ``step_of`` and ``position_of``.
 
     Each row tells in ``following`` whether more come after it. There may be fewer than ``limit`` all the same.
     """
     return ScopedStatement.read(
-        Tenant(tenant_id),
-        _STEPS,
-        run_id=run_id,
-        only_agent=only_agent,
-        at=after.created_at,
-        tie=after.id[1:],
-        limit=limit,
+        owner, _STEPS, run_id=run_id, at=after.created_at, tie=after.id.removeprefix(UNDER_WAY), limit=limit
     )
 
 
@@ -176,6 +168,6 @@ def step_of(row: Row) -> Step:
             return Step("recall", at, read_row(LoggedRecall, row))
 
 
-def place_of(row: Row) -> ListPosition:
-    """Return the place right behind a row of ``steps``."""
+def position_of(row: Row) -> ListPosition:
+    """Return the position right behind a row of ``steps``."""
     return ListPosition(int(row["at"] or 0), f"{UNDER_WAY}{row['tie']}")

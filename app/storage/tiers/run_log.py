@@ -10,6 +10,7 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import OF_RUN
 
 _ROW_BYTES = 264
 """What a row of a log counts beside its entry, with the longest name of an agent."""
@@ -30,9 +31,7 @@ SELECT run.tenant_id, run.agent_id, run.id, (
     WHERE call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id' AND call.id = sent.value ->> 'id'
   )
 ), {ROOM}
-FROM agent_runs AS run
-WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
-  AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')
+FROM agent_runs AS run WHERE {OF_RUN}
 """
 _NOTE_STORED = f"""
 {NOTE}
@@ -62,12 +61,10 @@ def keep(tenant: Tenant, run_id: str) -> ScopedStatement:
     return ScopedStatement.write(tenant, _KEEP, run_id=run_id)
 
 
-def note_calls(
-    tenant: Tenant, run_id: str, noted: Mapping[str, Mapping[str, Json]], only_agent: str | None
-) -> ScopedStatement:
-    """Note those tool calls of a run, by their ids, that are not kept yet."""
+def note_calls(owner: Scope | Tenant, run_id: str, noted: Mapping[str, Mapping[str, Json]]) -> ScopedStatement:
+    """Note those tool calls of an owner's run, by their ids, that are not kept yet."""
     sent: list[Json] = [{"id": id_, "entry": dict(entry)} for id_, entry in noted.items()]
-    return ScopedStatement.write(tenant, _NOTE_CALLS, run_id=run_id, noted=sent, only_agent=only_agent)
+    return ScopedStatement.write(owner, _NOTE_CALLS, run_id=run_id, noted=sent)
 
 
 def note_stored(scope: Scope, run_id: str, memory_id: str, content_hash: str) -> ScopedStatement:

@@ -8,8 +8,11 @@ from app.domain import limits
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.preconditions import Precondition
+from app.domain.working import LogEntry, WorkingKey
 from app.ports.database import NOW
+from app.storage.declared import columns_of, insert
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.runs import OF_RUN
 
 STATE_KEY = "/state"
 """The key of a run's turn state; no caller can name it."""
@@ -18,42 +21,30 @@ _INSTANCE = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'
   AND {table}.instance = ?1 ->> 'instance'
 """
-_LIVING = f"{_INSTANCE.format(table='held')} AND held.expires_at > {NOW}"
-_ONE = f"{_LIVING} AND held.key = ?1 ->> 'key'"
-_COLUMNS = "held.key, held.value, held.blob_id, held.bytes, held.version, held.expires_at"
-_PUT = f"""
-INSERT INTO working_put (tenant_id, agent_id, instance, key, value, blob_id, bytes, ttl_ms, of_run, if_match,
-  if_none_match, now, most_bytes, most_keys, most_instances)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance', ?1 ->> 'key', ?1 ->> 'value', ?1 ->> 'blob_id',
-  ?1 ->> 'bytes', ?1 ->> 'ttl_ms', ?1 ->> 'of_run', ?1 ->> 'if_match', ?1 ->> 'if_none_match', {NOW},
-  ?1 ->> 'most_bytes', ?1 ->> 'most_keys', ?1 ->> 'most_instances'
-"""
+_LIVING = f"{_INSTANCE.format(table='own')} AND own.expires_at > {NOW}"
+_ONE = f"{_LIVING} AND own.key = ?1 ->> 'key'"
+_COLUMNS = columns_of(WorkingKey, "own")
+_PUT = insert(
+    "working_put",
+    "agent_id instance key value blob_id bytes ttl_ms of_run if_match if_none_match most_bytes most_keys"
+    " most_instances",
+    now=NOW,
+)
 _DELETE = f"""
-DELETE FROM working_key AS held WHERE {_ONE} AND (
+DELETE FROM working_key AS own WHERE {_ONE} AND (
   ?1 ->> 'if_match' IS NULL OR EXISTS (
-    SELECT 1 FROM json_each(?1 ->> 'if_match') AS wanted WHERE wanted.value IN ('*', CAST(held.version AS TEXT))
+    SELECT 1 FROM json_each(?1 ->> 'if_match') AS wanted WHERE wanted.value IN ('*', CAST(own.version AS TEXT))
   )
 ) RETURNING key, blob_id
 """
-# A run is of one agent for ever.
-_RUN = """
-SELECT run.agent_id FROM agent_runs AS run
-WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
-  AND (?1 ->> 'only' IS NULL OR run.agent_id = ?1 ->> 'only')
-"""
 _STATE = f"""
-SELECT run.agent_id, {_COLUMNS} FROM agent_runs AS run LEFT JOIN working_key AS held
-  ON held.tenant_id = run.tenant_id AND held.agent_id = run.agent_id AND held.instance = run.id
-  AND held.key = '{STATE_KEY}' AND held.expires_at > {NOW}
-WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
-  AND (?1 ->> 'only' IS NULL OR run.agent_id = ?1 ->> 'only')
+SELECT run.agent_id, {_COLUMNS} FROM agent_runs AS run LEFT JOIN working_key AS own
+  ON own.tenant_id = run.tenant_id AND own.agent_id = run.agent_id AND own.instance = run.id
+  AND own.key = '{STATE_KEY}' AND own.expires_at > {NOW}
+WHERE {OF_RUN}
 """
-_USED = f"SELECT coalesce(sum(held.bytes), 0) AS used, count(*) AS keys FROM working_key AS held WHERE {_LIVING}"
-_APPEND_LOG = f"""
-INSERT INTO working_log_append (tenant_id, agent_id, run_id, entries, ttl_ms, now, most_bytes, most_instances)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', ?1 ->> 'entries', ?1 ->> 'ttl_ms', {NOW},
-  ?1 ->> 'most_bytes', ?1 ->> 'most_instances'
-"""
+_USED = f"SELECT coalesce(sum(own.bytes), 0) AS used, count(*) AS keys FROM working_key AS own WHERE {_LIVING}"
+_APPEND_LOG = insert("working_log_append", "agent_id run_id entries ttl_ms most_bytes most_instances", now=NOW)
 _OF_LOG = f"""
 entry.tenant_id = ?1 ->> 'tenant_id' AND entry.agent_id = ?1 ->> 'agent_id' AND entry.run_id = ?1 ->> 'run_id'
   AND entry.expires_at > {NOW}
@@ -62,33 +53,9 @@ _LOG_END = f"""
 SELECT max(entry.number) AS number, max(entry.expires_at) AS expires_at FROM working_log AS entry WHERE {_OF_LOG}
 """
 _LOG = f"""
-SELECT entry.number, entry.entry, entry.created_at, entry.expires_at FROM working_log AS entry
+SELECT {columns_of(LogEntry, "entry")} FROM working_log AS entry
 WHERE {_OF_LOG} AND entry.number > ?1 ->> 'after' ORDER BY entry.number LIMIT ?1 ->> 'limit' + 1
 """
-
-
-@dataclass(frozen=True, slots=True)
-class WorkingKey:
-    """A key that is held; times in milliseconds since the epoch."""
-
-    key: str
-    value: str
-    """JSON text or, where the value is a blob, the pointer to it."""
-    blob_id: str | None
-    bytes: int
-    version: int
-    expires_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """An entry of a run's log; times in milliseconds since the epoch."""
-
-    number: int
-    entry: str
-    """JSON text."""
-    created_at: int
-    expires_at: int
 
 
 @dataclass(frozen=True)
@@ -130,13 +97,12 @@ class WorkingKeys:
 
     def one(self, key: str) -> ScopedStatement:
         """Read a living key, as a row of ``WorkingKey``."""
-        return self._read(f"SELECT {_COLUMNS} FROM working_key AS held WHERE {_ONE}", key=key)
+        return self._read(f"SELECT {_COLUMNS} FROM working_key AS own WHERE {_ONE}", key=key)
 
     def every(self) -> ScopedStatement:
         """Read all living keys that callers can name, as rows of ``WorkingKey``."""
         return self._read(
-            f"SELECT {_COLUMNS} FROM working_key AS held"
-            f" WHERE {_LIVING} AND held.key <> '{STATE_KEY}' ORDER BY held.key"
+            f"SELECT {_COLUMNS} FROM working_key AS own WHERE {_LIVING} AND own.key <> '{STATE_KEY}' ORDER BY own.key"
         )
 
     def used(self) -> ScopedStatement:
@@ -154,14 +120,9 @@ class WorkingKeys:
         return ScopedStatement.write(self.scope, sql, repeatable=False, **self._own, **values)
 
 
-def agent_of_run(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedStatement:
-    """Read the ``agent_id`` of a run; no row where there is none, or it is not of the only agent that may be asked."""
-    return ScopedStatement.read(Tenant(tenant_id), _RUN, run_id=run_id, only=only_agent)
-
-
-def turn_state(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedStatement:
-    """Read a run's turn state, a ``WorkingKey``: all NULL without one, no row without the run."""
-    return ScopedStatement.read(Tenant(tenant_id), _STATE, run_id=run_id, only=only_agent)
+def turn_state(owner: Scope | Tenant, run_id: str) -> ScopedStatement:
+    """Read the turn state of an owner's run, a ``WorkingKey``: all NULL without one, no row without the run."""
+    return ScopedStatement.read(owner, _STATE, run_id=run_id)
 
 
 def append_log(scope: Scope, run_id: str, entries: Sequence[str], ttl_seconds: int) -> list[ScopedStatement]:

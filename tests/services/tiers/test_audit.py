@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ulid import ULID
 
-from app.domain.audit import AuditFilter, LoggedCall, RunState, Step, ToolCall, canonical_json, sha256_of
-from app.domain.episodes import Episode, NewEpisode
+from app.domain.audit import AuditFilter, LoggedCall, Step, ToolCall, canonical_json, sha256_of
+from app.domain.episodes import Episode, NewEpisode, Run
 from app.domain.errors import (
     Erasing,
     InvalidRequest,
@@ -101,8 +101,8 @@ async def test_a_replay_begins_and_ends_with_the_run_and_has_its_calls_between(b
         assert [as_sent(each) for each in calls_of(steps)] == sent
         assert [each.number for each in calls_of(steps)] == [1, 2, 3]
         run = steps[0].what
-        assert isinstance(run, RunState)
-        assert (run.input, list(run.episode_ids), run.error, steps[-1].at) == ('{"a":[1]}', ["e"], "no", 5)
+        assert isinstance(run, Run)
+        assert (run.input, list(run.episode_ids), run.error, steps[-1].at) == ({"a": [1]}, ["e"], "no", 5)
 
 
 async def happened(bench: Bench, *contents: str) -> None:

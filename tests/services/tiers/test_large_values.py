@@ -28,6 +28,7 @@ from app.domain.errors import (
 )
 from app.domain.json_types import to_json
 from app.domain.preconditions import Precondition
+from app.domain.working import WorkingKey
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.reconcile_blobs import BlobFindings, ReconcileBlobs
 from app.indexing.rate_limiter import RateLimiter
@@ -35,7 +36,7 @@ from app.ports.database import Database, Row, Statement
 from app.ports.object_store import NoObjectStore
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.tiers.working import Value, WorkingMemory
+from app.services.tiers.working import WorkingMemory
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, keys
@@ -90,7 +91,7 @@ async def begin(bench: Bench, value: Any, run_id: str = RUN) -> Run:
     return (await runs(bench).begin(NewRun("bot", "type", value, run_id, 0))).run
 
 
-async def put(bench: Bench, value: Any, key: str = "k", only: Precondition = ANY) -> Value:
+async def put(bench: Bench, value: Any, key: str = "k", only: Precondition = ANY) -> WorkingKey:
     return (await working(bench).set("bot", "i", key, value, ttl_seconds=3600, only=only)).value
 
 
@@ -332,8 +333,8 @@ async def test_of_compares_and_sets_at_once_one_wins_and_the_others_leave_nothin
     ended = await asyncio.gather(
         *(put(bench, {"n": n, "text": "x" * BYTES}, only=only) for n in range(8)), return_exceptions=True
     )
-    won = [each for each in ended if isinstance(each, Value)]
-    assert [type(each) for each in ended if not isinstance(each, Value)] == [PreconditionFailed] * 7
+    won = [each for each in ended if isinstance(each, WorkingKey)]
+    assert [type(each) for each in ended if not isinstance(each, WorkingKey)] == [PreconditionFailed] * 7
     assert [await working(bench).get("bot", "i", "k")] == won
     assert len(await blobs(bench)) == len(await keys(bench.backends.objects)) == 1
 

@@ -13,6 +13,7 @@ from app.ports.database import Statement
 from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.listing import ListPosition
 from app.storage.tiers.facts import Facts
+from app.storage.tiers.runs import agent_of_run
 from tests.support import migrated
 
 SCOPE = Scope("acme", "bot")
@@ -92,7 +93,7 @@ def test_what_memories_state_and_a_run_are_looked_up(connection: apsw.Connection
     details = plan(connection, Facts(SCOPE).of_memories([RUN]))
     assert details[0].startswith("SEARCH claim USING INDEX claim_of_memory (tenant_id=? AND agent_id=? AND memory_id=?")
     assert scanned(details) == []
-    (run,) = plan(connection, Facts(SCOPE).run(RUN, None))
+    (run,) = plan(connection, agent_of_run(SCOPE, RUN))
     assert run.startswith("SEARCH run USING PRIMARY KEY (tenant_id=? AND id=?")
 
 

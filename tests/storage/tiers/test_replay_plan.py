@@ -4,6 +4,7 @@ from pathlib import Path
 
 import apsw
 
+from app.domain.memory import Tenant
 from app.storage.listing import ListPosition
 from app.storage.tiers.replay import steps
 from tests.support import migrated
@@ -12,7 +13,7 @@ from tests.support import migrated
 def test_each_kind_of_step_is_read_from_the_index_of_its_run_and_not_sorted(tmp_path: Path) -> None:
     migrated.prepare(tmp_path)
     with apsw.Connection(str(tmp_path / "memory.sqlite3")) as connection:
-        statement = steps("acme", "01K2Z4M1V7Q8T3B5N6C7D8E9FA", ListPosition(0, "1"), limit=20, only_agent=None)
+        statement = steps(Tenant("acme"), "01K2Z4M1V7Q8T3B5N6C7D8E9FA", ListPosition(0, "1"), limit=20)
         rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
         details = [str(detail) for *_, detail in rows.fetchall()]
     read = [each for each in details if each.startswith("SEARCH step")]

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, RunState, Step
-from app.domain.episodes import Episode
+from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step
+from app.domain.episodes import Episode, Run
 from app.interfaces.fields import Answer, Request, Timestamp
 from app.interfaces.http.schemas import audit_examples
 from app.interfaces.http.schemas.audit import ANY, OBJECT
@@ -94,7 +94,7 @@ class StepAnswer(Answer):
         """Make it of a step."""
         what: dict[str, Any]
         match step.what:
-            case RunState() as run:
+            case Run() as run:
                 what = {"run": _run(run, step.kind)}
             case LoggedCall() as call:
                 what = {"call": _call(call)}
@@ -116,11 +116,11 @@ class ReplayAnswer(Answer):
     cursor: OptionalText = absent_if_none("Present when there is more: ask the same again, with it.")
 
 
-def _run(run: RunState, kind: str) -> dict[str, Any]:
+def _run(run: Run, kind: str) -> dict[str, Any]:
     begun = {"run_id": run.id, "agent_id": run.agent_id, "agent_type": run.agent_type}
     if kind == "started":
-        return begun | {"status": "running", "input": _value(run.input), "episode_ids": run.episode_ids}
-    output = {} if run.output is None else {"output": _value(run.output)}
+        return begun | {"status": "running", "input": run.input, "episode_ids": run.episode_ids}
+    output = {} if run.output is None else {"output": run.output}
     return begun | output | {"status": run.status, "workflow_id": run.workflow_id, "error": run.error}
 
 
@@ -137,7 +137,3 @@ def _call(call: LoggedCall) -> dict[str, Any]:
         "called_at": call.called_at,
         **{name: json.loads(text) for name, text in values.items() if text is not None},
     }
-
-
-def _value(text: str | None) -> Any:  # noqa: ANN401 - any JSON
-    return None if text is None else json.loads(text)

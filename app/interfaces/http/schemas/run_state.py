@@ -8,10 +8,10 @@ from fastapi import Path
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.working import WorkingKey
 from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.working import BIG, HELD, VALUE, EntityTag, Given, TtlSeconds
-from app.services.tiers.working import Value
 
 RUN_ID = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 _NUMBER = 1_790_000_000_002
@@ -47,7 +47,7 @@ class TurnStateWritten(Answer):
     expires_at: Timestamp
 
     @classmethod
-    def of(cls, run_id: str, state: Value) -> Self:
+    def of(cls, run_id: str, state: WorkingKey) -> Self:
         """Make it of what a run holds."""
         return cls.model_validate(replace(state, key=run_id))
 
