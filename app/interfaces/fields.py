@@ -24,10 +24,8 @@ from pydantic_core import PydanticCustomError, core_schema
 from app.domain import limits
 from app.domain.attributes import from_attributes
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
-from app.domain.json_types import Scalar
 from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
 from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
-from app.domain.query import Filter
 
 _T = TypeVar("_T")
 _MAX_NAMED = 20
@@ -156,10 +154,6 @@ Number = BeforeValidator(_number)
 """Makes an ``int`` or a ``float`` accept JSON numbers only."""
 Digits = BeforeValidator(_digits)
 """Makes an ``int`` of a query accept digits only."""
-Moment: TypeAlias = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
-]
-"""A timestamp of a request."""
 MomentMs: TypeAlias = Annotated[
     int,
     BeforeValidator(lambda value: milliseconds(_moment(value))),
@@ -172,9 +166,9 @@ EndMs: TypeAlias = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A timestamp of a request before which something is to be, as milliseconds since the epoch."""
-MomentOrDay: TypeAlias = Annotated[
-    datetime,
-    BeforeValidator(_moment_or_day),
+MomentOrDayMs: TypeAlias = Annotated[
+    int,
+    BeforeValidator(lambda value: milliseconds(_moment_or_day(value))),
     WithJsonSchema(
         {
             "type": "string",
@@ -183,7 +177,7 @@ MomentOrDay: TypeAlias = Annotated[
         }
     ),
 ]
-"""A timestamp of a request, or a day."""
+"""A timestamp of a request, or a day, as milliseconds since the epoch."""
 Timestamp: TypeAlias = Annotated[str, BeforeValidator(format_moment), Field(json_schema_extra={"format": "date-time"})]
 """A timestamp of an answer, made of milliseconds since the epoch."""
 Content: TypeAlias = Annotated[str, Field(strict=True), Within(limits.CONTENT)]
@@ -229,22 +223,9 @@ class Answer(BaseModel):
 class RecallFilter(Request):
     """Conditions that all must hold; they are applied before `top_k` is counted."""
 
-    created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
-    created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
+    created_after: Annotated[MomentMs | None, Field(description="Stored later than this.")] = None
+    created_before: Annotated[EndMs | None, Field(description="Stored earlier than this.")] = None
     metadata: FilterMetadata = Field(default_factory=dict)
-
-    def to_filter(self) -> Filter:
-        """Return the domain's filter."""
-        return to_filter(self.created_after, self.created_before, self.metadata)
-
-
-def to_filter(after: datetime | None, before: datetime | None, metadata: Mapping[str, Scalar]) -> Filter:
-    """Return a filter for memories stored after and before these moments; None sets no bound."""
-    return Filter(
-        created_after=None if after is None else milliseconds(after),
-        created_before=None if before is None else milliseconds(before, up=True),
-        metadata=metadata,
-    )
 
 
 def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequest:

@@ -39,7 +39,7 @@ class _Filter(click.ParamType[Filter]):
         if isinstance(value, Filter):
             return value
         try:
-            return RecallFilter.model_validate(JsonObject().convert(value, param, ctx)).to_filter()
+            return RecallFilter.model_validate(JsonObject().convert(value, param, ctx)).to(Filter)
         except ValidationError as error:
             wrong = invalid([dict(each) for each in error.errors()], within=0).detail
             self.fail(f"{wrong} (it may have created_after, created_before and metadata)", param, ctx)

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from app.domain import limits
 from app.domain.memory import NewMemory
-from app.domain.query import Query
+from app.domain.query import Filter, Query
 from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, Within, invalid
 
 _Words = Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
@@ -49,7 +49,7 @@ class RecallArguments(_Arguments):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return Query(self.query, self.top_k, self.filter.to_filter(), for_model=True)
+        return Query(self.query, self.top_k, self.filter.to(Filter), for_model=True)
 
 
 class StoreArguments(_Arguments):

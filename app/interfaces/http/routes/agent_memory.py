@@ -96,7 +96,7 @@ async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallReque
     found = await caller.agent(profile.agent_id).agent_memory.recall(
         profile,
         request.query,
-        reference_time=request.reference_time,
+        reference_time=request.referenceDate,
         length=request.responseLength,
         thinking=request.thinkingLevel,
     )

@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import Query
 
 from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded
-from app.domain.moments import milliseconds
 from app.interfaces.http.dependencies import Administrator, BodylessAdministrator
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router
@@ -29,8 +28,8 @@ async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Que
     objects = await services.archives.list(
         agent_id=agent_id,
         kind=query.kind,
-        since=None if query.since is None else milliseconds(query.since),
-        until=None if query.until is None else milliseconds(query.until),
+        since=query.since,
+        until=query.until,
         before=query.before,
         limit=query.limit,
     )

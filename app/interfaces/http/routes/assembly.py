@@ -5,6 +5,7 @@ from app.interfaces.http.dependencies import Caller
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.assembly import AssembledAnswer, AssembleRequest
+from app.services.assembly.assembler import ContextWanted
 
 assembly = Router("context")
 
@@ -16,5 +17,5 @@ async def assemble_context(caller: Caller, request: AssembleRequest) -> Assemble
     The newest facts of the agent that hold are among it. The parts are read side by side. One that does not answer is
     named in `missing`, and the others are given.
     """
-    wanted = request.to_wanted(caller.principal.agent_id)
+    wanted = request.to(ContextWanted, names=request.context, only_agent=caller.principal.agent_id)
     return AssembledAnswer.of(wanted, await caller.agent(request.agent_id).assembler.assemble(wanted))

@@ -1,12 +1,13 @@
 """The routes by which a tenant looks after its own data: memories, usage and the settings of agents."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import Query
 
 from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
+from app.domain.query import Filter
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router
@@ -21,6 +22,7 @@ from app.interfaces.http.schemas.browse import (
 )
 from app.interfaces.http.schemas.memory import MemoryAnswer
 from app.interfaces.http.schemas.store import AgentId, DeleteQuery, MemoryId
+from app.storage.agents import AgentChange
 
 data = Router("data")
 
@@ -29,7 +31,7 @@ data = Router("data")
 async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
-    where, writer = query.to_filter(), query.written_by
+    where, writer = query.to(Filter, metadata=query.metadata or {}), query.written_by
     listing = caller.listing(None, query.cursor, agent_id=agent_id, where=where, written_by=writer)
     page = await services.browser.list(agent_id, where, limit=query.limit, after=listing.after, written_by=writer)
     return ListAnswer.model_validate({"memories": page.memories, "cursor": listing.cursor(page.after)})
@@ -65,5 +67,5 @@ async def get_agent(caller: Administrator, agent_id: AgentId) -> AgentAnswer:
 async def set_agent(caller: Administrator, agent_id: AgentId, request: AgentRequest) -> AgentAnswer:
     """Set an agent, as an administrator. What the request leaves out stays as it was."""
     services, _ = caller.tenant(agent_id)
-    settings = await services.browser.set_agent(agent_id, request.to_change())
+    settings = await services.browser.set_agent(agent_id, cast("AgentChange", request.model_dump(exclude_unset=True)))
     return AgentAnswer(agent_id=agent_id, **asdict(settings))

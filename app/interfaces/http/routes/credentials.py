@@ -1,7 +1,7 @@
 """The routes that take back what a credential has written, and what a run or a session has taught."""
 
 from app.domain.errors import NotFound, QuotaExceeded
-from app.domain.undoing import Undone
+from app.domain.undoing import Selected, Undone
 from app.interfaces.http.dependencies import Administrator
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
@@ -26,6 +26,6 @@ async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     What it had superseded holds again. Of a session the window goes too; runs, episodes and the rest of working memory
     stay.
     """
-    selected = request.selected()
+    selected = request.to(Selected)
     service = caller.every_agent().undo_taught
     return await (service.dry_run(selected) if request.dry_run else service.run(selected))

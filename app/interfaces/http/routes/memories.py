@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
+from app.domain.memory import NewMemory
 from app.domain.quotas import Use
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.failures import OUTAGE
@@ -46,7 +47,7 @@ async def store(caller: Caller, request: StoreRequest, http: Request, response: 
             response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
     kept: list[str] = []
-    await gateway.store(request.agent_id, request.to_memory(), idempotency_key=key, warn=warn, keep=kept.extend)
+    await gateway.store(request.agent_id, request.to(NewMemory), idempotency_key=key, warn=warn, keep=kept.extend)
     return StoreAnswer(kept=kept or None)
 
 

@@ -40,12 +40,9 @@ profiles = Router("profiles")
 @profiles.post(f"{PROFILE}/remember", *STORE, needs=OUTAGE, status_code=201, response_model_exclude_none=True)
 async def remember(caller: Caller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
     """Remember something. The same content again, for the same session and time, is the same memory."""
-    memory = (
-        await caller.agent(profile)
-        .of_run(request.run_id)
-        .profiles.remember(profile, request.content, session_id=request.session_id, **request.moments)
-    )
-    return RememberedAnswer.of(memory)
+    given = request.model_dump(include={"content", "session_id", "occurred_at", "expires_at"})
+    service = caller.agent(profile).of_run(request.run_id).profiles
+    return RememberedAnswer.of(await service.remember(profile, **given))
 
 
 @profiles.post(
@@ -58,13 +55,13 @@ async def remember(caller: Caller, profile: ProfileId, request: RememberRequest)
 )
 async def recall(caller: Caller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
     """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""
-    return (
-        await caller.agent(profile)
+    return await (
+        caller.agent(profile)
         .of_run(request.run_id)
         .profiles.recall(
             profile,
             request.query,
-            reference_time=request.reference_time,
+            reference_time=request.reference_date,
             length=request.response_length,
             thinking=request.thinking_level,
             explain=request.explain,

@@ -9,13 +9,13 @@ from fastapi import Path
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.attributes import from_attributes
 from app.domain.claim import MemoryType
 from app.domain.memory import Memory
 from app.domain.messages import NewMessage, Role
-from app.domain.moments import milliseconds
 from app.domain.profile_answers import first_line
 from app.domain.profiles import ProfileName
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDayMs, Timestamp, Within
 from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.namespaces import AccountId, CloudflareRequest, Cursor, NamespaceName, PerPage
@@ -70,13 +70,13 @@ class AgentMemoryMessage(CloudflareRequest):
     role: Role
     content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
     timestamp: Annotated[
-        MomentOrDay | None,
+        MomentOrDayMs | None,
         Field(description="When it was said, at most a day ahead. Absent: a millisecond after the message before it."),
     ] = None
 
     def to_message(self) -> NewMessage:
         """Return the domain's new message."""
-        return NewMessage(self.role, self.content, None if self.timestamp is None else milliseconds(self.timestamp))
+        return from_attributes(NewMessage, self)
 
 
 class AgentMemoryIngestOptions(CloudflareRequest):
@@ -124,13 +124,8 @@ class AgentMemoryRecallRequest(CloudflareRequest):
         Literal["short", "medium", "long"], Field(description="How long the answer may be.")
     ] = "medium"
     referenceDate: Annotated[  # noqa: N815 - as Cloudflare writes it
-        MomentOrDay | None, Field(description='What "yesterday" is counted from; absent: now.')
+        MomentOrDayMs | None, Field(description='What "yesterday" is counted from; absent: now.')
     ] = None
-
-    @property
-    def reference_time(self) -> int | None:
-        """What ages are counted from, in milliseconds since the epoch."""
-        return None if self.referenceDate is None else milliseconds(self.referenceDate)
 
 
 class AgentMemoryGetSummaryOptions(CloudflareRequest):

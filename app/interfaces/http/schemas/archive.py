@@ -8,7 +8,7 @@ from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListLimit
-from app.interfaces.http.schemas.optional import OptionalMoment, id_schema
+from app.interfaces.http.schemas.optional import OptionalMs, id_schema
 
 OBJECT: dict[str, Any] = {
     "archive_id": examples.MEMORY_ID,
@@ -41,8 +41,8 @@ class ArchiveQuery(Request):
         WithJsonSchema({"type": "string", "enum": ["memories", "episodes", "runs"], "examples": ["memories"]}),
         Field(description="Only of this kind."),
     ] = None
-    since: Annotated[OptionalMoment, Field(description="Only what has an item of this time or later.")] = None
-    until: Annotated[OptionalMoment, Field(description="Only what has an item of this time or earlier.")] = None
+    since: Annotated[OptionalMs, Field(description="Only what has an item of this time or later.")] = None
+    until: Annotated[OptionalMs, Field(description="Only what has an item of this time or earlier.")] = None
     before: Annotated[
         Annotated[str, Within(limits.MEMORY_ID)] | None,
         id_schema(limits.MEMORY_ID, examples.MEMORY_ID),

@@ -92,22 +92,6 @@ class AssembleRequest(Request):
         Field(description="With the same seed and counts the same workflow is selected."),
     ] = None
 
-    def to_wanted(self, only_agent: str | None) -> ContextWanted:
-        """Return what the service is asked for."""
-        return ContextWanted(
-            agent_id=self.agent_id,
-            max_tokens=self.max_tokens,
-            instance=self.instance,
-            agent_type=self.agent_type,
-            task_type=self.task_type,
-            names=self.context,
-            query=self.query,
-            prefetch=self.prefetch,
-            run_id=self.run_id,
-            seed=self.seed,
-            only_agent=only_agent,
-        )
-
 
 class ContextPiece(Answer):
     """A text of the context."""

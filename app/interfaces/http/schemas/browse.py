@@ -6,7 +6,6 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from app.domain import limits
-from app.domain.query import Filter
 from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,
     Answer,
@@ -14,14 +13,13 @@ from app.interfaces.fields import (
     Number,
     Request,
     Within,
-    to_filter,
 )
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
 from app.interfaces.http.schemas.memory import MemoryAnswer
-from app.interfaces.http.schemas.optional import OptionalMoment, id_schema
+from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, id_schema
 from app.interfaces.http.schemas.store import AgentId
-from app.storage.agents import DEFAULT_TOOLS, AgentChange, ToolSet
+from app.storage.agents import DEFAULT_TOOLS, ToolSet
 from app.storage.kept import MAX_ROWS
 from app.storage.quotas import MAX_AGENTS
 
@@ -73,13 +71,9 @@ class ListQuery(Request):
         id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has written."),
     ] = None
-    created_after: Annotated[OptionalMoment, Field(description="Stored later than this.")] = None
-    created_before: Annotated[OptionalMoment, Field(description="Stored earlier than this.")] = None
+    created_after: Annotated[OptionalMs, Field(description="Stored later than this.")] = None
+    created_before: Annotated[OptionalEndMs, Field(description="Stored earlier than this.")] = None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(_json_object), Within(limits.FILTER_METADATA)] = None
-
-    def to_filter(self) -> Filter:
-        """Return the domain's filter."""
-        return to_filter(self.created_after, self.created_before, self.metadata or {})
 
 
 class ListAnswer(Answer):
@@ -217,17 +211,6 @@ class AgentRequest(Request):
         if not self.model_fields_set:
             raise ValueError("must name something to set")
         return self
-
-    def to_change(self) -> AgentChange:
-        """Return the settings that the request names."""
-        change: AgentChange = {}
-        if "retention_days" in self.model_fields_set:
-            change["retention_days"] = self.retention_days
-        if "long_term_enabled" in self.model_fields_set:
-            change["long_term_enabled"] = self.long_term_enabled
-        if "tools" in self.model_fields_set:
-            change["tools"] = self.tools
-        return change
 
 
 class AgentAnswer(Answer):

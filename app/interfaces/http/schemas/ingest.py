@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.domain import limits
 from app.domain.limits import MAX_MESSAGES, MESSAGE_SESSION_ID_BYTES
 from app.domain.messages import ItemStatus, NewMessage, Role
-from app.domain.moments import milliseconds
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentMs, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.learning import LearningAnswer
 from app.interfaces.http.schemas.store import RunOfRequest
@@ -25,14 +24,13 @@ class IngestMessage(Request):
     role: Role
     content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
     timestamp: Annotated[
-        Moment | None,
+        MomentMs | None,
         Field(description="When it was said, at most a day ahead. Absent: a millisecond after the message before it."),
     ] = None
 
     def to_message(self) -> NewMessage:
         """Return the domain's new message."""
-        timestamp = None if self.timestamp is None else milliseconds(self.timestamp)
-        return NewMessage(self.role, self.content, timestamp)
+        return self.to(NewMessage)
 
 
 class IngestHead(Request):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from app.domain import limits
-from app.interfaces.fields import EndMs, Moment, MomentMs, Timestamp
+from app.interfaces.fields import EndMs, MomentMs, Timestamp
 from app.interfaces.http.schemas import examples
 
 
@@ -48,8 +48,6 @@ MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [e
 CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 OptionalText: TypeAlias = Annotated[str | None, TEXT]
 OptionalCodes: TypeAlias = Annotated[list[str] | None, CODES]
-OptionalMoment: TypeAlias = Annotated[Moment | None, MOMENT]
-"""A timestamp of a request."""
 OptionalMs: TypeAlias = Annotated[MomentMs | None, MOMENT]
 OptionalEndMs: TypeAlias = Annotated[EndMs | None, MOMENT]
 OptionalTimestamp: TypeAlias = Annotated[Timestamp | None, MOMENT]

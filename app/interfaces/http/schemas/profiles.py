@@ -10,7 +10,6 @@ from app.domain import limits
 from app.domain.claim import MemoryType
 from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
 from app.domain.memory import Memory
-from app.domain.moments import milliseconds
 from app.domain.profile_answers import MemoryDetail, first_line
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
@@ -19,7 +18,7 @@ from app.interfaces.http.schemas.memory import FindingAnswer, InstructionAnswer
 from app.interfaces.http.schemas.optional import (
     NotNull,
     OptionalCodes,
-    OptionalMoment,
+    OptionalMs,
     OptionalText,
     OptionalTimestamp,
     absent_if_empty,
@@ -78,18 +77,12 @@ class RememberRequest(Request):
         NotNull,
         WithJsonSchema({"type": "string", **limits.MESSAGE_SESSION_ID.schema}),
     ] = optional("The conversation it comes from.")
-    occurred_at: Annotated[OptionalMoment, NotNull] = optional("When it happened, where that is not now.")
+    occurred_at: Annotated[OptionalMs, NotNull] = optional("When it happened, where that is not now.")
     expires_at: Annotated[Future | None, NotNull, WithJsonSchema(FUTURE_SCHEMA)] = optional(
         "When it is dropped, in the future. Absent: what the reader calls a task and names its day, "
         "after that day and seven days; anything else as its agent is set."
     )
     run_id: _Run = optional("The run that remembers: its log tells of it, and its undo takes it back.")
-
-    @property
-    def moments(self) -> dict[str, int | None]:
-        """The moments that were given, in milliseconds since the epoch."""
-        given = {"occurred_at": self.occurred_at, "expires_at": self.expires_at}
-        return {name: None if moment is None else milliseconds(moment) for name, moment in given.items()}
 
 
 class RecallProfileRequest(Request):
@@ -103,7 +96,7 @@ class RecallProfileRequest(Request):
         Within(limits.PROFILE_QUERY),
     ]
     run_id: _Run = optional("The run that recalls: its log and its replay tell of it.")
-    reference_date: Annotated[OptionalMoment, NotNull] = optional(
+    reference_date: Annotated[OptionalMs, NotNull] = optional(
         "What `yesterday` and `last week` are counted from, where that is not now."
     )
     thinking_level: Annotated[
@@ -123,11 +116,6 @@ class RecallProfileRequest(Request):
     explain: Annotated[bool, Field(strict=True, description="Whether candidates tell what their score is made of.")] = (
         False
     )
-
-    @property
-    def reference_time(self) -> int | None:
-        """What ages are counted from, in milliseconds since the epoch."""
-        return None if self.reference_date is None else milliseconds(self.reference_date)
 
 
 class SummaryRequest(Request):

@@ -5,12 +5,11 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.moments import milliseconds
 from app.domain.query import Filter, GroupBy, Query
 from app.interfaces.fields import (
     AT_MOST_CONTENT_BYTES,
     Answer,
-    Moment,
+    MomentMs,
     Number,
     QueryText,
     RecallFilter,
@@ -36,10 +35,10 @@ class Question(Request):
     top_k: Annotated[TopK, Field(description="The most entries to return; 20 with `for_model`.")] = 5
     filter: RecallFilter | None = None
     reference_time: Annotated[
-        Moment | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
+        MomentMs | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
     ] = None
     as_of: Annotated[
-        Moment | None,
+        MomentMs | None,
         Field(
             description=(
                 "Recall as of this moment: only what had happened by then, and of corrected statements the one that "
@@ -85,24 +84,7 @@ class Question(Request):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return self._query()
-
-    def _query(self, *, explain: bool = False, for_model: bool = False, group_by: GroupBy | None = None) -> Query:
-        return Query(
-            self.query,
-            self.top_k,
-            Filter() if self.filter is None else self.filter.to_filter(),
-            None if self.reference_time is None else milliseconds(self.reference_time),
-            self.min_score,
-            self.max_tokens,
-            self.collapse,
-            explain=explain,
-            for_model=for_model,
-            recency_days=self.recency_days,
-            as_of=None if self.as_of is None else milliseconds(self.as_of),
-            group_by=group_by,
-            strict=self.strict,
-        )
+        return self.to(Query, text=self.query, where=Filter() if self.filter is None else self.filter.to(Filter))
 
 
 _FEWER_FOR_MODEL: dict[str, Any] = {
@@ -152,10 +134,6 @@ class RecallRequest(Question):
             )
         ),
     ] = None
-
-    def to_query(self) -> Query:
-        """Return the domain's query."""
-        return self._query(explain=self.explain, for_model=self.for_model, group_by=self.group_by)
 
 
 class GroupAnswer(Answer):

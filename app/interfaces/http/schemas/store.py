@@ -6,9 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.limits import SESSION_ID_BYTES
-from app.domain.memory import NewMemory
-from app.domain.moments import milliseconds
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Content, Metadata, Moment, Request, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Content, Metadata, MomentMs, Request, Within
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.http.schemas import examples
 
@@ -35,7 +33,7 @@ FUTURE_SCHEMA = {
     "not": {"pattern": "^20(?:[01]|2[0-5])"},
     "examples": [examples.FUTURE],
 }
-Future: TypeAlias = Annotated[Moment, WithJsonSchema(FUTURE_SCHEMA)]
+Future: TypeAlias = Annotated[MomentMs, WithJsonSchema(FUTURE_SCHEMA)]
 IDEMPOTENCY_KEY: dict[str, Any] = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -75,18 +73,12 @@ class StoreRequest(Request):
         Annotated[str, Within(limits.SESSION_ID)] | None,
         Field(description=f"The conversation it comes from, at most {SESSION_ID_BYTES} bytes."),
     ] = None
-    occurred_at: Annotated[Moment | None, Field(description="When it happened, where that is not now.")] = None
+    occurred_at: Annotated[MomentMs | None, Field(description="When it happened, where that is not now.")] = None
     expires_at: Annotated[
         Future | None,
         Field(description="When it is forgotten, in the future. Absent: as its agent is set, which is never at first."),
     ] = None
     run_id: RunOfRequest = None
-
-    def to_memory(self) -> NewMemory:
-        """Return the domain's new memory."""
-        occurred_at = None if self.occurred_at is None else milliseconds(self.occurred_at)
-        expires_at = None if self.expires_at is None else milliseconds(self.expires_at)
-        return NewMemory(self.content, self.metadata, self.session_id, occurred_at, expires_at, self.run_id)
 
 
 class StoreAnswer(BaseModel):

@@ -6,7 +6,6 @@ from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
-from app.domain.undoing import Selected
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
@@ -79,10 +78,6 @@ class UndoWanted(Request):
     session_id: _SessionId = optional("What was remembered of this session, and its window.")
     credential_id: _CredentialId = optional("What this credential has written: it is revoked first.")
     dry_run: Annotated[bool, Field(strict=True, description="Only say what it would do; `false` does it.")] = True
-
-    def selected(self) -> Selected:
-        """Return the domain's selection."""
-        return Selected(self.run_id, self.agent_id, self.session_id, self.credential_id)
 
 
 class GoingAnswer(Answer):
