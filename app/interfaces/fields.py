@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from operator import is_
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import (
@@ -190,6 +192,10 @@ FilterMetadata: TypeAlias = Annotated[
     dict[str, Any], Within(limits.FILTER_METADATA), WithJsonSchema(FILTER_METADATA_SCHEMA)
 ]
 AT_MOST_CONTENT_BYTES = f"At most {CONTENT_BYTES} bytes in UTF-8."
+
+
+is_none = partial(is_, None)
+"""Whether an answer leaves out a value that may be empty."""
 
 
 class Request(BaseModel):

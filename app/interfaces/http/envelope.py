@@ -21,6 +21,7 @@ from app.domain.errors import (
     NotFound,
     Unauthenticated,
 )
+from app.interfaces.fields import is_none
 from app.interfaces.http.schemas import examples
 
 PREFIX = "/client/v4/"
@@ -53,7 +54,7 @@ class CloudflareError(BaseModel):
 
     code: int = Field(description="Cloudflare's code where it has one, else 1000 and the status.", examples=[10008])
     message: str = Field(examples=["Namespace name already exists"])
-    source: CloudflareErrorSource | None = Field(None, exclude_if=lambda value: value is None)
+    source: CloudflareErrorSource | None = Field(None, exclude_if=is_none)
 
 
 class Envelope(BaseModel, Generic[_T]):

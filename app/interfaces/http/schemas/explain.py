@@ -1,5 +1,6 @@
 """Requests and answers of the route that explains a recall."""
 
+from operator import not_
 from typing import Any
 
 from pydantic import ConfigDict, Field
@@ -71,13 +72,11 @@ class ExplainAnswer(Answer):
     change: ChangeAnswer | None = Field(
         description="The least change of the question that returns it, tried; null where it is returned or none does."
     )
-    degraded: list[str] | None = Field(
-        None, description="As in the answer of a recall.", exclude_if=lambda value: not value
-    )
+    degraded: list[str] | None = Field(None, description="As in the answer of a recall.", exclude_if=not_)
     relations: list[RelationAnswer] | None = Field(
         None,
         description="How it and others bear on each other, where a reader has found that they do.",
-        exclude_if=lambda value: not value,
+        exclude_if=not_,
     )
 
 

@@ -1,11 +1,12 @@
 """A memory as answers show it: of a listing, of a recall, and as a standing instruction."""
 
+from operator import not_
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from app.domain.claim import MemoryType
-from app.interfaces.fields import Answer, Timestamp
+from app.interfaces.fields import Answer, Timestamp, is_none
 from app.interfaces.http.schemas import examples
 
 WRITTEN_BY = (
@@ -14,18 +15,11 @@ WRITTEN_BY = (
 )
 
 
-def is_empty(value: object) -> bool:
-    """Tell whether an answer leaves a value out."""
-    return not value
-
-
 class SourceAnswer(Answer):
     """Who wrote a memory."""
 
     channel: str = Field(description="`http`, `mcp`, `import`, or `command`: an operator.")
-    credential_id: str | None = Field(
-        None, description="The credential's id, its claim `jti`.", exclude_if=lambda value: value is None
-    )
+    credential_id: str | None = Field(None, description="The credential's id, its claim `jti`.", exclude_if=is_none)
     written_at: Timestamp
 
 
@@ -101,9 +95,9 @@ class EntryAnswer(Answer):
         )
     )
     session_id: str | None = Field(description="The conversation it comes from, as the store said; null: none was.")
-    source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=is_empty)
+    source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=not_)
     findings: list[FindingAnswer] | None = Field(
-        None, description="What the score is made of, where that was asked.", exclude_if=is_empty
+        None, description="What the score is made of, where that was asked.", exclude_if=not_
     )
 
 

@@ -1,11 +1,12 @@
 """Fields that may be left out of a request or of an answer, and are shown so: without null, and without a default."""
 
+from operator import not_
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from app.domain import limits
-from app.interfaces.fields import EndMs, MomentMs, Timestamp
+from app.interfaces.fields import EndMs, MomentMs, Timestamp, is_none
 from app.interfaces.http.schemas import examples
 
 
@@ -26,14 +27,12 @@ def optional(description: str | None = None) -> Any:  # noqa: ANN401 - as pydant
 
 def absent_if_none(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
     """Make a field that an answer leaves out where it is None; the answer's JSON values keep their nulls."""
-    return Field(
-        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
-    )
+    return Field(None, description=description, json_schema_extra=_without_default, exclude_if=is_none)
 
 
 def absent_if_empty(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
     """Make a field that an answer leaves out where there is nothing in it."""
-    return Field(None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: not value)
+    return Field(None, description=description, json_schema_extra=_without_default, exclude_if=not_)
 
 
 def id_schema(bound: limits.Bound, example: str) -> WithJsonSchema:

@@ -1,5 +1,6 @@
 """Requests and answers of the routes for profiles."""
 
+from operator import not_
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
@@ -225,7 +226,7 @@ class CandidateAnswer(Answer):
     happened_at: Timestamp = Field(description="When it happened, or else was stored.")
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
     findings: list[FindingAnswer] | None = Field(
-        None, description="What the score is made of, where that was asked for.", exclude_if=lambda value: not value
+        None, description="What the score is made of, where that was asked for.", exclude_if=not_
     )
 
 
@@ -248,7 +249,7 @@ class ProfileRecallAnswer(Answer):
     instructions: list[InstructionAnswer] | None = Field(
         None,
         description="At most 3 that hold: first those that concern the query, then the newest. Absent: there are none.",
-        exclude_if=lambda value: not value,
+        exclude_if=not_,
     )
 
 

@@ -1,5 +1,6 @@
 """Requests and answers of the route that recalls memories."""
 
+from operator import not_
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
@@ -16,15 +17,11 @@ from app.interfaces.fields import (
     Request,
     TopK,
     Within,
+    is_none,
 )
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.memory import EntryAnswer, is_empty
+from app.interfaces.http.schemas.memory import EntryAnswer
 from app.interfaces.http.schemas.store import AgentId
-
-
-def _is_none(value: object) -> bool:
-    """Tell whether an answer leaves out a value that may be empty: it was not asked for."""
-    return value is None
 
 
 class Question(Request):
@@ -153,7 +150,7 @@ class RecallAnswer(Answer):
 
     entries: list[EntryAnswer] = Field(description="Best first; with `group_by` group after group, each best first.")
     groups: list[GroupAnswer] | None = Field(
-        None, exclude_if=_is_none, description="What belongs together, best first, where `group_by` asked for it."
+        None, exclude_if=is_none, description="What belongs together, best first, where `group_by` asked for it."
     )
     confidence: float = Field(
         ge=0,
@@ -162,7 +159,7 @@ class RecallAnswer(Answer):
     )
     degraded: list[str] | None = Field(
         None,
-        exclude_if=is_empty,
+        exclude_if=not_,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
             "`lexical_unavailable`: this did not answer, and the other channels did (with `strict` that is an error). "
