@@ -12,6 +12,7 @@ from app.domain.author import speaker_of
 from app.domain.errors import QuotaExceeded, ReaderUnavailable, Unavailable
 from app.domain.json_types import Json
 from app.domain.reading import Kinds, is_readable
+from app.domain.windows import FallingTurn, MadeBy, Summary, SummarySentence
 from app.language.sentences import MAX_SENTENCE
 from app.services.answering.evidence import evidence
 from app.services.answering.reading import MAX_READ, Said, read
@@ -19,7 +20,6 @@ from app.services.ingest.model_calls import ModelCalls
 from app.services.learning.synthesising import MAX_CITED, WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
 from app.services.models.reader import TenantReader
 from app.services.tenant.backends import TenantBackends
-from app.storage.tiers.window_summaries import MadeBy, Summary, SummarySentence
 
 MODEL_SECONDS: Final = 15.0
 """How long a summary waits for the model: it is made while the window is leased."""
@@ -35,17 +35,6 @@ _LONGEST: Final = MAX_SENTENCE - 20
 _STOPS: Final = ("\n", ". ", "! ", "? ", "\u3002")
 _UNREAD: Final = 0.3
 """The weight of the first sentence of a turn in a script that the reader does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class FallenTurn:
-    """A turn that falls out of its window, and the memory that it is now; ``said_at`` in ms since the epoch."""
-
-    place: int
-    role: str
-    content: str
-    said_at: int
-    memory_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +66,7 @@ class WindowSummaries:
         self._backends = backends
         self._agent_id = agent_id
 
-    async def of_turns(self, turns: Sequence[FallenTurn]) -> Summary:
+    async def of_turns(self, turns: Sequence[FallingTurn]) -> Summary:
         """Sum up turns, at least one, in the order in which they were said."""
         parts = await asyncio.to_thread(lambda: [part for turn in turns for part in _parts(turn)])
         made = await self._by_model(parts)
@@ -179,7 +168,7 @@ def _kept(told: Sequence[SummarySentence]) -> list[SummarySentence]:
     return [told[place] for place in sorted(chosen)]
 
 
-def _parts(turn: FallenTurn) -> Iterator[_Part]:
+def _parts(turn: FallingTurn) -> Iterator[_Part]:
     """Give a turn in parts that are read as a whole, each cut where a sentence ends, else a word."""
     speaker = (speaker_of(turn.content, {}) if turn.role == "user" else "") or turn.role
     begin, is_rest = 0, False

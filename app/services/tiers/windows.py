@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
-from typing import Literal, TypeAlias
 
 import structlog
 
@@ -19,70 +18,22 @@ from app.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
-from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage, message_id
+from app.domain.windows import AppendedTurns, FallingTurn, Summary, Window, WindowState, WindowTurn
 from app.ports.database import Row, RunRefused
 from app.retrieval.selection import tokens
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.window_summaries import FallenTurn, WindowSummaries, continued
+from app.services.tiers.window_summaries import WindowSummaries, continued
 from app.services.tiers.working_refusals import too_many_instances
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
-from app.storage.tiers.window_summaries import Summary, read_summaries
-from app.storage.tiers.windows import Falling, Windows, WindowState, WindowTurn
-
-Counted: TypeAlias = Literal["told", "estimated"]
-"""How the tokens of turns are known: as their callers counted them, or by ``app.retrieval.selection.tokens``."""
+from app.storage.tiers.windows import Windows, read_summaries
 
 _MAX_ROUNDS = 64
 """Batches that one attempt moves: what is left is moved by the next one."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppendedTurns:
-    """What became of an append.
-
-    Attributes:
-        appended: How many messages are new in the window.
-        known: How many were there already, in the window or in long-term memory.
-        state: The window after it.
-    """
-
-    appended: int
-    known: int
-    state: WindowState
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The part of a window that fits into the tokens that were asked for.
-
-    Attributes:
-        turns: The newest turns, in the order in which they were said.
-        tokens: What these turns cost together.
-        older: How many older turns the window holds that did not fit.
-        summaries: What sums up the turns that fell out of it, the newest last.
-        state: The window; None where there is none.
-    """
-
-    turns: Sequence[WindowTurn]
-    tokens: int
-    older: int
-    state: WindowState | None
-    summaries: Sequence[Summary] = ()
-
-    @property
-    def counted(self) -> Counted:
-        """Whether the callers told the tokens of all these turns; else some are estimated."""
-        return counted(told=all(turn.told for turn in self.turns))
-
-
-def counted(*, told: bool) -> Counted:
-    """Return the word for how tokens were counted."""
-    return "told" if told else "estimated"
 
 
 class WindowService:
@@ -95,6 +46,7 @@ class WindowService:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
+        self._database = backends.data.database
         # Turns are moved without the caller's credential: each becomes a memory of the author who has brought it.
         self._mover = replace(backends, author=Author())
 
@@ -123,9 +75,9 @@ class WindowService:
                 for number, message in enumerate(messages)
             )
         )
-        rows = _rows(instance, messages)
+        turns = _turns(instance, messages)
         untold = all(message.timestamp is None for message in messages)
-        run = statements.append(rows, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
+        run = statements.append(turns, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
         try:
             (known,), _, (row,) = await write(self._backends, statements.scope, run)
         except RunRefused as refusal:
@@ -135,8 +87,8 @@ class WindowService:
         state = read_row(WindowState, row)
         if state.due:
             self._backends.background.start(self.settle(agent_id, instance), name="window")
-        appended = len(rows) - int(known["known"] or 0)
-        return AppendedTurns(appended, len(messages) - appended, state)
+        appended = len(turns) - int(known["known"] or 0)
+        return AppendedTurns(instance, appended, len(messages) - appended, state)
 
     async def window(self, agent_id: str, instance: str, *, max_tokens: int | None = None) -> Window:
         """Return the newest messages that fit, and the summaries of those that fell out before them.
@@ -152,21 +104,21 @@ class WindowService:
         if max_tokens is not None:
             limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
         reads = [statements.newest(max_tokens), statements.read(), statements.summaries()]
-        rows, states, summaries = await self._backends.data.database.run(reads)
+        rows, states, summaries = await self._database.run(reads)
         turns = read_rows(WindowTurn, rows)
         state = read_row(WindowState, states[0]) if states else None
         held = 0 if state is None else state.messages
         used = sum(turn.tokens for turn in turns)
-        return Window(turns, used, held - len(turns), state, read_summaries(summaries))
+        return Window(instance, turns, used, held - len(turns), state, read_summaries(summaries))
 
     async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[WindowTurn]:
         """Return the newest messages that fit, alone; raises as ``window`` does."""
-        (rows,) = await self._backends.data.database.run([self._window(agent_id, instance).newest(max_tokens)])
+        (rows,) = await self._database.run([self._window(agent_id, instance).newest(max_tokens)])
         return read_rows(WindowTurn, rows)
 
     async def summaries(self, agent_id: str, instance: str) -> Sequence[Summary]:
         """Return what sums up the messages that fell out of a window, the newest last; raises as ``window`` does."""
-        (rows,) = await self._backends.data.database.run([self._window(agent_id, instance).summaries()])
+        (rows,) = await self._database.run([self._window(agent_id, instance).summaries()])
         return read_summaries(rows)
 
     async def settle(self, agent_id: str, instance: str) -> bool:
@@ -182,15 +134,15 @@ class WindowService:
                 claimed, rows = await write(self._mover, statements.scope, claim, kind="upkeep")
                 if not claimed:
                     return True
-                if not await self._move(statements, read_rows(Falling, rows)):
+                if not await self._move(statements, read_rows(FallingTurn, rows)):
                     return False
         except MemoryGatewayError as error:
             structlog.get_logger().warning("window_waits", code=error.code, reason=error.detail)
             with suppress(Unavailable):
-                await self._backends.data.database.run([statements.release()])
+                await self._database.run([statements.release()])
         return False
 
-    async def _move(self, statements: Windows, falling: Sequence[Falling]) -> bool:
+    async def _move(self, statements: Windows, falling: Sequence[FallingTurn]) -> bool:
         """Move the first turns that have one author, and return whether these are gone. Raises as an ingestion does."""
         batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
         if batch:
@@ -205,7 +157,7 @@ class WindowService:
             return await self._sum_up(statements, batch)
         return await self._fall(statements, batch, idle=bool(batch))
 
-    async def _sum_up(self, statements: Windows, batch: Sequence[Falling]) -> bool:
+    async def _sum_up(self, statements: Windows, batch: Sequence[FallingTurn]) -> bool:
         """Let the turns fall that are memories now, with what sums them up in the same run; tell whether all are gone.
 
         Without any of them, those fall that can never become one: nothing is told of what long-term memory refuses.
@@ -235,7 +187,7 @@ class WindowService:
     async def _fall(
         self,
         statements: Windows,
-        turns: Sequence[Falling | FallenTurn],
+        turns: Sequence[FallingTurn],
         *,
         summary: Summary | None = None,
         instead_of: Sequence[Summary] = (),
@@ -251,24 +203,15 @@ class WindowService:
         return Windows(Scope(self._backends.tenant_id, agent_id), instance, self._backends.limits.window_tokens)
 
 
-def _rows(instance: str, messages: Sequence[NewMessage]) -> list[dict[str, Json]]:
-    """Return the messages as ``Windows.append`` takes them, each once."""
-    rows: dict[str, dict[str, Json]] = {}
+def _turns(instance: str, messages: Sequence[NewMessage]) -> list[WindowTurn]:
+    """Return the messages as turns of a window, each once."""
+    turns: dict[str, WindowTurn] = {}
     for message, moment in zip(messages, said_at(messages, 0), strict=True):
         id_ = message_id(instance, message.role, message.content)
-        rows.setdefault(
-            id_,
-            {
-                "id": id_,
-                "role": message.role,
-                "content": message.content,
-                "bytes": len(message.content.encode()),
-                "tokens": tokens(message.content) if message.tokens is None else message.tokens,
-                "told": message.tokens is not None,
-                "said_at": moment,
-            },
-        )
-    return list(rows.values())
+        cost = tokens(message.content) if message.tokens is None else message.tokens
+        turn = WindowTurn(id_, message.role, message.content, moment, cost, told=message.tokens is not None)
+        turns.setdefault(id_, turn)
+    return list(turns.values())
 
 
 def _too_large() -> ContentTooLarge:
@@ -279,11 +222,7 @@ def _too_large() -> ContentTooLarge:
     return ContentTooLarge(f"messages {message}. Nothing was appended.", errors=[FieldError("messages", message)])
 
 
-def _remembered(batch: Sequence[Falling], rows: Sequence[Row]) -> list[FallenTurn]:
+def _remembered(batch: Sequence[FallingTurn], rows: Sequence[Row]) -> list[FallingTurn]:
     """Return the turns that are memories by now."""
     ids = {int(row["place"] or 0): str(row["memory_id"]) for row in rows if row["memory_id"] is not None}
-    return [
-        FallenTurn(turn.place, turn.role, turn.content, turn.said_at, ids[turn.place])
-        for turn in batch
-        if turn.place in ids
-    ]
+    return [replace(turn, memory_id=ids[turn.place]) for turn in batch if turn.place in ids]

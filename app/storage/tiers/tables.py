@@ -6,9 +6,9 @@ from app.domain import limits
 from app.domain.blobs import Blob
 from app.domain.context import CONFIGURATION, ContextVersion
 from app.domain.episodes import Episode
+from app.domain.windows import Summary
 from app.domain.workflows import WorkflowVersion
 from app.storage.declared import names_of
-from app.storage.tiers.window_summaries import Summary
 
 
 @dataclass(frozen=True, slots=True)

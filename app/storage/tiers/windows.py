@@ -1,20 +1,21 @@
 """Windows of working memory: the newest messages of an agent's instance (``0019_working.sql``)."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import cast
 
 from app.domain import limits
-from app.domain.author import Author, WriteChannel
+from app.domain.author import Author
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
-from app.domain.messages import NewMessage, Role
-from app.ports.database import NOW
+from app.domain.windows import FallingTurn, Summary, SummarySentence, WindowState, WindowTurn
+from app.ports.database import NOW, Row
+from app.storage.declared import columns_of, insert
 from app.storage.filters import living
 from app.storage.lease_rule import holds
+from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.window_summaries import READ_SUMMARIES, Summary
 
 BUSY_SECONDS = 60
 """How long a process alone may move the turns of a window, where it dies before it says that it has ended."""
@@ -39,24 +40,23 @@ _KNOWN = f"""
 ))
 """
 _COUNT_KNOWN = f"SELECT count(*) AS known FROM json_each(?1, '$.messages') AS said WHERE {_KNOWN}"
-_APPEND = f"""
-INSERT INTO working_append (tenant_id, agent_id, instance, messages, untold, written_by, written_through, issued_at,
-  speakers, ttl_ms, now, kept_bytes, kept_messages, kept_tokens, most_bytes, most_messages, most_instances)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance',
-  (SELECT json_group_array(json(said.value)) FROM json_each(?1, '$.messages') AS said WHERE NOT {_KNOWN}),
-  ?1 ->> 'untold', ?1 ->> 'written_by', ?1 ->> 'written_through', ?1 ->> 'issued_at', ?1 ->> 'speakers',
-  ?1 ->> 'ttl_ms', {NOW}, ?1 ->> 'kept_bytes', ?1 ->> 'kept_messages', ?1 ->> 'kept_tokens', ?1 ->> 'most_bytes',
-  ?1 ->> 'most_messages', ?1 ->> 'most_instances'
-"""
+_APPEND = insert(
+    "working_append",
+    "agent_id instance untold written_by written_through issued_at speakers ttl_ms kept_bytes kept_messages"
+    " kept_tokens most_bytes most_messages most_instances",
+    messages=f"""(
+  SELECT json_group_array(json(said.value)) FROM json_each(?1, '$.messages') AS said WHERE NOT {_KNOWN}
+)""",
+    now=NOW,
+)
 _DUE = f"(own.over OR own.expires_at <= {NOW})"
 _READ = f"""
-SELECT own.expires_at, own.messages, own.bytes, coalesce(own.tokens, 0) AS tokens, own.fallen,
-  own.fallen_since, own.fallen_until, {_DUE} AS due
+SELECT {columns_of(WindowState, "own", tokens="coalesce(own.tokens, 0)", due=_DUE)}
 FROM working_window AS own WHERE {_WINDOW.format(table="own")}
 """
 # What fits is read back from the newest, and is one piece. Without a bound it is what the window keeps.
 _NEWEST = f"""
-SELECT turn.id, turn.role, turn.content, turn.said_at, turn.tokens, coalesce(turn.told, 0) AS told FROM (
+SELECT {columns_of(WindowTurn, "turn", told="coalesce(turn.told, 0)")} FROM (
   SELECT held.place, sum(held.tokens) OVER newest_first AS total, row_number() OVER newest_first AS number
   FROM working_turn AS held WHERE {_WINDOW.format(table="held")} WINDOW newest_first AS (ORDER BY held.place DESC)
 ) AS newest CROSS JOIN working_turn AS turn
@@ -73,8 +73,7 @@ RETURNING expires_at
 """
 _RELEASE = f"UPDATE working_window AS own SET busy_until = 0 WHERE {_WINDOW.format(table='own')}"
 _FALLING = f"""
-SELECT turn.place, turn.role, turn.content, turn.said_at, turn.written_by, turn.written_through, turn.issued_at,
-  turn.speakers, turn.counted_bytes, own.expires_at <= {NOW} AS idle
+SELECT {columns_of(FallingTurn, "turn", idle=f"own.expires_at <= {NOW}", memory_id="")}
 FROM (
   SELECT held.place, sum(held.bytes) OVER newest_first AS bytes, sum(held.tokens) OVER newest_first AS tokens,
     row_number() OVER newest_first AS number
@@ -88,19 +87,19 @@ WHERE {_WINDOW.format(table="own")} AND {_WINDOW.format(table="turn")} AND turn.
 ORDER BY turn.place LIMIT {BATCH}
 """
 # Without a summary only what is no memory falls: what has become one meanwhile falls with a summary.
-_FALL = f"""
-INSERT INTO working_fall (tenant_id, agent_id, instance, places, now, kept_bytes, kept_messages, kept_tokens, summary,
-  idle)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance',
-  iif(?1 ->> 'summary' IS NOT NULL OR ?1 ->> 'idle', ?1 ->> 'places', (
+_FALL = insert(
+    "working_fall",
+    "agent_id instance kept_bytes kept_messages kept_tokens summary idle",
+    places=f"""iif(?1 ->> 'summary' IS NOT NULL OR ?1 ->> 'idle', ?1 ->> 'places', (
     SELECT json_group_array(place.value) FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
     WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value AND NOT EXISTS (
       SELECT 1 FROM long_term_memory AS memory
       WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
         AND memory.message_id = turn.id AND {living("memory")}
     )
-  )), {NOW}, ?1 ->> 'kept_bytes', ?1 ->> 'kept_messages', ?1 ->> 'kept_tokens', ?1 ->> 'summary', ?1 ->> 'idle'
-"""
+  ))""",
+    now=NOW,
+)
 _REMEMBERED = f"""
 SELECT place.value AS place, (
   SELECT memory.id FROM long_term_memory AS memory
@@ -114,70 +113,16 @@ _LEFT = f"""
 SELECT count(*) AS kept FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
 WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
 """
-
-
-@dataclass(frozen=True, slots=True)
-class WindowState:
-    """A window; times in milliseconds since the epoch.
-
-    Attributes:
-        messages: How many turns it holds.
-        bytes: What their contents have together.
-        tokens: What they cost together, as it was told or is estimated.
-        fallen: How many turns have fallen out of it into long-term memory.
-        due: Whether turns have to fall out of it: it holds more than it keeps, or nothing was appended for its time.
-    """
-
-    expires_at: int
-    messages: int
-    bytes: int
-    tokens: int
-    fallen: int
-    fallen_since: int | None
-    fallen_until: int | None
-    due: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WindowTurn:
-    """A message of a window; ``said_at`` in milliseconds since the epoch."""
-
-    id: str
-    role: str
-    content: str
-    said_at: int
-    tokens: int
-    told: bool
-    """Whether the caller told its tokens; else they are estimated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Falling:
-    """A turn that is to become a memory."""
-
-    place: int
-    role: str
-    content: str
-    said_at: int
-    written_by: str | None
-    written_through: str
-    issued_at: int | None
-    speakers: Sequence[str] | None
-    counted_bytes: int
-    """What it counts in the quota of bytes."""
-    idle: bool
-    """Whether the time of its window has passed."""
-
-    @property
-    def author(self) -> Author:
-        """Who has brought the turn: it becomes a memory with the rights of this author."""
-        speakers = None if self.speakers is None else frozenset(self.speakers)
-        return Author(self.written_by, cast(WriteChannel, self.written_through), self.issued_at, speakers=speakers)
-
-    @property
-    def message(self) -> NewMessage:
-        """The turn as a message, which is ingested."""
-        return NewMessage(cast(Role, self.role), self.content, self.said_at)
+# What was forgotten or has expired is told no more; what is deleted is out of it already (0047_window_summaries.sql).
+_MEMORIES = f"""(
+  SELECT json_group_array(memory.id) FROM json_each(own.memories) AS named CROSS JOIN long_term_memory AS memory
+  WHERE memory.id = named.value AND +memory.tenant_id = ?1 ->> 'tenant_id'
+    AND +memory.agent_id = ?1 ->> 'agent_id' AND memory.forgotten_at IS NULL AND {living("memory")}
+)"""
+_SUMMARIES = f"""
+SELECT {columns_of(Summary, "own", memories=_MEMORIES)} FROM working_summary AS own
+WHERE {_WINDOW.format(table="own")} ORDER BY own.last_place
+"""
 
 
 @dataclass(frozen=True)
@@ -189,16 +134,16 @@ class Windows:
     kept_tokens: int = limits.WINDOW_TOKENS
 
     def append(
-        self, messages: Sequence[Mapping[str, Json]], author: Author, *, untold: bool, ttl_seconds: int
+        self, turns: Sequence[WindowTurn], author: Author, *, untold: bool, ttl_seconds: int
     ) -> list[ScopedStatement]:
-        """Add messages that are not there yet; the first statement counts the ``known``, the last reads the window.
+        """Add turns that are not there yet; the first statement counts the ``known``, the last reads the window.
 
         The run raises ``RunRefused`` with ``over_window`` or ``too_many_instances``. Made again it adds nothing.
         """
-        said = list(messages)
+        messages: list[Json] = [{**asdict(turn), "bytes": len(turn.content.encode())} for turn in turns]
         added = self._write(
             _APPEND,
-            messages=said,
+            messages=messages,
             untold=untold,
             written_by=author.credential_id,
             written_through=author.channel,
@@ -209,7 +154,7 @@ class Windows:
             most_messages=limits.MAX_WINDOW_MESSAGES,
             most_instances=limits.MAX_WORKING_INSTANCES,
         )
-        return [self._read(_COUNT_KNOWN, messages=said), added, self.read()]
+        return [self._read(_COUNT_KNOWN, messages=messages), added, self.read()]
 
     def read(self) -> ScopedStatement:
         """Read the window, as a row of ``WindowState``; none where there is no window."""
@@ -228,7 +173,7 @@ class Windows:
         return self._write(_RELEASE)
 
     def falling(self) -> ScopedStatement:
-        """Read the oldest turns that are to fall out of it, as rows of ``Falling``."""
+        """Read the oldest turns that are to fall out of it, as rows of ``FallingTurn``."""
         return self._read(_FALLING)
 
     def remembered(self, places: Sequence[int]) -> ScopedStatement:
@@ -236,8 +181,8 @@ class Windows:
         return self._read(_REMEMBERED, places=to_json(list(places)))
 
     def summaries(self) -> ScopedStatement:
-        """Read what sums up the turns that fell out of it, newest last, as rows of ``Summary``."""
-        return self._read(READ_SUMMARIES)
+        """Read what sums up the turns that fell out of it, newest last, for ``read_summaries``."""
+        return self._read(_SUMMARIES)
 
     def fall(
         self,
@@ -257,13 +202,13 @@ class Windows:
         is removed.
         """
         given = to_json(list(places))
-        made = None if summary is None else summary.written(instead_of)
+        made = None if summary is None else _written(summary, instead_of)
         fall = self._write(_FALL, places=given, summary=made, idle=idle)
         return [fall, self.release(), self._read(_LEFT, places=given)]
 
     def merge(self, summary: Summary, instead_of: Sequence[Summary]) -> ScopedStatement:
         """Put a summary in the place of those that it sums up, if they are all there as they were."""
-        return self._write(_FALL, places="[]", summary=summary.written(instead_of), idle=False)
+        return self._write(_FALL, places="[]", summary=_written(summary, instead_of), idle=False)
 
     @cached_property
     def _own(self) -> dict[str, Json]:
@@ -279,3 +224,21 @@ class Windows:
 
     def _write(self, sql: str, **values: Json) -> ScopedStatement:
         return ScopedStatement.write(self.scope, sql, repeatable=True, **self._own, **values)
+
+
+def read_summaries(rows: Sequence[Row]) -> list[Summary]:
+    """Read rows of ``Summary``, without the sentences that rest on a memory which is not there any more."""
+    return [
+        replace(summary, sentences=[one for one in _sentences(row) if set(summary.memories).issuperset(one.memories)])
+        for row, summary in zip(rows, read_rows(Summary, rows), strict=True)
+    ]
+
+
+def _sentences(row: Row) -> list[SummarySentence]:
+    return [SummarySentence(**fields) for fields in json.loads(str(row["sentences"]))]
+
+
+def _written(summary: Summary, instead_of: Sequence[Summary]) -> Mapping[str, Json]:
+    """Return a summary as ``working_fall`` takes it, with the summaries whose place it takes."""
+    replaced = [{"last_place": other.last_place, "turns": other.turns} for other in instead_of]
+    return {**asdict(summary), "instead_of": replaced}

@@ -14,14 +14,14 @@ from app.domain.author import Author
 from app.domain.errors import InvalidRequest, ReaderUnavailable, Unavailable, UpstreamTimeout
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage, Role
+from app.domain.windows import Summary, Window
 from app.ports.database import Row, Statement
 from app.runtime.windows import settle_once
 from app.services.memories.browse import Browser
 from app.services.memories.sessions import Sessions
 from app.services.profiles.profile import ProfileService
-from app.services.tiers.windows import Window, WindowService
+from app.services.tiers.windows import WindowService
 from app.storage.agents import AgentChange
-from app.storage.tiers.window_summaries import Summary
 from tests.services.believing_reader import BelievingReader
 from tests.services.scripted_reader import EVENT, INSTRUCTION, TASK, ScriptedReader
 from tests.support.backends import Backend

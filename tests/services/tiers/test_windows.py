@@ -12,12 +12,13 @@ from app.domain.author import Author
 from app.domain.errors import ContentTooLarge, Erasing, InvalidRequest, QuotaExceeded, Unavailable
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage
+from app.domain.windows import AppendedTurns, Window
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
 from app.services.memories.sessions import Sessions
-from app.services.tiers.windows import AppendedTurns, Window, WindowService
+from app.services.tiers.windows import WindowService
 from app.storage.agents import AgentChange
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

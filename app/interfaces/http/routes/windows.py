@@ -31,7 +31,7 @@ async def append_messages(
     """
     messages = [message.to_message() for message in request.messages]
     done = await caller.agent(agent_id).windows.append(agent_id, instance, messages, ttl_seconds=request.ttl_seconds)
-    return AppendAnswer.of(instance, done)
+    return AppendAnswer.model_validate(done)
 
 
 @windows.get(
@@ -48,4 +48,4 @@ async def window(
     Beside them are summaries of what fell out of the window before, with the memories that it is now.
     """
     found = await caller.agent(agent_id).windows.window(agent_id, instance, max_tokens=query.max_tokens)
-    return WindowAnswer.of(agent_id, instance, found)
+    return WindowAnswer.of(agent_id, found)

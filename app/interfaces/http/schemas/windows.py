@@ -1,19 +1,18 @@
 """Requests and answers of the routes for windows: the newest messages of an agent's instance."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.domain import limits
 from app.domain.messages import NewMessage
+from app.domain.windows import Counted, MadeBy, Window, counted
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.ingest import IngestMessage
 from app.interfaces.http.schemas.working import INSTANCE, TtlSeconds
 from app.retrieval.selection import tokens
-from app.services.tiers.windows import AppendedTurns, Counted, Window, counted
-from app.storage.tiers.window_summaries import MadeBy
 
 _SAID: dict[str, Any] = {"role": "user", "content": "Send me the invoice of March, please."}
 _SUMMARY: dict[str, Any] = {
@@ -65,7 +64,7 @@ class AppendRequest(Request):
     ] = limits.WORKING_TTL_SECONDS
 
 
-class AppendAnswer(BaseModel):
+class AppendAnswer(Answer):
     """What became of an append."""
 
     model_config = ConfigDict(
@@ -84,26 +83,20 @@ class AppendAnswer(BaseModel):
         }
     )
 
-    session_id: str = Field(description="The instance: the session of its messages in long-term memory.")
+    session_id: str = Field(
+        validation_alias="instance", description="The instance: the session of its messages in long-term memory."
+    )
     appended: int
     known: int = Field(description="Messages that were there already, in the window or in long-term memory.")
-    messages: int = Field(description="What the window holds.")
-    bytes: int = Field(description="Of their content.")
-    tokens: int = Field(description="Of their content, as callers told them, else about.")
-    expires_at: Timestamp = Field(description="When the window is moved into long-term memory, unless it is used.")
-
-    @classmethod
-    def of(cls, instance: str, done: AppendedTurns) -> "AppendAnswer":
-        """Make it of what was done."""
-        return cls(
-            session_id=instance,
-            appended=done.appended,
-            known=done.known,
-            messages=done.state.messages,
-            bytes=done.state.bytes,
-            tokens=done.state.tokens,
-            expires_at=done.state.expires_at,
-        )
+    messages: int = Field(validation_alias=AliasPath("state", "messages"), description="What the window holds.")
+    bytes: int = Field(validation_alias=AliasPath("state", "bytes"), description="Of their content.")
+    tokens: int = Field(
+        validation_alias=AliasPath("state", "tokens"), description="Of their content, as callers told them, else about."
+    )
+    expires_at: Timestamp = Field(
+        validation_alias=AliasPath("state", "expires_at"),
+        description="When the window is moved into long-term memory, unless it is used.",
+    )
 
 
 class WindowQuery(Request):
@@ -177,7 +170,7 @@ class WindowSummary(Answer):
     )
 
 
-class WindowAnswer(BaseModel):
+class WindowAnswer(Answer):
     """The newest messages of an instance that fit, oldest first."""
 
     model_config = ConfigDict(
@@ -198,13 +191,17 @@ class WindowAnswer(BaseModel):
         }
     )
 
-    session_id: str = Field(description="The instance: the session of its messages in long-term memory.")
-    messages: list[WindowMessage]
+    session_id: str = Field(
+        validation_alias="instance", description="The instance: the session of its messages in long-term memory."
+    )
+    messages: list[WindowMessage] = Field(validation_alias="turns")
     tokens: int = Field(description="Of all these messages together.")
     counted: Counted = Field(description="`told` where that is said of each of them.")
     older: int = Field(description="How many older messages the window holds that did not fit.")
     expires_at: Timestamp | None = Field(
-        None, description="When the window is moved into long-term memory, unless it is used. Absent: there is none."
+        None,
+        validation_alias=AliasPath("state", "expires_at"),
+        description="When the window is moved into long-term memory, unless it is used. Absent: there is none.",
     )
     summaries: list[WindowSummary] = Field(
         description=f"Of what fell out of it, the newest last, at most {limits.MAX_WINDOW_SUMMARIES}."
@@ -212,24 +209,15 @@ class WindowAnswer(BaseModel):
     fallen: FallenAnswer | None = Field(None, description="All that fell out of it. Absent: nothing did.")
 
     @classmethod
-    def of(cls, agent_id: str, instance: str, window: Window) -> "WindowAnswer":
+    def of(cls, agent_id: str, window: Window) -> Self:
         """Make it of a window."""
-        return cls(
-            session_id=instance,
-            messages=[WindowMessage.model_validate(turn) for turn in window.turns],
-            tokens=window.tokens,
-            older=window.older,
-            expires_at=None if window.state is None else window.state.expires_at,
-            counted=window.counted,
-            summaries=[WindowSummary.model_validate(summary) for summary in window.summaries],
-            fallen=_fallen(agent_id, instance, window),
-        )
+        return cls.model_validate(window).model_copy(update={"fallen": _fallen(agent_id, window)})
 
 
-def _fallen(agent_id: str, instance: str, window: Window) -> FallenAnswer | None:
+def _fallen(agent_id: str, window: Window) -> FallenAnswer | None:
     state = window.state
     if state is None or state.fallen_since is None or state.fallen_until is None:
         return None
-    summary = SummaryPointer(path=f"/profiles/{agent_id}/summary", body=SummaryRequestBody(session_id=instance))
+    summary = SummaryPointer(path=f"/profiles/{agent_id}/summary", body=SummaryRequestBody(session_id=window.instance))
     since, until = state.fallen_since, state.fallen_until
     return FallenAnswer(messages=state.fallen, since=since, until=until, summary=summary)
