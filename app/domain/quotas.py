@@ -1,14 +1,18 @@
 """Limits of a tenant and of its agents, and how much of them is used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from app.domain.errors import QuotaExceeded
 from app.domain.json_types import Json
 
 UNLIMITED = 2**53 - 1
 """How a limit that the operator has lifted is kept; a NULL says that the default holds."""
+
+WARN_FROM = 0.8
+"""The part of a limit from which a store is answered with a warning."""
 
 EPISODES = 100_000
 """How many episodes a tenant may have, where the settings say nothing else."""
@@ -135,6 +139,23 @@ class Usage:
         """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""
         of: dict[str, int] = dict(zip(LIMIT_NAMES, needed, strict=True))
         return [use for use in self.uses if of[use.name] > max(0, use.limit - use.used)]
+
+
+def near(usages: Iterable[Usage]) -> list[Use]:
+    """Return the limits of which little is left."""
+    return [use for usage in usages for use in usage.uses if use.used >= WARN_FROM * use.limit]
+
+
+def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
+    """Return the refusal of what is over these limits, which names the first and when to try again."""
+    first = over[0]
+    only_rate = all(use.name == "stores_per_minute" for use in over)
+    return QuotaExceeded(
+        f"This is over the {first.scope}'s limit of {first.limit} {first.name.replace('_', ' ')}, of which {first.used}"
+        " are used. Nothing was stored.",
+        reached=", ".join(use.header for use in over),
+        retry_after=next_minute if only_rate else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,6 +239,16 @@ class Batch:
     """What the messages count that the memories take the place of, as long as these are on their way."""
 
     @property
+    def is_bulk(self) -> bool:
+        """Whether it is of an import or of an ingestion."""
+        return not self.is_store or self.ingestion is not None
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents whose memories they are, in order."""
+        return sorted({line.memory.scope.agent_id for line in self.lines})
+
+    @property
     def event(self) -> str:
         """What the audit calls it."""
         return "ingested" if self.ingestion is not None else "stored" if self.is_store else "imported"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
-from app.domain.quotas import TIERS, UNLIMITED, Defaults, LimitName, Limits, Usage
+from app.domain.quotas import TIERS, UNLIMITED, Defaults, LimitName, Limits, Needed, Usage, exceeded
 from app.ports.database import NOW, Row
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
@@ -121,6 +121,17 @@ def usages(rows: Sequence[Row]) -> list[Usage]:
         )
         for row, raw in zip(read_rows(_Figures, rows), rows, strict=True)
     ]
+
+
+def check_room(rows: Sequence[Row], needed: Needed, *, leaving: int = 0) -> None:
+    """Check that what is needed is within the quotas that ``Quotas`` read; ``leaving``: bytes that are just leaving.
+
+    Raises:
+        QuotaExceeded: it is not.
+    """
+    over = [use for usage in usages(rows) for use in usage.without(leaving).exceeded_by(needed)]
+    if over:
+        raise exceeded(over, next_minute=int(rows[0]["next_minute"] or 0))
 
 
 def _by_tier(total: int, row: Row) -> dict[str, int]:

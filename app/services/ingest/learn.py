@@ -14,7 +14,7 @@ from app.domain.learned import Learned
 from app.domain.memory import Memory
 from app.services.ingest.lines import write_lines
 from app.services.ingest.work import IngestionWork
-from app.services.memories.write import HeldOtherwise
+from app.services.memories.write_outcomes import HeldOtherwise
 from app.services.profiles.profile import TASK_DAYS
 from app.services.tenant.backends import settled
 from app.storage.agents import Agents, agent_settings

@@ -15,7 +15,6 @@ from app.domain.quotas import UNLIMITED
 from app.ports.database import Row
 from app.services.access.credentials import refused
 from app.services.ingest.identify import Conversation
-from app.services.memories.write_outcomes import check_room
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.working_refusals import no_such_run
 from app.services.tiers.writing import write
@@ -23,7 +22,7 @@ from app.services.turns.turns import paced
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
 from app.storage.messages import Messages, to_row, written
-from app.storage.quotas import Quotas
+from app.storage.quotas import Quotas, check_room
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import agent_of_run

@@ -11,12 +11,11 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.explicit import permitted
 from app.domain.json_types import to_json
 from app.domain.moments import moment
-from app.domain.quotas import Usage
+from app.domain.quotas import Usage, exceeded
 from app.ports.database import Row
 from app.services.ingest.lines import RUN_BYTES, write_lines
 from app.services.ingest.work import IngestionWork
-from app.services.memories.write import HeldOtherwise
-from app.services.memories.write_outcomes import exceeded
+from app.services.memories.write_outcomes import HeldOtherwise
 from app.services.tenant.backends import settled
 from app.services.turns.turns import paced
 from app.storage.memories import MemoryWrite

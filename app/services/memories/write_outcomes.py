@@ -1,17 +1,20 @@
-"""What the gate's reasons mean for each line of a batch (``0011_writers.sql``)."""
+"""What became of the lines of a batch, and what the gate's reasons mean for them (``0011_writers.sql``)."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from app.domain.errors import IdempotencyKeyReused, QuotaExceeded
-from app.domain.quotas import Needed, Usage, Use
-from app.ports.database import Row
-from app.storage.memories import Batch, MemoryWrite, totals
-from app.storage.quotas import usages
-
-WARN_FROM = 0.8
-"""The part of a limit from which a store is answered with a warning."""
+from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, MemoryGatewayError
+from app.domain.quotas import Usage
+from app.ports.database import Row, RunRefused
+from app.services.access.credentials import refused
+from app.services.memories.stored_again import HeldMemory
+from app.services.tiers.working_refusals import no_such_run
+from app.storage.batches import Bulk
+from app.storage.memories import Batch, MemoryWrite, present, remembered, totals
+from app.storage.quotas import Quotas, check_room, usages
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,91 +34,109 @@ class WriteOutcome:
     """The revision of each vector that was queued, by index name."""
 
 
-def near(found: Sequence[Usage]) -> list[Use]:
-    """Return the limits of which little is left."""
-    return [use for usage in found for use in usage.uses if use.used >= WARN_FROM * use.limit]
+class HeldOtherwise(Exception):
+    """The content is there with other metadata than was last read."""
+
+    def __init__(self, held: HeldMemory | None) -> None:
+        """Keep what was found."""
+        self.held = held
+        """The memory as it is now; None: it is gone."""
 
 
-def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> WriteOutcome | None:
-    """Say what was stored before, by this run or with this key; None where the reason no longer holds.
+def reasons(batch: Batch, quotas: Quotas) -> list[ScopedStatement]:
+    """Read what tells why a batch was refused, for ``refused_outcomes``."""
+    memories = [line.memory for line in batch.lines]
+    if not batch.is_bulk:
+        (memory,) = memories
+        scope = memory.scope
+        return [quotas.read(scope.agent_id), present(scope, memory.content_hash), remembered(scope, batch.key)]
+    bulk, ids = Bulk(batch.tenant.tenant_id), [memory.id for memory in memories]
+    return [
+        quotas.read_each(batch.agents),
+        bulk.by_content([(memory.scope.agent_id, memory.content_hash) for memory in memories]),
+        bulk.by_id(ids),
+        bulk.taken(ids),
+        bulk.removed(ids),
+    ]
+
+
+def refused_outcomes(refusal: RunRefused, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
+    """Return what became of the lines that are not to be tried again; none where the reason no longer holds.
 
     Raises:
-        IdempotencyKeyReused: the key was used for another request.
+        Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded, Unauthenticated: nothing is written.
+        HeldOtherwise: the content is there with other metadata than was read.
+        RunRefused: the reason is none of the gate's.
+    """
+    match refusal.reason:
+        case "erasing" | "disabled" | "revoked" | "no_run" as reason:
+            raise _refusal(reason, batch)
+        case "differs":
+            held = [] if batch.is_bulk else rows[1]
+            raise HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
+        case "key_used" | "deleted" | "stored" | "taken" | "quota_exceeded" as reason:
+            if not batch.is_store:
+                return _import_outcomes(reason, batch, rows)
+            return _ingest_outcomes(reason, batch, rows) if batch.is_bulk else _store_outcome(reason, batch, rows)
+        case _:
+            raise refusal
+
+
+def _refusal(reason: Literal["erasing", "disabled", "revoked", "no_run"], batch: Batch) -> MemoryGatewayError:
+    """Return the error of a batch of which nothing is written."""
+    match reason:
+        case "erasing":
+            again = "Import" if not batch.is_store else "Store" if batch.ingestion is None else "Ingest"
+            text = f"The agent, or its tenant, is being erased. {again} again once the erasure has its receipt."
+            return Erasing(text)
+        case "disabled":
+            return LongTermDisabled()
+        case "revoked":
+            return refused("it was revoked")
+        case "no_run":
+            return no_such_run()
+
+
+def check_store(batch: Batch, rows: Sequence[Sequence[Row]]) -> None:
+    """Check that there is room for a store, by what ``reasons`` read.
+
+    Raises:
         QuotaExceeded: a limit is reached.
     """
-    quotas, held, used = rows
+    quotas, held, _ = rows
     memory = batch.lines[0].memory
-    if reason == "key_used":
-        return _of_key(batch, used)
-    if reason != "quota_exceeded":
-        return WriteOutcome(memory.id)
     if held:
         metadata_bytes = len(str(held[0]["metadata_json"]).encode())
         check_room(quotas, (0, memory.metadata_bytes - metadata_bytes, 1))
     else:
         check_room(quotas, (1, memory.metadata_bytes + memory.content_bytes, 1))
-    return None
 
 
-def _of_key(batch: Batch, used: Sequence[Row]) -> WriteOutcome | None:
-    if not used:
-        return None
-    if used[0]["request_hash"] != batch.request_hash:
-        raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
-    return WriteOutcome(str(used[0]["memory_id"]))
-
-
-def check_room(quotas: Sequence[Row], needed: Needed, *, leaving: int = 0) -> None:
-    """Check that what is needed is within the quotas that were read; ``leaving``: bytes that are just leaving.
+def _store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
+    """Return what was stored before, by this run or with this key.
 
     Raises:
-        QuotaExceeded: it is not.
+        IdempotencyKeyReused: the key was used for another request.
+        QuotaExceeded: a limit is reached.
     """
-    over = [use for usage in usages(quotas) for use in usage.without(leaving).exceeded_by(needed)]
-    if over:
-        raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
+    if reason == "key_used":
+        return _of_key(batch, rows[2])
+    if reason == "quota_exceeded":
+        check_store(batch, rows)
+        return {}
+    return {0: WriteOutcome(batch.lines[0].memory.id)}
 
 
-def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
-    """Return the refusal of what is over these limits, which names the first and when to try again."""
-    first = over[0]
-    only_rate = all(use.name == "stores_per_minute" for use in over)
-    return QuotaExceeded(
-        f"This is over the {first.scope}'s limit of {first.limit} {first.name.replace('_', ' ')}, of which {first.used}"
-        " are used. Nothing was stored.",
-        reached=", ".join(use.header for use in over),
-        retry_after=next_minute if only_rate else None,
-    )
+def _of_key(batch: Batch, used: Sequence[Row]) -> dict[int, WriteOutcome]:
+    if not used:
+        return {}
+    if used[0]["request_hash"] != batch.request_hash:
+        raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
+    return {0: WriteOutcome(str(used[0]["memory_id"]))}
 
 
-def write_outcomes(batch: Batch, queued: Sequence[Row], written: Sequence[Row]) -> list[WriteOutcome]:
-    """Say what became of each line of a batch whose run was made."""
-    rows = {(row["agent_id"], row["content_hash"]): row for row in written}
-    by_id = {row["id"]: row for row in written}  # of a run that is made again, for what was superseded meanwhile
-    revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for row in queued:
-        revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
-    outcomes: list[WriteOutcome] = []
-    for memory in (line.memory for line in batch.lines):
-        if memory.learned is not None and memory.id not in by_id:
-            outcomes.append(WriteOutcome())
-            continue
-        row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
-        id_ = str(row["id"])
-        outcomes.append(
-            WriteOutcome(
-                id_,
-                written=True,
-                created_at=int(row["created_at"] or 0),
-                expires_at=None if row["expires_at"] is None else int(row["expires_at"]),
-                revisions=revisions[id_],
-            )
-        )
-    return outcomes
-
-
-def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Say which lines of an ingestion an earlier run had written; the others are to be tried again.
+def _ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
+    """Return which lines of an ingestion an earlier run had written; the others are to be tried again.
 
     Raises:
         QuotaExceeded: together they are over a limit.
@@ -123,7 +144,7 @@ def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) ->
     quotas, holders, _, _, removed = rows
     if reason == "quota_exceeded":
         new = [line.memory for line in batch.lines if line.merged_from is None]
-        size = sum(each.content_bytes + each.metadata_bytes for each in new)
+        size = sum(memory.content_bytes + memory.metadata_bytes for memory in new)
         check_room(quotas, (len(new), size, len(batch.lines)), leaving=batch.leaving_bytes)
         return {}
     gone = {str(row["id"]) for row in removed}  # deleted since, or still there
@@ -132,8 +153,8 @@ def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) ->
     return {number: WriteOutcome(id_) for number, id_ in enumerate(ids) if id_ in gone or held.get(number) == id_}
 
 
-def settle(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Say which lines of an import cannot be written, and why; the others are to be tried again."""
+def _import_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
+    """Return which lines of an import cannot be written, and why; the others are to be tried again."""
     quotas, holders, own, taken, removed = rows
     lines = batch.lines
     if reason == "quota_exceeded":

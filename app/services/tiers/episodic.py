@@ -22,9 +22,8 @@ from app.domain.errors import (
 from app.domain.json_types import Json, same_json, to_json
 from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
-from app.domain.quotas import Use
+from app.domain.quotas import WARN_FROM, Use
 from app.ports.database import Row, RunRefused
-from app.services.memories.write_outcomes import WARN_FROM
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
 from app.services.tiers.writing import write

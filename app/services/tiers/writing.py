@@ -7,10 +7,9 @@ from ulid import ULID
 
 from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
 from app.domain.memory import Scope, Tenant
-from app.domain.quotas import Use
+from app.domain.quotas import Use, exceeded
 from app.ports.database import Row, RunRefused
 from app.services.access.credentials import refused
-from app.services.memories.write_outcomes import exceeded
 from app.services.tenant.backends import TenantBackends
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
