@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.domain.workflows import ListedWorkflow
-from app.interfaces.http import workflows_svg
+from app.interfaces.console import workflow_curves
 from app.ports.database import Statement
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service
@@ -228,16 +228,16 @@ def drawn(workflow_id: str, alpha: float, beta: float, *, enabled: bool = True) 
 
 
 def test_a_picture_has_at_most_twenty_curves_and_says_how_many_there_are() -> None:
-    text = workflows_svg.render("a", "t", [drawn(f"w{number}", 1 + number, 3) for number in range(30)])
+    text = workflow_curves.render("a", "t", [drawn(f"w{number}", 1 + number, 3) for number in range(30)])
     rows = [each for each in ET.fromstring(text).iter(f"{SVG}g") if each.find(f"{SVG}title") is not None]  # noqa: S314
     assert len(rows) == 20
     assert "The 20 of 30 workflows with the best means." in text
-    assert "There is no workflow for this task yet." in workflows_svg.render("a", "t", [])
+    assert "There is no workflow for this task yet." in workflow_curves.render("a", "t", [])
 
 
 def test_all_texts_of_a_picture_are_escaped_and_nothing_in_it_runs_or_loads() -> None:
     evil = "</text><script>alert('1')</script>\"&"
-    text = workflows_svg.render(evil, evil, [drawn(evil, 2, 3)])
+    text = workflow_curves.render(evil, evil, [drawn(evil, 2, 3)])
     picture = ET.fromstring(text)  # noqa: S314 - our own
     kinds = {each.tag.removeprefix(SVG) for each in picture.iter()}
     assert kinds <= {"svg", "title", "desc", "style", "rect", "text", "path", "line", "g"}
@@ -246,7 +246,7 @@ def test_all_texts_of_a_picture_are_escaped_and_nothing_in_it_runs_or_loads() ->
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (1, 1e6), (1e6, 1), (1e6, 1e6), (1.0001, 1)])
 def test_a_curve_stays_within_the_picture_whatever_the_counts(alpha: float, beta: float) -> None:
-    text = workflows_svg.render("a", "t", [drawn("w", alpha, beta), drawn("off", beta, alpha, enabled=False)])
+    text = workflow_curves.render("a", "t", [drawn("w", alpha, beta), drawn("off", beta, alpha, enabled=False)])
     assert "nan" not in text
     _, _, width, height = map(float, re.findall(r'viewBox="([^"]+)"', text)[0].split())
     for path in re.findall(r'd="M([\d. ]+)Z?"', text):

@@ -15,7 +15,7 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.workflows import NewWorkflow
-from app.interfaces.http import workflows_svg
+from app.interfaces.console import workflow_curves
 from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,
@@ -49,7 +49,7 @@ _SVG = {"schema": {"type": "string", "format": "binary"}, "example": examples.PI
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
         # A generator that does not know the first media type would leave the operation out.
-        "content": {workflows_svg.MEDIA_TYPE: _SVG, OCTETS: _SVG},
+        "content": {workflow_curves.MEDIA_TYPE: _SVG, OCTETS: _SVG},
         "description": "The picture.",
     }
 }
@@ -161,9 +161,9 @@ async def workflows_picture(request: Request, caller: Caller, query: Annotated[P
     services, _ = caller.shared()
     most = limits.MAX_WORKFLOWS_OF_TASK
     page = await services.workflows.page(query.agent_type, query.task_type, limit=most)
-    picture = workflows_svg.render(query.agent_type, query.task_type, page.items)
-    media_type = octets_or(workflows_svg.MEDIA_TYPE, request)
-    return Response(picture, media_type=media_type, headers=workflows_svg.HEADERS)
+    picture = workflow_curves.render(query.agent_type, query.task_type, page.items)
+    media_type = octets_or(workflow_curves.MEDIA_TYPE, request)
+    return Response(picture, media_type=media_type, headers=workflow_curves.HEADERS)
 
 
 @workflows.post(
