@@ -5,7 +5,7 @@ This module has the bounds of memories, requests, profiles and tenants. Those of
 
 ``NewMemory`` and ``Query`` check themselves when they are made, and the field types of the interfaces
 (``app.interfaces.fields``) apply the same bounds to requests and show them in their schemas. The CHECK constraints in
-``app/storage/migrations`` restate the sizes.
+``app/storage/schema.sql`` restate the sizes.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ MAX_ANSWER_BYTES = 20 * CONTENT_BYTES
 MAX_GROUPED_METADATA = MAX_TOP_K * METADATA_BYTES
 """Characters of all entries' metadata together, where they are grouped: as many as without groups."""
 MAX_IDEMPOTENCY_KEYS = 10_000
-"""Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (0012_kept.sql)."""
+"""Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (schema.sql)."""
 MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
 MAX_REVOCATIONS = 10_000

@@ -123,7 +123,7 @@ class Storable(MemoryContent):
 
 
 class Supersedable(Storable):
-    """What may be superseded: then it makes room for another memory of the same content (``0014_what_holds.sql``)."""
+    """What may be superseded: then it makes room for another memory of the same content (``schema.sql``)."""
 
     id: str | None
     superseded_at: int | None

@@ -188,7 +188,7 @@ TOOL_ERROR_BYTES = 1024
 MAX_TOOL_CALLS_AT_ONCE = 100
 """Of one request."""
 MAX_TOOL_CALLS = 10_000
-"""Of a run (0024_run_audit.sql)."""
+"""Of a run (schema.sql)."""
 TOOL_CALL_ID = form(MEMORY_ID_FORM, "must be a tool call's id, a ULID")
 TOOL = characters(TOOL_CHARACTERS)
 TOOL_INPUT = json_value(TOOL_INPUT_BYTES)

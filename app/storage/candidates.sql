@@ -21,7 +21,7 @@ moment(at) AS (
 -- value: 1 is 1.0, but neither is true. A key of plain characters is looked up, which reads no row for each key that a
 -- memory has; others are compared by json_each, so that none is taken for a path.
 -- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
--- stated_by: whose claims say whether it holds; of a learned memory, those of a message (0017_learned.sql).
+-- stated_by: whose claims say whether it holds; of a learned memory, those of a message (schema.sql).
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
@@ -113,7 +113,7 @@ found AS MATERIALIZED (
   FROM wanted_words CROSS JOIN bounds
 ),
 -- In how many memories a term is. Where not all were read, it is counted among each 16th memory, which the index of words
--- knows by another word of the scope (0030_recall_reads_little.sql); beyond what is common no further.
+-- knows by another word of the scope (schema.sql); beyond what is common no further.
 terms AS MATERIALIZED (
   SELECT *, json_array_length(numbers) AS read,
     CASE WHEN json_array_length(numbers) < window THEN json_array_length(numbers) ELSE max(window, min(memories, 16 * (
@@ -235,7 +235,7 @@ dated AS (
   WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
 ),
 -- name: keyed
--- Who states what holds of a key (0014_what_holds.sql) and may be an entry.
+-- Who states what holds of a key (schema.sql) and may be an entry.
 holders AS NOT MATERIALIZED (
   SELECT key, claim.happened_at, memory_id, passing.row FROM claim CROSS JOIN passing ON passing.id = claim.memory_id
   WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'

@@ -1,4 +1,4 @@
-"""The versions of what a memory states: the chains of its keys (``0014_what_holds.sql``), oldest first."""
+"""The versions of what a memory states: the chains of its keys (``schema.sql``), oldest first."""
 
 from app.domain.memory import Scope
 from app.storage.filters import living

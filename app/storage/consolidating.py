@@ -1,6 +1,6 @@
 """Statements by which memories of one agent become one, and those of what a consolidation has merged.
 
-A merge takes effect by triggers (``0048_consolidation.sql``): what is merged is superseded by what is kept.
+A merge takes effect by triggers (``schema.sql``): what is merged is superseded by what is kept.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What a run does where the index of words is damaged: it goes on without it, because the memories are all there.
 
-The triggers of memories keep this index (0040_words_rebuilt.sql). Once it is marked as damaged they leave it alone,
+The triggers of memories keep this index (schema.sql). Once it is marked as damaged they leave it alone,
 until a job has made it again (``app.indexing.jobs.merge_words``).
 """
 

@@ -169,7 +169,7 @@ def living(table: str, now: str = NOW) -> str:
 
 # Who states what holds of a key that the memory states otherwise. What says of itself that it happens more than a day
 # from now does not hold yet; what has expired holds nothing, and what was forgotten still hides what it had replaced.
-# What is superseded with a message (0017_learned.sql) is so by whoever supersedes the message.
+# What is superseded with a message (schema.sql) is so by whoever supersedes the message.
 _HOLDER = """
 SELECT later.memory_id FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later
   CROSS JOIN long_term_memory AS holder

@@ -19,7 +19,7 @@ NOT EXISTS (
     AND NOT agent.long_term_enabled
 )
 """
-# What is forgotten with a message only (0017_learned.sql) may be forgotten by itself too.
+# What is forgotten with a message only (schema.sql) may be forgotten by itself too.
 _IS_REMEMBERED = "(memory.forgotten_at IS NULL OR memory.forgotten_with IS NOT NULL)"
 _FORGETTABLE = f"{_MEMORY} AND {_IS_ON} AND {_IS_REMEMBERED} AND {holder('memory')} IS NULL"
 _FORGOTTEN = f"{_MEMORY} AND {_IS_ON} AND NOT {_IS_REMEMBERED}"

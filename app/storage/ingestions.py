@@ -132,7 +132,7 @@ _RENEW = f"""
 UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_MS}
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder' RETURNING id
 """
-# The check of 0015_profiles.sql: should the run stop behind it, nothing has happened.
+# The check of the schema: should the run stop behind it, nothing has happened.
 _HELD = """
 INSERT INTO ingestion_step (tenant_id, agent_id, id, holder)
 VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'holder')

@@ -126,7 +126,7 @@ FROM (
 ) AS found
 WHERE {_PROPOSALS} AND proposal.id = found.id AND proposal.state = 'verified'
 """
-# One of each topic holds (0014_what_holds.sql); beside them, those that this ingestion has given and not learned yet.
+# One of each topic holds (schema.sql); beside them, those that this ingestion has given and not learned yet.
 _HITS = """
 (
   SELECT count(*) FROM json_each(?1, '$.words') AS word

@@ -46,7 +46,7 @@ memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agen
   AND memory.content_hash = line.value ->> 'content_hash'
   AND (line.value -> 'sources' IS NULL OR memory.id = line.value ->> 'id')
 """
-# The gate (0011_writers.sql). Should the run stop behind it, a store was counted and nothing else has happened.
+# The gate (schema.sql). Should the run stop behind it, a store was counted and nothing else has happened.
 _ADMIT = """
 INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from,
   was_expired, written_by, issued_at, undoes, is_store, key, active, shadow, limits, before)
@@ -147,7 +147,7 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
     AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(line.value, '$.claims') AS stated)
 )
 """
-# What the memories state (0014_what_holds.sql). Should the run stop before it, they are found beside what they correct.
+# What the memories state (schema.sql). Should the run stop before it, they are found beside what they correct.
 _CLAIM = f"""
 INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
 SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
@@ -416,7 +416,7 @@ def _admitted(lines: Sequence[MemoryWrite], leaving: int) -> list[Json]:
 def _read_so_far(stated: Stated) -> int | None:
     """Return what ``long_term_memory.statements_read`` is at first; claims say themselves that they were written.
 
-    Then it waits for a reader (0044_claims_wait.sql): should a run stop before them, they are added later.
+    Then it waits for a reader (schema.sql): should a run stop before them, they are added later.
     """
     if stated.claims:
         return None

@@ -16,7 +16,7 @@ INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', coales
   ({_BEGAN_ELSEWHERE})
 )
 """
-"""Stops a run that writes with the reason ``moved`` or ``moving`` (0029_shards.sql)."""
+"""Stops a run that writes with the reason ``moved`` or ``moving`` (schema.sql)."""
 
 READ = f"""
 SELECT coalesce(

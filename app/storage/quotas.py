@@ -1,7 +1,7 @@
 """How much a tenant and each of its agents may hold and store, and how much of it is used.
 
 The limits are the settings' defaults, where the operator has not set others (table ``quota``). What is held is counted
-by triggers, and the stores of a minute by the gates of writes (``0011_writers.sql``, ``0036_quota_of_all_tiers.sql``),
+by triggers, and the stores of a minute by the gates of writes (``schema.sql``),
 which also hold every write against its limits, in its own run of the database: no number of replicas gets past a limit.
 """
 

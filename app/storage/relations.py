@@ -1,4 +1,4 @@
-"""How memories of a scope bear on each other, as a reader has found (``0042_relations.sql``)."""
+"""How memories of a scope bear on each other, as a reader has found (``schema.sql``)."""
 
 from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement

@@ -1,6 +1,6 @@
 """Facts that somebody else has told too: an undo of who told them first leaves them to the surest of the others.
 
-Those were noted when they told it (``0048_consolidation.sql``).
+Those were noted when they told it (``schema.sql``).
 """
 
 from app.domain.facts import DOUBTFUL_BELOW, MOST_DOUBTFUL

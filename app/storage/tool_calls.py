@@ -16,7 +16,7 @@ SELECT coalesce(
   ?1 ->> 'default_tools'
 ) AS tools
 """
-# The check of 0016_tools.sql: should the run stop behind it, nothing has happened.
+# The check of the schema: should the run stop behind it, nothing has happened.
 _ADMIT = """
 INSERT INTO tool_call (tenant_id, agent_id, tools) VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'tools')
 """

@@ -41,7 +41,7 @@ SELECT memory.id, memory.agent_id, gone.through FROM gone CROSS JOIN long_term_m
 WHERE memory.id = gone.id AND +memory.tenant_id = ?1 ->> 'tenant_id' ORDER BY memory.id
 """
 # The claims of each key that a memory states that would go; the last key may be cut, and is left out then. Those that
-# remain make versions, as the triggers of 0014_what_holds.sql make them: ``until`` is when the next one was said.
+# remain make versions, as the triggers of schema.sql make them: ``until`` is when the next one was said.
 _HOLDING = """
 {gone},
 touched AS MATERIALIZED (
@@ -109,7 +109,7 @@ _BY_OTHERS = """EXISTS (
     )
 )
 """
-# What was learned follows each of its messages, and what it states itself (0017_learned.sql).
+# What was learned follows each of its messages, and what it states itself (schema.sql).
 _FOLLOWING = (
     """
 follows AS MATERIALIZED (

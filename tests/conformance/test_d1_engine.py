@@ -4,14 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.ports.database import Database
-from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from app.storage.migrations.runner import SCHEMA, applied_migrations, known_migrations, migrate
 from tests.contracts.test_database import *  # noqa: F403 - the same suite, not a copy of it
 from tests.support.service import serving
 
 
 async def test_the_migrations_apply_once(database: Database) -> None:
     names = [migration.name for migration in known_migrations()]
-    assert await migrate(database) == names
+    assert await migrate(database) == [SCHEMA]
     assert await migrate(database) == []
     assert await applied_migrations(database) == names
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.adapters.cloudflare.d1 import D1Database
 from app.ports.database import Database
-from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from app.storage.migrations.runner import SCHEMA, applied_migrations, known_migrations, migrate
 from tests.conformance.edge import ENTRIES, Edge, Slot, edge_client
 from tests.contracts.conftest import Opened
 from tests.contracts.test_database import *  # noqa: F403 - the same suite, not a copy of it
@@ -27,6 +27,6 @@ def open_database(request: pytest.FixtureRequest, edge: Edge) -> Opened:
 
 async def test_the_migrations_apply_once(database: Database) -> None:
     names = [migration.name for migration in known_migrations()]
-    assert await migrate(database) == names
+    assert await migrate(database) == [SCHEMA]
     assert await migrate(database) == []
     assert await applied_migrations(database) == names

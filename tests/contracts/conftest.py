@@ -112,13 +112,25 @@ async def coalesced_index(double: Handle, config: EmbeddingConfig) -> AsyncItera
 
 
 @pytest.fixture(params=["sqlite", "d1-double", pytest.param("d1-double-coalesced", marks=pytest.mark.thorough)])
-def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
-    """Each call opens the same database anew, as another process would."""
+def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Opened]:
+    """Each call names another database, which is empty."""
     if request.param == "sqlite":
-        return partial(sqlite_database, tmp_path / "contract.sqlite3")
+        return lambda: partial(sqlite_database, tmp_path / f"contract-{uuid4()}.sqlite3")
     double: Handle = request.getfixturevalue("double")
     opened = coalesced_database if request.param.endswith("coalesced") else d1_database
-    return partial(opened, double, double.double.create_database(f"contract-{uuid4()}"))
+    return lambda: partial(opened, double, double.double.create_database(f"contract-{uuid4()}"))
+
+
+@pytest.fixture
+def open_database(databases: Callable[[], Opened]) -> Opened:
+    """Each call opens the same database anew, as another process would."""
+    return databases()
+
+
+@pytest.fixture
+def open_other_database(databases: Callable[[], Opened]) -> Opened:
+    """Each call opens the same database anew, which is not that of ``open_database``."""
+    return databases()
 
 
 @pytest.fixture

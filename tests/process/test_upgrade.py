@@ -1,10 +1,6 @@
 """The version that was landed last runs beside the next one, which has migrated the database while it was serving."""
 
-import subprocess
-import sys
-import tarfile
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import httpx
@@ -12,55 +8,27 @@ import pytest
 
 from app.storage.migrations.runner import known_migrations
 from tests.process.conftest import Start
+from tests.process.landed import code_of, migrations, ready, serving
 from tests.process.memories import Memory, forgotten, held, made, rows, store
-from tests.process.server import Server, environment, until
+from tests.process.server import Server, until
 
 pytestmark = pytest.mark.thorough
 
-_ROOT = Path(__file__).parents[2]
 _RECORDED = Path(__file__).parent / "previous_version.txt"
 """Names the commit of the version that was landed last before the newest migration."""
-_COMMAND = "from app.interfaces.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the code of the version before."""
-    commit = _RECORDED.read_text("utf-8").strip()
-    git = ["git", "-C", str(_ROOT), "archive", "--format=tar", commit, "app"]
-    done = subprocess.run(git, capture_output=True, check=False)
-    if done.returncode != 0:
-        told = done.stderr.decode().strip()
-        pytest.fail(
-            f"The commit {commit}, which {_RECORDED.name} names, cannot be read ({told}). This test runs that version "
-            "beside this one, and needs the history: git fetch --unshallow, or a checkout with all commits."
-        )
-    folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    return code_of(_RECORDED.read_text("utf-8").strip(), tmp_path_factory.mktemp("previous"))
 
 
 @pytest.fixture
 def older(previous: Path, data_dir: Path, tmp_path: Path) -> Iterator[Server]:
     """Return the version before as a server that has just been started."""
-    log = tmp_path / "older.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND, "serve"],
-            cwd=tmp_path,
-            env=environment(data_dir) | {"PYTHONPATH": str(previous)},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
-    yield Server(data_dir, process, log)
-    process.kill()
-    process.wait()
-
-
-def migrations(folder: Path) -> set[str]:
-    return {file.name for file in (folder / "app" / "storage" / "migrations").glob("*.sql")}
+    with serving(previous, data_dir, tmp_path / "older.log") as server:
+        yield server
 
 
 def test_the_version_that_is_recorded_lacks_a_migration_and_has_no_other(previous: Path) -> None:
@@ -74,7 +42,7 @@ def test_the_version_that_is_recorded_lacks_a_migration_and_has_no_other(previou
 async def test_both_versions_store_recall_delete_and_erase_side_by_side(
     previous: Path, older: Server, start: Start, data_dir: Path
 ) -> None:
-    await older.ready(seconds=90)  # it imports everything: no other process has done so for it
+    await ready(older)
     async with older.client() as client:
         for number in range(8):
             assert (await store(client, made("before", number))).status_code == 201

@@ -15,7 +15,6 @@ from app.ports.database import NOW, Row, Statement
 from app.runtime.call_shares import RENEWAL, CallShares
 from app.storage.system.call_shares import CallLimits
 
-MIGRATIONS = [Path(f"app/storage/migrations/{name}.sql") for name in ("0028_call_shares", "0032_command_calls")]
 WINDOW = 300.0
 LIMIT = 1_100
 CLOUDFLARES = 1_200
@@ -63,8 +62,7 @@ class Directory:
         self._now = now
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self._connection.row_factory = sqlite3.Row
-        for migration in MIGRATIONS:
-            self._connection.executescript(migration.read_text(encoding="utf-8"))
+        self._connection.executescript(Path("app/storage/schema.sql").read_text(encoding="utf-8"))
         self.loses: set[str] = set()
         """Replicas whose answers are lost."""
         self.ahead = 0.0

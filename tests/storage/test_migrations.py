@@ -12,7 +12,7 @@ from app.bootstrap import DATABASE_FILE
 from app.domain.errors import DatabaseRejected, SchemaTooNew
 from app.domain.json_types import Scalar
 from app.ports.database import Statement
-from app.storage.migrations.runner import Migration, applied_migrations, known_migrations, migrate, split
+from app.storage.migrations.runner import SCHEMA, Migration, applied_migrations, known_migrations, migrate, split
 from tests.support.migrated import prepare
 
 FIRST = Migration("0001_a.sql", ("CREATE TABLE a (x TEXT)", "CREATE TABLE b (x TEXT)"))
@@ -71,11 +71,15 @@ async def test_a_database_of_a_newer_version_is_refused_by_name(database: Sqlite
         await migrate(database, [FIRST])
 
 
-async def test_two_processes_at_once_apply_each_migration_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("older", [0, 1, 40])
+async def test_two_processes_at_once_apply_each_migration_once(tmp_path: Path, older: int) -> None:
     files = [SqliteFile(tmp_path / "test.sqlite3") for _ in range(4)]
+    known = known_migrations()
+    await migrate(SqliteDatabase(files[0]), known[:older])
     applied = await asyncio.gather(*(migrate(SqliteDatabase(file)) for file in files))
     names = [name for names in applied for name in names]
-    assert sorted(names) == [migration.name for migration in known_migrations()]
+    assert sorted(names) == ([migration.name for migration in known[older:]] if older else [SCHEMA])
+    assert await applied_migrations(SqliteDatabase(files[0])) == [migration.name for migration in known]
     for file in files:
         await file.close()
 

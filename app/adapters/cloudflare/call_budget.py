@@ -19,8 +19,8 @@ RESERVE = 20
 UNLEASED = 150
 """Calls of a window that a process may make before it has leased a share.
 
-It migrates the database first. On an empty one this takes a call for each migration, and three where another process
-does the same at the same time.
+It migrates the database first: on an empty one this takes a few calls, on an older one a call for each migration that
+it lacks, and three where another process does the same at the same time.
 """
 FOR_COMMANDS = 80
 """Calls of a window that servers leave to commands: 1,100 of Cloudflare's 1,200 leave room for them.

@@ -23,7 +23,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database
 from app.ports.vector_index import IndexedVector
-from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from app.storage.migrations.runner import SchemaVersion, known_migrations, migrate, schema_version
 from app.storage.system import index_build
 from app.storage.system.new_shard import check_unused
 
@@ -112,8 +112,7 @@ class Provisioning:
         if self._wanted.neighbour_database_id is not None and database_id is not None:
             await check_unused(self._open_database(database_id), f"The database {database_id}")
         placement = await self._placement(database_id)
-        known = [migration.name for migration in known_migrations()]
-        applied = await applied_migrations(self._open_database(database_id)) if database_id else []
+        version = await schema_version(self._open_database(database_id)) if database_id else SchemaVersion([], {})
         exists = await self._account.index_exists(self._index.name)
         info = await self._index.info() if exists else {}
         stopped = database_id is not None and await self._was_stopped(database_id)
@@ -121,7 +120,7 @@ class Provisioning:
         return MissingSteps(
             database_id=database_id,
             placement=placement,
-            migrations=tuple(name for name in known if name not in applied),
+            migrations=tuple(version.to_apply(known_migrations())),
             index=not exists,
             metadata_indexes=await self._missing_metadata_indexes(info, vectors) if exists else self._metadata_indexes,
             proof=not vectors,

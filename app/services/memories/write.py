@@ -1,6 +1,6 @@
 """The one way in which memories are written: a batch of lines in one run. A store is a batch of one line.
 
-What may keep a line out is decided by the schema's gate (``0011_writers.sql``), in the run itself;
+What may keep a line out is decided by the schema's gate (``schema.sql``), in the run itself;
 ``write_outcomes.py`` tells what its reasons mean.
 """
 

@@ -1,4 +1,4 @@
-"""What became of the lines of a batch, and what the gate's reasons mean for them (``0011_writers.sql``)."""
+"""What became of the lines of a batch, and what the gate's reasons mean for them (``schema.sql``)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

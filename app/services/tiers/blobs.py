@@ -72,7 +72,7 @@ class Blobs:
         return read_row(Blob, stored[0])
 
     async def begin(self, agent_id: str | None, data: bytes, media_type: str, *, kind: WriteKind = "store") -> Blob:
-        """Keep bytes that nobody sees yet: a row that points to them makes a blob of them (``0025_blobs.sql``).
+        """Keep bytes that nobody sees yet: a row that points to them makes a blob of them (``schema.sql``).
 
         What nobody points to is removed by ``give_up``, or an hour later by ``reconcile``. Raises as ``put`` does.
         """

@@ -217,7 +217,7 @@ class EpisodicMemory:
     async def _write(
         self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str
     ) -> list[list[Row]]:
-        """Write, and say what a refusal by the schema means (``0021_episodes.sql``)."""
+        """Write, and say what a refusal by the schema means (``schema.sql``)."""
         try:
             return await write(self._backends, scope, statements, run_id=run_id)
         except RunRefused as refusal:

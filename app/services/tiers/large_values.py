@@ -1,6 +1,6 @@
 """Values that are too large for a row: a pointer stands in their place, and the object store has them.
 
-The row names the blob beside the pointer. The triggers of ``0025_blobs.sql`` make a blob 'stored' in the statement that
+The row names the blob beside the pointer. The triggers of ``schema.sql`` make a blob 'stored' in the statement that
 writes its row, and 'deleting' in the one that removes or overwrites it: whatever is killed when, no row that is read
 points to what was never there, and no blob stays whose row has gone.
 """

@@ -22,7 +22,7 @@ def too_many_instances() -> QuotaExceeded:
 
 
 def refused(refusal: RunRefused, *, field: str) -> Exception:
-    """Return what a refusal by the schema means (``0019_working.sql``); ``field`` has what was to be written."""
+    """Return what a refusal by the schema means (``schema.sql``); ``field`` has what was to be written."""
     match refusal.reason:
         case "no_run":
             return NotFound(NO_RUN)

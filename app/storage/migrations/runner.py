@@ -1,13 +1,16 @@
-"""Applies the numbered SQL files of this package to a database, in wrangler's own bookkeeping.
+"""Brings the schema of a database up to date: a fresh one by ``schema.sql`` alone, others by the migrations they lack.
 
-``wrangler d1 migrations apply`` reads the same files and keeps the same table, so either tool may be
-used, in any order (https://developers.cloudflare.com/d1/reference/migrations/).
+Migrations are numbered SQL files. Those up to 0052, from before ``schema.sql``, are in the folder ``before`` and never
+change; those that follow lie beside this file. The bookkeeping is wrangler's own: ``wrangler d1 migrations apply``
+keeps the same table (https://developers.cloudflare.com/d1/reference/migrations/). A fresh database has the record of
+each migration that ``schema.sql`` stands for, so that any code which knows these finds what it knows
+(docs/decisions/0074-the-schema-said-once.md).
 
-A migration and its record are one run of the database. SQLite makes it whole or not at all. Cloudflare does not
-document that a REST batch on D1 is atomic (docs/decisions/0005-cloudflare-over-rest.md): should one stop half way,
-the migration is half applied and not recorded. Nothing here repairs that: every later attempt is refused by the
-first statement that was already done (``DatabaseRejected``), so that no service starts on what is half there. The
-error says what helps.
+A migration and its record are one run of the database, and so is each part of ``schema.sql``, which has more statements
+than D1 takes in a run. SQLite makes a run whole or not at all. Cloudflare does not document that a REST batch on D1 is
+atomic (docs/decisions/0005-cloudflare-over-rest.md): should one stop half way, the migration is half applied and not
+recorded. Nothing here repairs that: every later attempt is refused by the first statement that was already done
+(``DatabaseRejected``), so that no service starts on what is half there. The error says what helps.
 """
 
 import sqlite3
@@ -28,6 +31,14 @@ CREATE TABLE IF NOT EXISTS d1_migrations (
 """
 
 
+SCHEMA = "schema.sql"
+"""What a fresh database is made by, as a migration is named."""
+
+_MAX_STATEMENTS = 97
+"""Of a part of the schema: D1 takes 100 in a run, of which up to three keep the records."""
+_FORGET_PARTS = f"DELETE FROM d1_migrations WHERE name GLOB '{SCHEMA} of *'"
+_RECORD = "INSERT INTO d1_migrations (name) SELECT value FROM json_each(?1)"
+
 _VERSION_TABLES = Statement.read(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('d1_migrations', 'schema_compatibility')"
 )
@@ -43,19 +54,44 @@ _WHAT_HELPS = (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file: its name, which orders it, and its statements."""
+    """One file: its name, which orders it, and its statements.
+
+    ``stands_for`` are the migrations that are recorded when it was applied; empty: itself.
+    """
 
     name: str
     statements: tuple[str, ...]
+    stands_for: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The names that are recorded when it was applied."""
+        return self.stands_for or (self.name,)
 
 
 @cache
 def known_migrations() -> tuple[Migration, ...]:
     """Return the migrations of this version, in order."""
-    sources = sorted(
-        (file for file in files(__package__).iterdir() if file.name.endswith(".sql")), key=lambda f: f.name
+    here = files(__package__)
+    sources = [file for folder in (here / "before", here) for file in folder.iterdir() if file.name.endswith(".sql")]
+    return tuple(
+        Migration(source.name, tuple(split(source.read_text(encoding="utf-8"))))
+        for source in sorted(sources, key=lambda file: file.name)
     )
-    return tuple(Migration(source.name, tuple(split(source.read_text(encoding="utf-8")))) for source in sources)
+
+
+@cache
+def schema_parts() -> tuple[Migration, ...]:
+    """Return ``schema.sql`` in parts, one for each run that makes it. The last one stands for all known migrations.
+
+    The record of a part names the newest of these: no other version goes on with what this one has begun.
+    """
+    text = (files(__package__.rpartition(".")[0]) / SCHEMA).read_text(encoding="utf-8")
+    statements, names = tuple(split(text)), tuple(migration.name for migration in known_migrations())
+    runs = [statements[at : at + _MAX_STATEMENTS] for at in range(0, len(statements), _MAX_STATEMENTS)]
+    titles = [f"{SCHEMA} of {names[-1]}, {number} of {len(runs)}" for number in range(1, len(runs) + 1)]
+    *firsts, last = map(Migration, titles, runs)
+    return *firsts, Migration(last.name, (*last.statements, _FORGET_PARTS), names)
 
 
 def split(script: str) -> Iterator[str]:
@@ -72,10 +108,12 @@ class SchemaVersion:
     """The migrations that a database has, in the order they were applied, and which code may run beside each.
 
     ``oldest`` has a row for each migration from 0037 on: the migration that code has to know to run beside it.
+    ``parts`` are those of the schema that a fresh database has so far; one that is ready has none.
     """
 
     applied: Sequence[str]
     oldest: Mapping[str, str]
+    parts: Sequence[str] = ()
 
     def unknown(self, known: Sequence[Migration]) -> list[str]:
         """Return the migrations that are not among the known ones."""
@@ -84,6 +122,14 @@ class SchemaVersion:
     def missing(self, known: Sequence[Migration]) -> list[Migration]:
         """Return the known migrations that the database does not have."""
         return [migration for migration in known if migration.name not in self.applied]
+
+    def to_apply(self, known: Sequence[Migration]) -> list[str]:
+        """Return the names of what ``migrate`` applies with these migrations."""
+        names = [migration.name for migration in self.missing(known)]
+        made = schema_parts()[-1].stands_for
+        if self.applied or not set(made) <= set(names):
+            return names
+        return [SCHEMA, *(name for name in names if name not in made)]
 
     def check(self, known: Sequence[Migration]) -> None:
         """Return if code that knows these migrations may run: it knows all, or may run beside the others.
@@ -115,7 +161,12 @@ async def schema_version(database: Database) -> SchemaVersion:
         names, oldest = await database.run([_NAMES, _OLDEST])
     except DatabaseRejected:
         names, oldest = await _older_version(database)
-    return SchemaVersion([str(row["name"]) for row in names], {str(row["name"]): str(row["oldest"]) for row in oldest})
+    recorded, parts = [str(row["name"]) for row in names], {part.name for part in schema_parts()}
+    return SchemaVersion(
+        [name for name in recorded if name not in parts],
+        {str(row["name"]): str(row["oldest"]) for row in oldest},
+        [name for name in recorded if name in parts],
+    )
 
 
 async def _older_version(database: Database) -> tuple[list[Row], list[Row]]:
@@ -165,6 +216,9 @@ async def prepare_for_command(database: Database) -> list[str]:
 async def migrate(database: Database, migrations: Sequence[Migration] | None = None) -> list[str]:
     """Apply what is missing, each migration as one run with its record, and return the names applied.
 
+    A database that has nothing yet gets ``schema.sql`` in the place of all migrations that it stands for, if these are
+    among the given ones.
+
     Raises:
         SchemaTooNew: the database has a migration beside which this version cannot run; nothing was applied.
         DatabaseUnavailable: the database cannot be read or written.
@@ -173,20 +227,32 @@ async def migrate(database: Database, migrations: Sequence[Migration] | None = N
     known = known_migrations() if migrations is None else migrations
     version = await schema_version(database)
     version.check(known)
-    missing = version.missing(known)
+    missing, names = version.missing(known), version.to_apply(known)
     if missing and (unknown := version.unknown(known)):  # the two have grown apart
         raise too_new(unknown)
-    return [migration.name for migration in missing if await _apply(database, migration)]
+    if SCHEMA in names and not await _make(database, version):
+        return await migrate(database, known)
+    ours = [migration.name for migration in missing if migration.name in names and await _apply(database, migration)]
+    return [SCHEMA, *ours] if SCHEMA in names else ours
+
+
+async def _make(database: Database, version: SchemaVersion) -> bool:
+    """Apply the parts of the schema that are missing. Return False where another process has applied something."""
+    for part in schema_parts():
+        if part.name not in version.parts and not await _apply(database, part):
+            return False
+    return True
 
 
 async def _apply(database: Database, migration: Migration) -> bool:
-    """Apply one migration with its record. Return whether it was us and not another process."""
-    record = Statement("INSERT INTO d1_migrations (name) VALUES (?1 ->> 0)", [migration.name], writes=True)
+    """Apply one migration with its records. Return whether it was us and not another process."""
     body = [Statement(sql, writes=True) for sql in (_TABLE, *migration.statements)]
     try:
-        await database.run([*body, record])
+        await database.run([*body, Statement(_RECORD, migration.records, writes=True)])
     except DatabaseRejected as error:
-        if migration.name in await applied_migrations(database):
+        version = await schema_version(database)
+        overtaken = migration in schema_parts() and version.applied
+        if overtaken or not {*version.applied, *version.parts}.isdisjoint(migration.records):
             return False
         raise DatabaseRejected(
             f"The migration {migration.name} does not fit the database, which may have a part of it already "

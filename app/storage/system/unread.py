@@ -64,7 +64,7 @@ UPDATE long_term_memory SET superseded_at = {OWN_END}
 WHERE id IN (SELECT stated.key FROM json_each(?1, '$.claims') AS stated WHERE json_array_length(stated.value))
   AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {OWN_END}
 """
-# A claim says itself that its memory waits for a reader (0044_claims_wait.sql); what states nothing has none.
+# A claim says itself that its memory waits for a reader (schema.sql); what states nothing has none.
 _MARK = """
 UPDATE long_term_memory SET statements_read = read.value ->> 'read',
   type = coalesce(long_term_memory.type, read.value ->> 'type')

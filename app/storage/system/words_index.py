@@ -65,7 +65,7 @@ WRITE_OLD_BLOCKS = (
 )
 OLD_BLOCKS_WRITTEN = Statement.write("UPDATE words_index SET old_blocks = 0 WHERE old_blocks = 1")
 
-# As 0007_lexical.sql, 0031_words_merge.sql and 0033_words_deleted_securely.sql make and set it.
+# As schema.sql makes and sets it.
 RESET = tuple(
     Statement.write(sql)
     for sql in (

@@ -1,4 +1,4 @@
-"""Statements that read the facts of one agent: what its memories state of a key (``0014_what_holds.sql``).
+"""Statements that read the facts of one agent: what its memories state of a key (``schema.sql``).
 
 They only read: facts are memories, and are written as these are. Rows are for ``Held`` (``app.domain.facts``).
 """

@@ -1,4 +1,4 @@
-"""The first and the last statement of every run that writes to a tier (``0036_quota_of_all_tiers.sql``).
+"""The first and the last statement of every run that writes to a tier (``schema.sql``).
 
 The first stops the run where nothing may be written, the last where the run has gone over the quota of bytes.
 """

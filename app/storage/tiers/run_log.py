@@ -1,4 +1,4 @@
-"""What runs keep of themselves in working memory: turn state and log (``0045_runs_keep_themselves.sql``).
+"""What runs keep of themselves in working memory: turn state and log (``schema.sql``).
 
 Nothing here refuses the run of the database: where there is no such run, or no room, nothing is written.
 """
@@ -78,5 +78,5 @@ def note_learned(scope: Scope, run_id: str, memory_id: str) -> ScopedStatement:
 
 
 def counted_bytes(entries: Sequence[str]) -> int:
-    """Return what rows of these entries, as JSON, count in the quota of bytes (``0036_quota_of_all_tiers.sql``)."""
+    """Return what rows of these entries, as JSON, count in the quota of bytes (``schema.sql``)."""
     return sum(_ROW_BYTES + len(entry.encode()) for entry in entries)

@@ -355,7 +355,7 @@ _AUDIT = (
         unnamed=True,
     ),
 )
-# Relations of memories; their effects are claims, which triggers make (0042_relations.sql).
+# Relations of memories; their effects are claims, which triggers make (schema.sql).
 _RELATIONS = (
     TierTable(
         kind="relations",
@@ -367,7 +367,7 @@ _RELATIONS = (
         memories=("newer_id", "older_id"),
     ),
 )
-# What was merged of memories and facts, and who told the same; merges are claims as well (0048_consolidation.sql).
+# What was merged of memories and facts, and who told the same; merges are claims as well (schema.sql).
 _CONSOLIDATION = (
     TierTable(
         kind="consolidations",

@@ -1,4 +1,4 @@
-"""Windows of working memory: the newest messages of an agent's instance (``0019_working.sql``)."""
+"""Windows of working memory: the newest messages of an agent's instance (``schema.sql``)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -113,7 +113,7 @@ _LEFT = f"""
 SELECT count(*) AS kept FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
 WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
 """
-# What was forgotten or has expired is told no more; what is deleted is out of it already (0047_window_summaries.sql).
+# What was forgotten or has expired is told no more; what is deleted is out of it already (schema.sql).
 _MEMORIES = f"""(
   SELECT json_group_array(memory.id) FROM json_each(own.memories) AS named CROSS JOIN long_term_memory AS memory
   WHERE memory.id = named.value AND +memory.tenant_id = ?1 ->> 'tenant_id'

@@ -1,4 +1,4 @@
-"""Working memory: the keys of an agent's instances, and the turn state and the log of runs (``0019_working.sql``)."""
+"""Working memory: the keys of an agent's instances, and the turn state and the log of runs (``schema.sql``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

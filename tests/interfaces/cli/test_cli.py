@@ -56,7 +56,7 @@ def test_a_command_on_cloudflare_names_the_account(line: Line) -> None:
 
 
 def test_migrating_twice_applies_once(new_line: Line) -> None:
-    assert new_line.json("migrate") == {"applied": [migration.name for migration in known_migrations()]}
+    assert new_line.json("migrate") == {"applied": ["schema.sql"]}
     assert new_line.ok("migrate") == "nothing to apply\n"
 
 
