@@ -25,7 +25,7 @@ from app.runtime.recall_log import write_recalls
 from app.runtime.relating import keep_related
 from app.runtime.schema import SchemaWatch
 from app.runtime.tenant_services import TenantServices
-from app.services.access.credentials import Credentials, Principal
+from app.services.access.credentials import Credentials
 from app.services.access.revocations import Revocation
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate, prepare_for_command
@@ -75,15 +75,16 @@ class Runtime:
             holder=name,
             report=self._report,
             objects=backends.objects,
-            rests=lambda: self._calls_low or isinstance(self._not_ready, SchemaTooNew),
+            rests=lambda: self._calls_low or isinstance(self.not_ready, SchemaTooNew),
         )
         self.prepare_index = prepare_index
         self.closers = closers
-        self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
+        self.not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
+        """Why requests are refused; None when they are served."""
         self.checks = Checks(
             backends,
             lambda: self.config,
-            lambda: self._not_ready,
+            lambda: self.not_ready,
             self.pace.look_again_seconds,
             words_missing=lambda: self._lacks_words,
         )
@@ -112,8 +113,8 @@ class Runtime:
         await self.prepare_index(config)
         await self.backends.scales.find(config, self.backends.embedder_of(config))
         await self.indexer.check_writable()
-        await self.backends.revocations.refresh(self._read_revocations)
-        self._not_ready = None
+        await self.backends.revocations.refresh(self.read_revocations)
+        self.not_ready = None
         self._retry_seconds = _RETRY_SECONDS
         structlog.get_logger().info(
             "ready",
@@ -173,7 +174,7 @@ class Runtime:
         works = periodic_works(
             self.backends,
             self.pace,
-            served=lambda: self._not_ready is None,
+            served=lambda: self.not_ready is None,
             may_work=self._may_work,
             words_missing=self._words_missing,
         )
@@ -197,33 +198,6 @@ class Runtime:
                     closing.push_async_callback(close)
 
     @property
-    def not_ready(self) -> MemoryGatewayError | None:
-        """Return why requests are refused; None when they are served."""
-        return self._not_ready
-
-    async def principal(self, authorization: Sequence[str]) -> Principal:
-        """Return who a request's ``Authorization`` headers speak for, once it is the tenant's turn to begin one.
-
-        While the service is not ready, nobody is asked for revocations.
-
-        Raises:
-            Overloaded: the request has waited for its turn for too long, or would have to.
-            RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
-            Unauthenticated: there is no credential that holds, or it was revoked.
-            Forbidden: it holds, but not for memories.
-            Unavailable: whether it was revoked is not known, since the database does not answer.
-        """
-        principal = self.credentials.verify_header(authorization, self.backends.clock())
-        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
-        await self.backends.admission.requests.wait(principal.tenant_id)
-        if self._not_ready is not None:
-            return replace(principal, may_be_revoked=True)
-        if self.backends.calls is not None:
-            self.backends.calls.admit(principal.tenant_id)
-        await self.backends.revocations.check(principal, self._read_revocations)
-        return principal
-
-    @property
     def _calls_low(self) -> bool:
         return self.backends.calls is not None and self.backends.calls.low()
 
@@ -235,7 +209,7 @@ class Runtime:
 
     def _may_work(self) -> bool:
         """Tell whether work in the background may begin."""
-        return self._not_ready is None and not self._calls_low
+        return self.not_ready is None and not self._calls_low
 
     def services(self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None) -> TenantServices:
         """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
@@ -245,7 +219,8 @@ class Runtime:
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
         """
-        self._check_ready()
+        if self.not_ready is not None:
+            raise self.not_ready.with_traceback(None)  # one error for many requests
         if author is not None and author.may_be_revoked:
             raise Unavailable("The service has just become ready. Try again.")
         return TenantServices(self.backends.of_tenant(tenant_id, author, note))
@@ -259,7 +234,12 @@ class Runtime:
         ((row,),) = await self.backends.database.run([outbox_status.READ])
         return outbox_status.read(row)
 
-    async def _read_revocations(self, since: int) -> list[Revocation]:
+    async def read_revocations(self, since: int) -> list[Revocation]:
+        """Read the next revocations after a moment, and hear beside it how many shards there are.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
         try:
             rows, (state,) = await self.backends.database.run([revocations.read(since), directory.COUNT_SHARDS])
         except DatabaseRejected as refusal:
@@ -267,15 +247,11 @@ class Runtime:
         self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 
-    def _check_ready(self) -> None:
-        if self._not_ready is not None:
-            raise self._not_ready.with_traceback(None)  # one error for many requests
-
     async def _work(self) -> None:
         """Prepare the service until it is ready, then keep the index up to date, until cancelled."""
         while True:
             try:
-                if self._not_ready is None:
+                if self.not_ready is None:
                     await self.indexer.run(self.pace.indexer_seconds)
                 else:
                     await asyncio.sleep(self._retry_seconds)
@@ -325,9 +301,9 @@ class Runtime:
 
     async def _look_at_schema(self) -> None:
         """Read the schema's version; a version that had to stop goes on where it may again."""
-        if isinstance(self._not_ready, SchemaTooNew):
+        if isinstance(self.not_ready, SchemaTooNew):
             await self._go_on_if_set_back()
-        elif self._not_ready is None:
+        elif self.not_ready is None:
             await self._schema.look()
 
     async def _go_on_if_set_back(self) -> None:
@@ -352,13 +328,13 @@ class Runtime:
             self._wait_for_data(error)
 
     def _wait_for_data(self, error: MemoryGatewayError) -> None:
-        if self._not_ready is None or self._not_ready.code != error.code:
+        if self.not_ready is None or self.not_ready.code != error.code:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
-        self._not_ready = error
+        self.not_ready = error
 
     async def _write_what_is_left(self) -> None:
         """Write what only this process knows; what the database does not take is logged."""
-        if self._not_ready is not None:
+        if self.not_ready is not None:
             return
         backends = self.backends
         left: Sequence[tuple[str, Callable[[], Awaitable[None]], Callable[[], dict[str, int]]]] = [

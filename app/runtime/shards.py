@@ -15,7 +15,6 @@ from app.runtime.openings import Openings, OpenShard
 from app.runtime.periodic import stop
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
-from app.services.access.credentials import Principal
 from app.storage.system import directory
 
 _MAX_HOPS = 5
@@ -90,17 +89,6 @@ class Shards:
         turns = self.main.backends.admission.requests
         if turns and (tenant_id := self.main.credentials.tenant_seen(authorization())) is not None:
             turns.check(tenant_id)
-
-    async def enter(self, authorization: Sequence[str]) -> tuple[Principal, Runtime]:
-        """Return who a request speaks for, and its tenant's runtime; raises as ``Runtime.principal`` and ``of`` do."""
-        runtime, sharded = self.main, self.places.sharded
-        if sharded:
-            tenant_id = self.main.credentials.verify_header(authorization, self.main.backends.clock()).tenant_id
-            runtime = await self.of(tenant_id)
-        principal = await runtime.principal(authorization)
-        if self.places.sharded and not sharded:  # the check for revocations has just told of the first shard
-            return await self.enter(authorization)
-        return principal, runtime
 
     async def of(self, tenant_id: str) -> Runtime:
         """Return the runtime of the shard where a tenant lives.

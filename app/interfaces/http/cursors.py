@@ -5,15 +5,24 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Protocol
 
 from app.domain.errors import InvalidCursor
-from app.services.access.credentials import Credentials
+from app.runtime.entry import Entry
 from app.storage.listing import ListPosition
 
 HOLDS_MS = 24 * 3600 * 1000
 """How long a cursor is valid."""
 
 _PURPOSE = "memory-gateway cursor of a listing, 1"
+
+
+class Keys(Protocol):
+    """Who has keys: the credentials, and whoever came in with one."""
+
+    def keys(self, purpose: str) -> list[bytes]:
+        """Return keys that are good for one purpose alone; the first signs, all verify."""
+        ...
 
 
 class Cursors:
@@ -23,13 +32,13 @@ class Cursors:
     tenant, agent or filter its signature is wrong.
     """
 
-    def __init__(self, credentials: Credentials, listing: Mapping[str, object]) -> None:
+    def __init__(self, keys: Keys, listing: Mapping[str, object]) -> None:
         """Derive the keys from the credentials' secrets, which replicas share and operators rotate.
 
         ``listing`` says of which listing they are: its tenant, and all that it was asked for, as JSON values and
         dataclasses of them.
         """
-        self._keys = credentials.keys(_PURPOSE)
+        self._keys = keys.keys(_PURPOSE)
         self._listing = json.dumps(listing, sort_keys=True, default=asdict)
 
     def write(self, place: ListPosition, *, now: int) -> str:
@@ -62,15 +71,22 @@ class Cursors:
 class Listing:
     """A listing of which a request asks for one page."""
 
-    def __init__(self, cursors: Cursors, cursor: str | None, *, now: int) -> None:
-        """Read the request's cursor, at this time; None and the empty text are of the first page.
+    def __init__(self, entry: Entry, what: str | None, cursor: str | None, **asked: object) -> None:
+        """Read the request's cursor, where there is one.
+
+        Args:
+            entry: The request's: it is a listing of its tenant.
+            what: What it lists; None: long-term memory, whose cursors do not say it.
+            cursor: Where the page begins; None or empty: at the beginning.
+            asked: All else that decides which listing it is, as JSON values and dataclasses of them.
 
         Raises:
-            InvalidCursor: the cursor does not hold for this listing.
+            InvalidCursor: the cursor is of another listing, or too old.
         """
-        self._cursors = cursors
-        self._now = now
-        self.after = cursors.read(cursor, now=now) if cursor else None
+        named = {} if what is None else {"what": what}
+        self._cursors = Cursors(entry, {**asked, **named, "tenant_id": entry.principal.tenant_id})
+        self._now = entry.now()
+        self.after = self._cursors.read(cursor, now=self._now) if cursor else None
         """Where the page begins; None: at the beginning."""
 
     @property

@@ -1,8 +1,8 @@
-"""Dependencies of routes: the verified credential, and the services it gives access to."""
+"""Dependencies of routes: the entry of a request, once its credential and its form were checked."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -12,94 +12,10 @@ from starlette.responses import Response
 
 from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
-from app.domain.request_note import RequestNote
 from app.interfaces.fields import refused
-from app.interfaces.http.cursors import Cursors, Listing
 from app.interfaces.request_state import VERIFIED, note_of
-from app.runtime.runtime import Runtime
+from app.runtime.entry import Entry, enter
 from app.runtime.shards import Shards
-from app.runtime.tenant_services import TenantServices
-from app.services.access.credentials import Principal
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What one request may reach: its tenant's services, by what is asked.
-
-    ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
-    reading and ``every_agent`` for writing what a tenant's agents share.
-    """
-
-    principal: Principal
-    runtime: Runtime
-    channel: WriteChannel = "http"
-    note: RequestNote | None = None
-
-    def agent(self, agent_id: str) -> TenantServices:
-        """Return the tenant's services, for one agent.
-
-        Raises:
-            Forbidden: the credential is for another agent.
-            MemoryGatewayError: the service is not ready; the error says why.
-        """
-        self.principal.check_agent(agent_id)
-        return self._services()
-
-    def tenant(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
-        """Return the tenant's services, and the only agent whose data may be touched; None stands for all agents.
-
-        Args:
-            agent_id: The only agent that is asked for.
-
-        Raises:
-            Forbidden: the credential is neither an administrator's nor for this agent alone.
-            MemoryGatewayError: the service is not ready; the error says why.
-        """
-        only_agent = self.principal.readable(agent_id)
-        return self._services(), only_agent
-
-    def shared(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
-        """Return the tenant's services, and the only agent whose part of what agents share may be read; None: of all.
-
-        Args:
-            agent_id: The only agent that is asked for.
-
-        Raises:
-            Forbidden: the credential is for another agent.
-            MemoryGatewayError: the service is not ready; the error says why.
-        """
-        own = self.principal.agent_id
-        if own is not None:
-            self.principal.check_agent(own if agent_id is None else agent_id)
-        return self._services(), own or agent_id
-
-    def every_agent(self) -> TenantServices:
-        """Return the tenant's services, to write what all of its agents share.
-
-        Raises:
-            Forbidden: the credential is for one agent alone.
-            MemoryGatewayError: the service is not ready; the error says why.
-        """
-        self.principal.check_every_agent()
-        return self._services()
-
-    def listing(self, what: str | None, cursor: str | None, **asked: object) -> Listing:
-        """Return a listing of the tenant, from where the request's cursor goes on.
-
-        Args:
-            what: What it lists; None: long-term memory, whose cursors do not say it.
-            cursor: The request's; None or empty: from the beginning.
-            asked: All else that decides which listing it is, as JSON values and dataclasses of them.
-
-        Raises:
-            InvalidCursor: the cursor is of another listing, or too old.
-        """
-        named = {} if what is None else {"what": what}
-        listing = {**asked, **named, "tenant_id": self.principal.tenant_id}
-        return Listing(Cursors(self.runtime.credentials, listing), cursor, now=self.runtime.backends.clock())
-
-    def _services(self) -> TenantServices:
-        return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
 
 
 class _Credential(HTTPBearer):
@@ -128,22 +44,22 @@ class _Credential(HTTPBearer):
         self._channel = channel
         self._parameters = parameters
 
-    async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # returns more than the base class
+    async def __call__(self, request: Request) -> Entry:  # type: ignore[override]  # returns more than the base class
         """Verify the credential, then the form of the request.
 
         Raises:
             Unauthenticated, Forbidden: the credential is not valid, or lacks the scope.
             UnsupportedMediaType, InvalidRequest: a body of another type, or unknown query parameters.
         """
-        principal: Principal = request.state.principal
+        entry: Entry = request.state.entry
         if self._admin:
-            principal.check_admin()
+            entry.principal.check_admin()
         if request.method in {"POST", "PUT"}:
             if self._media_types:
                 _check_media_type(request, self._media_types)
             _check_query(request, self._parameters)
         await no_repeats(request)
-        return Access(principal, runtime_of(request), self._channel, note_of(request.scope))
+        return entry if entry.channel == self._channel else replace(entry, channel=self._channel)
 
 
 class NamedRoute(APIRoute):
@@ -166,27 +82,23 @@ class CredentialFirst(NamedRoute):
         handle = super().get_route_handler()
 
         async def verify_then_handle(request: Request) -> Response:
-            request.state.principal = await principal_of(request)
+            request.state.entry = await entry_of(request)
             try:
                 return await handle(request)
             except TenantMoved as moved:
                 if not moved.repeatable or _is_streamed(request):
                     raise
-            request.state.principal = await principal_of(request)
+            request.state.entry = await entry_of(request)
             return await handle(request)
 
         return verify_then_handle
 
 
-async def principal_of(request: Request) -> Principal:
-    """Return the verified principal of a request, which belongs to the runtime of its tenant from then on.
-
-    Raises:
-        MemoryGatewayError: as ``Shards.enter`` does.
-    """
-    principal, request.state.runtime = await shards_of(request).enter(request.headers.getlist("authorization"))
+async def entry_of(request: Request) -> Entry:
+    """Let a request in; raises as ``enter`` does."""
+    entry = await enter(shards_of(request), request.headers.getlist("authorization"), note_of(request.scope))
     request.scope["state"][VERIFIED] = True
-    return principal
+    return entry
 
 
 def _is_streamed(request: Request) -> bool:
@@ -229,23 +141,17 @@ def shards_of(request: Request) -> Shards:
     return shards
 
 
-def runtime_of(request: Request) -> Runtime:
-    """Return the runtime of the tenant that a request speaks for; without one, that of the first shard."""
-    runtime: Runtime | None = getattr(request.state, "runtime", None)
-    return runtime or shards_of(request).main
-
-
-Caller = Annotated[Access, Depends(_Credential(admin=False))]
+Caller = Annotated[Entry, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
-DryRunCaller = Annotated[Access, Depends(_Credential(admin=False, parameters=("dry_run",)))]
+DryRunCaller = Annotated[Entry, Depends(_Credential(admin=False, parameters=("dry_run",)))]
 """The same, with a request that may be a dry run."""
-BlobCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
+BlobCaller = Annotated[Entry, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
 """The same, with a body of any type for an agent that the query names."""
-BodylessCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=()))]
+BodylessCaller = Annotated[Entry, Depends(_Credential(admin=False, media_types=()))]
 """The same, with a request that has no body."""
-Administrator = Annotated[Access, Depends(_Credential(admin=True))]
+Administrator = Annotated[Entry, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
-BodylessAdministrator = Annotated[Access, Depends(_Credential(admin=True, media_types=()))]
+BodylessAdministrator = Annotated[Entry, Depends(_Credential(admin=True, media_types=()))]
 """The same, with a request that has no body."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
@@ -257,5 +163,5 @@ def octets_or(media_type: str, request: Request) -> str:
     return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
 
 
-Importer = Annotated[Access, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
+Importer = Annotated[Entry, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
 """The same, with a body of lines."""

@@ -16,6 +16,7 @@ from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
 from app.interfaces.request_state import VERIFIED, note_of
 from app.interfaces.tools.calls import Toolbox
+from app.runtime.entry import enter
 from app.runtime.shards import Shards
 from app.services.access.credentials import CHALLENGE
 
@@ -58,10 +59,10 @@ class McpEndpoint:
             await _refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:
-        principal, _ = await self._shards.enter(headers.getlist("authorization"))
+        entry = await enter(self._shards, headers.getlist("authorization"), note, "mcp")
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
-        return Toolbox(self._shards, principal, _only(headers, AGENT_HEADER), _only(headers, RUN_HEADER), note)
+        return Toolbox(entry, _only(headers, AGENT_HEADER), _only(headers, RUN_HEADER))
 
 
 def _only(headers: Headers, name: str) -> str | None:

@@ -8,14 +8,12 @@ from typing import Any
 from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, NotFound, TenantMoved
 from app.domain.json_types import Json
 from app.domain.limits import WINDOW_TOKENS, is_id
-from app.domain.request_note import RequestNote
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.reading import Ask
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
-from app.runtime.shards import Shards
+from app.runtime.entry import Entry
 from app.runtime.tenant_services import TenantServices
-from app.services.access.credentials import Principal
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.storage.agents import AgentSettings
 from app.storage.tool_calls import ToolNotGiven
@@ -30,23 +28,13 @@ class Toolbox:
     request names.
     """
 
-    def __init__(
-        self,
-        shards: Shards,
-        principal: Principal,
-        agent_id: str | None,
-        run_id: str | None = None,
-        note: RequestNote | None = None,
-    ) -> None:
-        """Bind the principal, and the agent and the run that the request names beside the credential, if any.
-
-        ``note``: what is noted of the one request that it is for.
-        """
-        self._shards = shards
-        self._principal = principal
+    def __init__(self, entry: Entry, agent_id: str | None, run_id: str | None = None) -> None:
+        """Take the entry, and the agent and the run that the request names beside the credential, if any."""
+        self._entry = entry
+        self._principal = entry.principal
         self._named = agent_id
         self._run_id = run_id
-        self._note = note or RequestNote()
+        self._note = entry.note
 
     async def listed(self) -> Sequence[Tool]:
         """Return the agent's tools: none if its long-term memory is switched off, the usual ones if no agent is known.
@@ -97,7 +85,7 @@ class Toolbox:
 
     async def _ask(self, ask: Ask, name: str, agent_id: str, run_id: str | None) -> dict[str, Json]:
         """Call a tool under a run, whose log tells of it."""
-        services = (await self._services()).of_run(run_id)
+        services = (await self._services(agent_id)).of_run(run_id)
         started, outcome = perf_counter(), "error"
         try:
             answer = await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
@@ -117,8 +105,9 @@ class Toolbox:
         """
         bound = self._principal.agent_id
         with self._noting():
-            wanted = ContextWanted(self._agent(), WINDOW_TOKENS, instance=instance, only_agent=bound)
-            return await (await self._services()).assembler.assemble(wanted)
+            agent_id = self._agent()
+            wanted = ContextWanted(agent_id, WINDOW_TOKENS, instance=instance, only_agent=bound)
+            return await (await self._services(agent_id)).assembler.assemble(wanted)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -129,10 +118,9 @@ class Toolbox:
             self._note.code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
             raise
 
-    async def _services(self) -> TenantServices:
-        """Return the tenant's services, of the shard where it lives."""
-        runtime = await self._shards.of(self._principal.tenant_id)
-        return runtime.services(self._principal.tenant_id, self._principal.author("mcp"), self._note)
+    async def _services(self, agent_id: str) -> TenantServices:
+        """Return the tenant's services, of the shard where it lives by now."""
+        return (await self._entry.where_it_lives()).agent(agent_id)
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""
@@ -145,8 +133,8 @@ class Toolbox:
         return NotFound(f"There is no tool of this name. There are: {given or 'none'}.")
 
     async def _settings(self) -> AgentSettings:
-        runtime = await self._shards.of(self._principal.tenant_id)
-        return await runtime.services(self._principal.tenant_id).browser.agent(self._agent())
+        agent_id = self._agent()
+        return await (await self._services(agent_id)).browser.agent(agent_id)
 
     def _agent(self) -> str:
         agent_id = self._principal.agent_id if self._named is None else self._named

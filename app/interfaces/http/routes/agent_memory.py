@@ -16,6 +16,7 @@ from app.domain.errors import (
 from app.domain.profiles import ProfileName
 from app.interfaces.http import envelope
 from app.interfaces.http.conversations import announced, read_conversation
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL
@@ -110,7 +111,7 @@ async def list_memories(
     """List what a profile remembers, newest first, without what is superseded or was forgotten."""
     service = caller.agent(profile.agent_id).agent_memory
     asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
-    listing = caller.listing("profile", query.cursor, agent_id=profile.agent_id, **asked)
+    listing = Listing(caller, "profile", query.cursor, agent_id=profile.agent_id, **asked)
     page = await service.list(profile, limit=query.per_page, after=listing.after, **asked)
     memories = [AgentMemoryMemoryListEntry.of(memory) for memory in page.memories]
     return AgentMemoryMemoriesPage.of(memories, cursor=listing.cursor(page.after), per_page=query.per_page)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 
 from app.domain.audit import AuditFilter
 from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import responses
@@ -45,7 +46,7 @@ async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> 
 async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
     """Tell what happened in a run: its begin, its tool calls, episodes and recalls in one order, and its end."""
     services, only_agent = caller.shared()
-    listing = caller.listing("replay", query.cursor, run_id=run_id, only_agent=only_agent)
+    listing = Listing(caller, "replay", query.cursor, run_id=run_id, only_agent=only_agent)
     replay = await services.auditor.replay(run_id, limit=query.limit, after=listing.after, only_agent=only_agent)
     return ReplayAnswer(steps=[StepAnswer.of(step) for step in replay.steps], cursor=listing.cursor(replay.after))
 
@@ -55,6 +56,6 @@ async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query(
     """List what was done, newest first, to an administrator: to memories, by runs and in recalls."""
     services, agent_id = caller.tenant(query.agent_id)
     where = query.to(AuditFilter, agent_id=agent_id)
-    listing = caller.listing("audit", query.cursor, where=where)
+    listing = Listing(caller, "audit", query.cursor, where=where)
     page = await services.auditor.events(where, limit=query.limit, after=listing.after)
     return EventsAnswer.model_validate({"events": page.items, "cursor": listing.cursor(page.after)})

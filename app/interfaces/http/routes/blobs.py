@@ -18,9 +18,9 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.limits import BLOB_BYTES
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import (
     OCTETS,
-    Access,
     Administrator,
     BlobCaller,
     Caller,
@@ -28,6 +28,7 @@ from app.interfaces.http.dependencies import (
 from app.interfaces.http.failures import READS
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
+from app.runtime.entry import Entry
 from app.runtime.tenant_services import TenantServices
 
 _SENT_AT_ONCE = 256 * 1024
@@ -97,7 +98,7 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
 async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -> BlobListAnswer:
     """List the blobs of an agent or, without one, those of the tenant as a whole, newest first."""
     services = _reading(caller, query.agent_id)
-    listing = caller.listing("blobs", query.cursor, agent_id=query.agent_id)
+    listing = Listing(caller, "blobs", query.cursor, agent_id=query.agent_id)
     page = await services.blobs.list(query.agent_id, limit=query.limit, after=listing.after)
     return BlobListAnswer.model_validate({"blobs": page.items, "cursor": listing.cursor(page.after)})
 
@@ -123,7 +124,7 @@ async def delete_blob(caller: Administrator, blob_id: BlobId, query: Annotated[B
     await services.blobs.delete(agent_id, blob_id)
 
 
-def _reading(caller: Access, agent_id: str | None) -> TenantServices:
+def _reading(caller: Entry, agent_id: str | None) -> TenantServices:
     """Return the services to read blobs of an agent, or of the tenant: these every credential may read."""
     if agent_id is not None:
         return caller.agent(agent_id)

@@ -8,6 +8,7 @@ from fastapi import Query
 from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router
@@ -32,7 +33,7 @@ async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) ->
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
     where, writer = query.to(Filter, metadata=query.metadata or {}), query.written_by
-    listing = caller.listing(None, query.cursor, agent_id=agent_id, where=where, written_by=writer)
+    listing = Listing(caller, None, query.cursor, agent_id=agent_id, where=where, written_by=writer)
     page = await services.browser.list(agent_id, where, limit=query.limit, after=listing.after, written_by=writer)
     return ListAnswer.model_validate({"memories": page.memories, "cursor": listing.cursor(page.after)})
 

@@ -16,6 +16,7 @@ from app.domain.errors import (
     RunEnded,
 )
 from app.domain.quotas import Use
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.problems import QUOTA_WARNING, responses
@@ -63,7 +64,7 @@ async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnsw
     """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
     wanted = query.to(RunsWanted, agent_id=agent_id)
-    listing = caller.listing("runs", query.cursor, wanted=wanted)
+    listing = Listing(caller, "runs", query.cursor, wanted=wanted)
     page = await services.episodic.runs(wanted, limit=query.limit, after=listing.after)
     return RunsAnswer.model_validate({"runs": page.items, "cursor": listing.cursor(page.after)})
 
@@ -127,6 +128,6 @@ async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> 
     """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
     services, agent_id = caller.shared(query.agent_id)
     wanted = query.to(EpisodesWanted, agent_id=agent_id)
-    listing = caller.listing("episodes", query.cursor, wanted=wanted)
+    listing = Listing(caller, "episodes", query.cursor, wanted=wanted)
     page = await services.episodic.episodes(wanted, limit=query.limit, after=listing.after)
     return EpisodesAnswer.model_validate({"episodes": page.items, "cursor": listing.cursor(page.after)})

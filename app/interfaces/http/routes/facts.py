@@ -14,6 +14,7 @@ from app.domain.errors import (
 )
 from app.domain.facts import Fact
 from app.domain.quotas import Use
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS
 from app.interfaces.http.problems import QUOTA_WARNING, responses
@@ -86,6 +87,6 @@ async def list_facts(caller: Caller, query: Annotated[FactsQuery, Query()]) -> F
     agent_id = whose(query.agent_id, query.agent_type)
     services = caller.agent(agent_id)
     asked = query.model_dump(include={"subject", "predicate", "learned_from_run_id", "history"})
-    listing = caller.listing("facts", query.cursor, agent_id=agent_id, **asked)
+    listing = Listing(caller, "facts", query.cursor, agent_id=agent_id, **asked)
     page = await services.semantic.facts(agent_id, limit=query.limit, after=listing.after, **asked)
     return FactsAnswer(facts=[fact_answer(fact) for fact in page.items], cursor=listing.cursor(page.after))

@@ -10,7 +10,8 @@ from fastapi import Query
 
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
 from app.interfaces.http import envelope
-from app.interfaces.http.dependencies import Access, Administrator
+from app.interfaces.http.cursors import Listing
+from app.interfaces.http.dependencies import Administrator
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.router import Router
@@ -23,6 +24,7 @@ from app.interfaces.http.schemas.namespaces import (
     AgentMemoryNamespacesQuery,
     NamespaceName,
 )
+from app.runtime.entry import Entry
 from app.services.profiles.namespaces import Namespaces
 from app.storage.namespaces import Namespace
 
@@ -48,7 +50,7 @@ async def list_(
 ) -> AgentMemoryNamespacesPage:
     """List namespaces, as an administrator of all agents."""
     order, direction = query.order, query.direction
-    listing = caller.listing("namespaces", query.cursor, order=order, direction=direction)
+    listing = Listing(caller, "namespaces", query.cursor, order=order, direction=direction)
     page = await _of(caller).list(limit=query.per_page, after=listing.after_id, order=order, direction=direction)
     namespaces = [_answer(namespace, account_id) for namespace in page.namespaces]
     return AgentMemoryNamespacesPage.of(namespaces, cursor=listing.cursor(page.after), per_page=query.per_page)
@@ -75,7 +77,7 @@ async def delete(caller: Administrator, account_id: AccountId, namespace_name: N
     return CloudflareNothing()
 
 
-def _of(caller: Access) -> Namespaces:
+def _of(caller: Entry) -> Namespaces:
     """Return the service; a credential for one agent alone has no part in namespaces."""
     caller.principal.check_every_agent()
     services, _ = caller.tenant()

@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import NamedRoute, no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import NamedRoute, entry_of, no_repeats, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.pages import LatelyMade
 from app.interfaces.http.router import Router
@@ -43,7 +43,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     shards = shards_of(request)
     with_details = query.details != "false"
     if with_details:
-        (await principal_of(request)).check_admin()
+        (await entry_of(request)).principal.check_admin()
     parts = await shards.parts()
     ready = all(part.error is None or part.needed_by != "all" for part in parts)
     response.status_code = 200 if ready else 503

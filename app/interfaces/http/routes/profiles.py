@@ -11,6 +11,7 @@ from app.domain.errors import (
     Superseded,
 )
 from app.domain.profile_answers import ProfileRecall
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL, STORE
 from app.interfaces.http.router import Router
@@ -76,7 +77,7 @@ async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[Mem
     """List what holds of a profile's memories, newest first."""
     services = caller.agent(profile)
     asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
-    listing = caller.listing("profile", query.cursor, agent_id=profile, **asked)
+    listing = Listing(caller, "profile", query.cursor, agent_id=profile, **asked)
     page = await services.profiles.list(profile, limit=query.limit, after=listing.after, **asked)
     return ListedAnswer(
         memories=[ListedMemory.of(memory) for memory in page.memories], cursor=listing.cursor(page.after)

@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import Conflict, FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request
-from app.interfaces.http.dependencies import NamedRoute, no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import NamedRoute, entry_of, no_repeats
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.browse import OptionalAgent
@@ -76,9 +76,9 @@ async def _tools(http: fastapi.Request, query: ToolsQuery) -> Sequence[Tool]:
         Unauthenticated, Unavailable: the credential is missing, does not hold or cannot be checked.
     """
     if "authorization" in http.headers or query.agent_id is not None:
-        principal = await principal_of(http)
-        if principal.agent_id is not None or query.agent_id is not None:
-            given = await Toolbox(shards_of(http), principal, query.agent_id).listed()
+        entry = await entry_of(http)
+        if entry.principal.agent_id is not None or query.agent_id is not None:
+            given = await Toolbox(entry, query.agent_id).listed()
             if query.tools is not None and given and given != SETS[query.tools]:
                 set_otherwise = FieldError("tools", "is not what the agent is set to; leave it out")
                 raise Conflict("The agent is set to other tools.", errors=[set_otherwise])

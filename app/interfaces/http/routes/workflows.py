@@ -16,6 +16,7 @@ from app.domain.errors import (
 )
 from app.domain.workflows import NewWorkflow
 from app.interfaces.console import workflow_curves
+from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,
@@ -150,7 +151,7 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
     """List workflows in order of id, with what is known of their rates of success."""
     services, _ = caller.shared()
     agent_type, task_type = query.agent_type, query.task_type
-    listing = caller.listing("workflows", query.cursor, agent_type=agent_type, task_type=task_type)
+    listing = Listing(caller, "workflows", query.cursor, agent_type=agent_type, task_type=task_type)
     page = await services.workflows.page(agent_type, task_type, limit=query.limit, after=listing.after)
     return WorkflowsAnswer.model_validate({"workflows": page.items, "cursor": listing.cursor(page.after)})
 

@@ -1,0 +1,119 @@
+"""What a call enters with, over every interface: who calls, and the services of its tenant where that lives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from app.domain.author import WriteChannel
+from app.domain.request_note import RequestNote
+from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
+from app.runtime.tenant_services import TenantServices
+from app.services.access.credentials import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A call that was let in, and its tenant's services, by what is asked.
+
+    ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
+    reading and ``every_agent`` for writing what a tenant's agents share. Each raises why the service is not ready,
+    where it is not.
+    """
+
+    principal: Principal
+    _shards: Shards
+    _runtime: Runtime
+    channel: WriteChannel = "http"
+    note: RequestNote = field(default_factory=RequestNote)
+
+    def agent(self, agent_id: str) -> TenantServices:
+        """Return the tenant's services, for one agent.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+        """
+        self.principal.check_agent(agent_id)
+        return self._services()
+
+    def tenant(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
+        """Return the tenant's services, and the only agent whose data may be touched; None stands for all agents.
+
+        Args:
+            agent_id: The only agent that is asked for.
+
+        Raises:
+            Forbidden: the credential is neither an administrator's nor for this agent alone.
+        """
+        only_agent = self.principal.readable(agent_id)
+        return self._services(), only_agent
+
+    def shared(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
+        """Return the tenant's services, and the only agent whose part of what agents share may be read; None: of all.
+
+        Args:
+            agent_id: The only agent that is asked for.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+        """
+        own = self.principal.agent_id
+        if own is not None:
+            self.principal.check_agent(own if agent_id is None else agent_id)
+        return self._services(), own or agent_id
+
+    def every_agent(self) -> TenantServices:
+        """Return the tenant's services, to write what all of its agents share.
+
+        Raises:
+            Forbidden: the credential is for one agent alone.
+        """
+        self.principal.check_every_agent()
+        return self._services()
+
+    def keys(self, purpose: str) -> list[bytes]:
+        """Return keys that are good for one purpose alone; the first signs, all verify."""
+        return self._runtime.credentials.keys(purpose)
+
+    def now(self) -> int:
+        """Return now, in milliseconds since the epoch."""
+        return self._runtime.backends.clock()
+
+    async def where_it_lives(self) -> "Entry":
+        """Return this at the runtime where the tenant lives by now; raises as ``Shards.of`` does."""
+        return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
+
+    def _services(self) -> TenantServices:
+        return self._runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
+
+
+async def enter(
+    shards: Shards, authorization: Sequence[str], note: RequestNote, channel: WriteChannel = "http"
+) -> Entry:
+    """Let in a call with these ``Authorization`` headers, once it is its tenant's turn to begin one.
+
+    While the service is not ready, nobody is asked for revocations: its services are refused with the reason.
+
+    Raises:
+        Unauthenticated: there is no credential that holds, or it was revoked.
+        Forbidden: it holds, but not for memories.
+        Overloaded: the call has waited for its turn for too long, or would have to.
+        RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
+        ShardUnavailable: the tenant's shard is missing, or cannot be used.
+        Unavailable: where the tenant lives, or what was revoked, is not known, since a database does not answer.
+    """
+    sharded = shards.places.sharded
+    backends = shards.main.backends
+    principal = shards.main.credentials.verify_header(authorization, backends.clock())
+    runtime = await shards.of(principal.tenant_id) if sharded else shards.main
+    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
+    await backends.admission.requests.wait(principal.tenant_id)
+    if runtime.not_ready is not None:
+        return Entry(replace(principal, may_be_revoked=True), shards, runtime, channel, note)
+    if backends.calls is not None:
+        backends.calls.admit(principal.tenant_id)
+    await runtime.backends.revocations.check(principal, runtime.read_revocations)
+    if shards.places.sharded and not sharded:  # the check for revocations has just told of the first shard
+        return await enter(shards, authorization, note, channel)
+    return Entry(principal, shards, runtime, channel, note)
