@@ -14,7 +14,7 @@ from app.services.access.credentials import Principal
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CallEntry:
     """A call that was let in, and its tenant's services, by what is asked.
 
     ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
@@ -80,7 +80,7 @@ class Entry:
         """Return now, in milliseconds since the epoch."""
         return self._runtime.backends.clock()
 
-    async def where_it_lives(self) -> "Entry":
+    async def where_it_lives(self) -> "CallEntry":
         """Return this at the runtime where the tenant lives by now; raises as ``Shards.of`` does."""
         return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
 
@@ -90,7 +90,7 @@ class Entry:
 
 async def enter(
     shards: Shards, authorization: Sequence[str], note: RequestNote, channel: WriteChannel = "http"
-) -> Entry:
+) -> CallEntry:
     """Let in a call with these ``Authorization`` headers, once it is its tenant's turn to begin one.
 
     While the service is not ready, nobody is asked for revocations: its services are refused with the reason.
@@ -110,10 +110,10 @@ async def enter(
     structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
     await backends.admission.requests.wait(principal.tenant_id)
     if runtime.not_ready is not None:
-        return Entry(replace(principal, may_be_revoked=True), shards, runtime, channel, note)
+        return CallEntry(replace(principal, may_be_revoked=True), shards, runtime, channel, note)
     if backends.calls is not None:
         backends.calls.admit(principal.tenant_id)
     await runtime.backends.revocations.check(principal, runtime.read_revocations)
     if shards.places.sharded and not sharded:  # the check for revocations has just told of the first shard
         return await enter(shards, authorization, note, channel)
-    return Entry(principal, shards, runtime, channel, note)
+    return CallEntry(principal, shards, runtime, channel, note)

@@ -11,7 +11,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.backends import Backends
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.access.credentials import Principal
@@ -47,7 +47,7 @@ async def test_a_tool_over_standard_input_stores_where_the_tenant_lives(
 ) -> None:
     monkeypatch.setattr("app.runtime.places.MAX_AGE_SECONDS", 0.0)
     async with serving(tmp_path) as idle:
-        entry = Entry(Principal("acme"), idle.shards, idle.runtime, "mcp")
+        entry = CallEntry(Principal("acme"), idle.shards, idle.runtime, "mcp")
         toolbox = Toolbox(entry, "bot")  # ``memory-gateway mcp`` makes one for its whole life
         async with sharded(tmp_path) as other:
             await placed(other, "acme", "east")

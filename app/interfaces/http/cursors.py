@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from app.domain.errors import InvalidCursor
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.storage.listing import ListPosition
 
 HOLDS_MS = 24 * 3600 * 1000
@@ -71,7 +71,7 @@ class Cursors:
 class Listing:
     """A listing of which a request asks for one page."""
 
-    def __init__(self, entry: Entry, what: str | None, cursor: str | None, **asked: object) -> None:
+    def __init__(self, entry: CallEntry, what: str | None, cursor: str | None, **asked: object) -> None:
         """Read the request's cursor, where there is one.
 
         Args:

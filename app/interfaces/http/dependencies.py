@@ -14,7 +14,7 @@ from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
 from app.interfaces.fields import refused
 from app.interfaces.request_state import VERIFIED, note_of
-from app.runtime.entry import Entry, enter
+from app.runtime.entry import CallEntry, enter
 from app.runtime.shards import Shards
 
 
@@ -44,14 +44,14 @@ class _Credential(HTTPBearer):
         self._channel = channel
         self._parameters = parameters
 
-    async def __call__(self, request: Request) -> Entry:  # type: ignore[override]  # returns more than the base class
+    async def __call__(self, request: Request) -> CallEntry:  # type: ignore[override]  # returns more than the base class
         """Verify the credential, then the form of the request.
 
         Raises:
             Unauthenticated, Forbidden: the credential is not valid, or lacks the scope.
             UnsupportedMediaType, InvalidRequest: a body of another type, or unknown query parameters.
         """
-        entry: Entry = request.state.entry
+        entry: CallEntry = request.state.entry
         if self._admin:
             entry.principal.check_admin()
         if request.method in {"POST", "PUT"}:
@@ -94,7 +94,7 @@ class CredentialFirst(NamedRoute):
         return verify_then_handle
 
 
-async def entry_of(request: Request) -> Entry:
+async def entry_of(request: Request) -> CallEntry:
     """Let a request in; raises as ``enter`` does."""
     entry = await enter(shards_of(request), request.headers.getlist("authorization"), note_of(request.scope))
     request.scope["state"][VERIFIED] = True
@@ -141,17 +141,17 @@ def shards_of(request: Request) -> Shards:
     return shards
 
 
-Caller = Annotated[Entry, Depends(_Credential(admin=False))]
+Caller = Annotated[CallEntry, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
-DryRunCaller = Annotated[Entry, Depends(_Credential(admin=False, parameters=("dry_run",)))]
+DryRunCaller = Annotated[CallEntry, Depends(_Credential(admin=False, parameters=("dry_run",)))]
 """The same, with a request that may be a dry run."""
-BlobCaller = Annotated[Entry, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
+BlobCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
 """The same, with a body of any type for an agent that the query names."""
-BodylessCaller = Annotated[Entry, Depends(_Credential(admin=False, media_types=()))]
+BodylessCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=()))]
 """The same, with a request that has no body."""
-Administrator = Annotated[Entry, Depends(_Credential(admin=True))]
+Administrator = Annotated[CallEntry, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
-BodylessAdministrator = Annotated[Entry, Depends(_Credential(admin=True, media_types=()))]
+BodylessAdministrator = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=()))]
 """The same, with a request that has no body."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
@@ -163,5 +163,5 @@ def octets_or(media_type: str, request: Request) -> str:
     return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
 
 
-Importer = Annotated[Entry, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
+Importer = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
 """The same, with a body of lines."""

@@ -18,7 +18,7 @@ from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnav
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
 from app.interfaces.mcp.server import RUN_META, Context, error_text, make_server, quiet_sdk, run_of, tool_server
 from app.interfaces.tools.calls import Toolbox
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.runtime.shards import Shards
 from app.services.access.credentials import Principal
 
@@ -30,7 +30,7 @@ _PROTOCOL = "2026-07-28"
 
 async def serve_tools(shards: Shards, tenant_id: str, agent_id: str | None) -> None:
     """Serve the tools of an agent over shards of this process that have started, until standard input ends."""
-    toolbox = Toolbox(Entry(Principal(tenant_id), shards, shards.main, "mcp"), agent_id)
+    toolbox = Toolbox(CallEntry(Principal(tenant_id), shards, shards.main, "mcp"), agent_id)
     await _serve(tool_server(lambda _: toolbox))
 
 

@@ -12,7 +12,7 @@ from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.reading import Ask
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.storage.agents import AgentSettings
@@ -28,7 +28,7 @@ class Toolbox:
     request names.
     """
 
-    def __init__(self, entry: Entry, agent_id: str | None, run_id: str | None = None) -> None:
+    def __init__(self, entry: CallEntry, agent_id: str | None, run_id: str | None = None) -> None:
         """Take the entry, and the agent and the run that the request names beside the credential, if any."""
         self._entry = entry
         self._principal = entry.principal

@@ -28,7 +28,7 @@ from app.interfaces.http.dependencies import (
 from app.interfaces.http.failures import READS
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.runtime.tenant_services import TenantServices
 
 _SENT_AT_ONCE = 256 * 1024
@@ -124,7 +124,7 @@ async def delete_blob(caller: Administrator, blob_id: BlobId, query: Annotated[B
     await services.blobs.delete(agent_id, blob_id)
 
 
-def _reading(caller: Entry, agent_id: str | None) -> TenantServices:
+def _reading(caller: CallEntry, agent_id: str | None) -> TenantServices:
     """Return the services to read blobs of an agent, or of the tenant: these every credential may read."""
     if agent_id is not None:
         return caller.agent(agent_id)

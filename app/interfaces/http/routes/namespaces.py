@@ -24,7 +24,7 @@ from app.interfaces.http.schemas.namespaces import (
     AgentMemoryNamespacesQuery,
     NamespaceName,
 )
-from app.runtime.entry import Entry
+from app.runtime.entry import CallEntry
 from app.services.profiles.namespaces import Namespaces
 from app.storage.namespaces import Namespace
 
@@ -77,7 +77,7 @@ async def delete(caller: Administrator, account_id: AccountId, namespace_name: N
     return CloudflareNothing()
 
 
-def _of(caller: Entry) -> Namespaces:
+def _of(caller: CallEntry) -> Namespaces:
     """Return the service; a credential for one agent alone has no part in namespaces."""
     caller.principal.check_every_agent()
     services, _ = caller.tenant()
