@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Final
 
 from app.domain.words import plain
+from app.grounding.compared import ComparedText, GuardedStatement, SourceContents, SourceReading
 from app.grounding.evidence import pairs
 from app.grounding.guards import GUARDS
 from app.grounding.guards.dates import in_words_of_the_sources
-from app.grounding.known import ComparedText, GuardedStatement, SourceContents, SourceReading
 from app.grounding.source import Source, Ungrounded
 
 MAX_STATEMENT: Final = 8_000
@@ -37,7 +37,7 @@ class Checked:
     """
 
     ungrounded: Sequence[Ungrounded] = ()
-    stands: bool = False
+    verbatim: bool = False
     pairs: Sequence[tuple[str, str]] = ()
 
 
@@ -64,13 +64,13 @@ class Checker:
             return Checked([Ungrounded("length", statement[:40])])
         read = list(self._read(sources))
         if not statement.strip() or any(_is_sentence(statement, source.lines) for source in read):
-            return Checked(stands=True)
+            return Checked(verbatim=True)
         comparison = GuardedStatement(ComparedText(statement), SourceContents(read, computed))
         found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
         ungrounded = list(dict.fromkeys(found))
         if ungrounded:
             return Checked(ungrounded)
-        return Checked(pairs=pairs(in_words_of_the_sources(comparison), comparison.known))
+        return Checked(pairs=pairs(in_words_of_the_sources(comparison), comparison.cited))
 
     def _read(self, sources: Sequence[Source]) -> Iterator[SourceReading]:
         """Give the sources as far as they are read: within the bounds."""

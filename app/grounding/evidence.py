@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from app.grounding.known import SourceContents
+from app.grounding.compared import SourceContents
 from app.language.clauses import sentences
 
 MAX_PAIRS: Final = 8
@@ -14,7 +14,7 @@ _LETTERS: Final = 4
 """Of a token, in long words; a word has at least one."""
 
 
-def pairs(text: str, known: SourceContents) -> list[tuple[str, str]]:
+def pairs(text: str, cited: SourceContents) -> list[tuple[str, str]]:
     """Return the pairs of sources and a statement of which one has to follow, the likeliest first.
 
     Where all sources fit into a pair it is the only one. Else the first has the nearest sentences of all of them, each
@@ -23,12 +23,12 @@ def pairs(text: str, known: SourceContents) -> list[tuple[str, str]]:
     room = MAX_TOKENS - size(text)
     if room <= 0:
         return []
-    whole = "\n".join(source.text for source in known.sources)
+    whole = "\n".join(source.text for source in cited.sources)
     if size(whole) <= room:
         return [(whole, text)] if whole.strip() else []
     keys = (key for sentence in sentences(text) for key in sentence.keys)
-    near = known.nearest(keys, MAX_PAIRS)
-    found = [_joined(near, known, room), *(_joined([each], known, room) for each in near)]
+    near = cited.nearest(keys, MAX_PAIRS)
+    found = [_joined(near, cited, room), *(_joined([each], cited, room) for each in near)]
     return [(each, text) for each in dict.fromkeys(found) if each][:MAX_PAIRS]
 
 
@@ -37,11 +37,11 @@ def size(text: str) -> int:
     return sum(max(1, (len(word) + 2) // _LETTERS) for word in text.split())
 
 
-def _joined(near: Sequence[tuple[int, int]], known: SourceContents, room: int) -> str:
+def _joined(near: Sequence[tuple[int, int]], cited: SourceContents, room: int) -> str:
     """Return as many sentences as there is room for, in the order of the sources, each with the one before it."""
     texts: dict[tuple[int, int], str] = {}
     for number, place in (*near, *((number, place - 1) for number, place in near if place)):
-        source = known.sources[number]
+        source = cited.sources[number]
         sentence = source.sentences[place]
         text = source.text[sentence.starts : sentence.ends].strip()
         leads = (number, place) in near or (number, place + 1) in texts

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from app.grounding.checking import Checker
+from app.grounding.compared import ComparedText
 from app.grounding.guards import NAMING
 from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
-from app.grounding.known import ComparedText
 from app.grounding.source import Source
 from app.language.clauses import Word
-from app.language.dates.told import told
-from app.language.modality import may_not_be
+from app.language.dates.time_expressions import time_expressions
+from app.language.modality import may_not_have_happened
 from app.language.numbers import Quantity
 
 _T = TypeVar("_T")
@@ -25,7 +25,7 @@ _ASKS: Final = frozenset("?\uff1f\u061f\u037e")
 
 def is_of_its_day(text: str) -> bool:
     """Tell whether a text names a time that is another one on another day, such as "tomorrow" or "in March"."""
-    return any(not each.fixed for each in told(text, None))
+    return any(not each.fixed for each in time_expressions(text, None))
 
 
 def tells(text: str) -> int:
@@ -48,7 +48,7 @@ def says_all(kept: Source, other: Source) -> bool:
     code have, are to be written alike and to come in the same order: "5 to 6" does not say "6 to 5". A question says no
     statement, and what denies says nothing of what does not.
     """
-    if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_be)):
+    if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_have_happened)):
         return False
     one, claim = ComparedText(kept.text), ComparedText(other.text)
     written = {word.text for word in claim.words}

@@ -12,9 +12,9 @@ from typing import Final, Literal
 from app.language.dates.time_spans import expressions, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
 from app.language.lexicon import LANGUAGES, words
-from app.language.verb_forms import lacking, stem
+from app.language.stemming import lacking, stem
 
-Fit = Literal["same", "open", "other"]
+Entailment = Literal["same", "open", "other"]
 """Whether a sentence tells the event, does not, or its words do not tell that."""
 
 
@@ -67,7 +67,7 @@ def event(text: str) -> Event:
     return Event(stems, names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
 
 
-def fit(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Fit:
+def entailment(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Entailment:
     """Tell whether a text, a sentence, tells an event; ``around`` is who says it, and what it may lean on.
 
     What ``lasts`` is told by how it began, whatever the word for it.

@@ -15,13 +15,13 @@ _DENIED = re.compile(r"n['\u2019]t$|^(?:do|does|did|have|has|had|is|was|were|ca|
 _APART = re.compile(rf"(?<!\w)(?:{patterns('undone_apart')})(?!\w)")
 
 
-def may_not_be(text: str) -> bool:
+def may_not_have_happened(text: str) -> bool:
     """Tell whether a text has a word by which something in it did not happen, or may not have."""
     lowered = text.lower()
     undone = any(word in _UNDONE or _DENIED.search(word) for word in _WORD.findall(lowered))
     return undone or _APART.search(lowered) is not None
 
 
-def is_plan(text: str) -> bool:
+def is_planned(text: str) -> bool:
     """Tell whether a text has a word by which a day in it is one that was planned, and not one on which it was."""
     return not _PLANS.isdisjoint(_WORD_ALONE.findall(text.lower()))

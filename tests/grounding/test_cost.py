@@ -74,7 +74,7 @@ def test_no_source_takes_long(text: str) -> None:
 def test_what_is_beyond_the_bounds_is_no_evidence() -> None:
     statement = "I own a zeppelin."
     said = Source("I own a zeppelin.", SAID, "user")
-    assert check(statement, [said]).stands
+    assert check(statement, [said]).verbatim
     other = Source("x", SAID, "user")
     filled = Source("x" * MAX_SOURCE, SAID, "user")
     for sources in (
@@ -83,14 +83,14 @@ def test_what_is_beyond_the_bounds_is_no_evidence() -> None:
         [*[filled] * (MAX_ALL_SOURCES // MAX_SOURCE), said],
     ):
         found = check(statement, sources)
-        assert not found.stands
+        assert not found.verbatim
         assert all("zeppelin" not in evidence for evidence, _ in found.pairs)
 
 
 def test_a_statement_that_is_too_long_to_be_read_is_not_grounded() -> None:
     sentence = "I own a zeppelin. "
     long = sentence * (MAX_STATEMENT // len(sentence) + 1)
-    assert check(long[:MAX_STATEMENT], [Source(long[:MAX_STATEMENT], SAID, "user")]).stands
+    assert check(long[:MAX_STATEMENT], [Source(long[:MAX_STATEMENT], SAID, "user")]).verbatim
     assert check(long, [Source(long, SAID, "user")]).ungrounded
 
 

@@ -2,25 +2,25 @@
 
 import pytest
 
-from app.language.dates.asked import TimeAsked, time_asked
+from app.language.dates.questions import TimeQuestion, time_question
 
-DAY, LAST = TimeAsked("day", happened=True), TimeAsked("day", latest=True, happened=True)
-TIMES = TimeAsked("times", happened=True)
+DAY, LAST = TimeQuestion("day", happened=True), TimeQuestion("day", latest=True, happened=True)
+TIMES = TimeQuestion("times", happened=True)
 
 
 @pytest.mark.parametrize(
     ("asked", "questions"),
     [
         (
-            TimeAsked("past", happened=True),
+            TimeQuestion("past", happened=True),
             ["How long ago did I move?", "Wie lange ist das her?", "Seit wie lange? Seit dem Umzug?"],
         ),
         (
-            TimeAsked("past", lasts=True, happened=True),
+            TimeQuestion("past", lasts=True, happened=True),
             ["How long have I been at Acme?", "Hur länge har jag bott här?", "Wie lange wohne ich schon hier?"],
         ),
         (
-            TimeAsked("past", happened=True),
+            TimeQuestion("past", happened=True),
             [
                 "Wie lange ist es her, dass ich nach Oslo gezogen bin?",
                 "Wie lange ist es her, dass wir vor Ort waren?",
@@ -28,29 +28,29 @@ TIMES = TimeAsked("times", happened=True)
             ],
         ),
         (DAY, ["Wann zog ich nach Berlin?", "Wann war ich vor Ort?"]),
-        (TimeAsked("day"), ["Wann ist das Rennen?", "When is the race?", "When was the invoice due?"]),
+        (TimeQuestion("day"), ["Wann ist das Rennen?", "When is the race?", "When was the invoice due?"]),
         (TIMES, ["Wie oft bin ich nach Berlin gefahren?", "Wie oft war ich dieses Jahr vor Ort?"]),
-        (TimeAsked("between", "day", happened=True), ["Wie viele Tage nach dem Umzug kam die Katze?"]),
+        (TimeQuestion("between", "day", happened=True), ["Wie viele Tage nach dem Umzug kam die Katze?"]),
         (
-            TimeAsked("day", ahead=True),
+            TimeQuestion("day", ahead=True),
             ["When is the next team meeting?", "When will Anna move to Oslo?", "When does the shop open?"],
         ),
         (
-            TimeAsked("day", ahead=True),
+            TimeQuestion("day", ahead=True),
             ["Wann ist das nächste Treffen?", "När är nästa möte?", "When does the Acme contract end?"],
         ),
         (
-            TimeAsked("past", "week", happened=True),
+            TimeQuestion("past", "week", happened=True),
             ["How many weeks ago did I move?", "Vor wie vielen Wochen bin ich umgezogen?"],
         ),
         (
-            TimeAsked("past", "day", latest=True, happened=True),
+            TimeQuestion("past", "day", latest=True, happened=True),
             ["How many days is it since I last ran?", "Hur många dagar sedan sist?"],
         ),
-        (TimeAsked("future", "day"), ["How many days until the race?", "Wie viele Tage bis zum Rennen?"]),
-        (TimeAsked("between", "month", happened=True), ["How many months between the move and the wedding?"]),
+        (TimeQuestion("future", "day"), ["How many days until the race?", "Wie viele Tage bis zum Rennen?"]),
+        (TimeQuestion("between", "month", happened=True), ["How many months between the move and the wedding?"]),
         (
-            TimeAsked("day", lasts=True, happened=True),
+            TimeQuestion("day", lasts=True, happened=True),
             ["Since when do I work there?", "Seit wann wohne ich hier?", "Sedan när bor jag här?"],
         ),
         (DAY, ["When did I move?", "When did I run last year?", "När flyttade jag till Oslo?"]),
@@ -60,8 +60,8 @@ TIMES = TimeAsked("times", happened=True)
         (TIMES, ["Hur ofta sprang jag i år?", "Hur många gånger har jag sprungit?"]),
     ],
 )
-def test_the_form_of_a_question_tells_what_it_asks_for(asked: TimeAsked, questions: list[str]) -> None:
-    assert [time_asked(each) for each in questions] == [asked] * len(questions)
+def test_the_form_of_a_question_tells_what_it_asks_for(asked: TimeQuestion, questions: list[str]) -> None:
+    assert [time_question(each) for each in questions] == [asked] * len(questions)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_form_of_a_question_tells_what_it_asks_for(asked: TimeAsked, questio
     ],
 )
 def test_what_has_another_form_or_leans_on_another_event_asks_for_nothing(question: str) -> None:
-    assert time_asked(question) is None
+    assert time_question(question) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_has_another_form_or_leans_on_another_event_asks_for_nothing(questi
     ],
 )
 def test_what_is_asked_of_a_norm_a_habit_or_the_future_is_not_counted(question: str) -> None:
-    assert time_asked(question) is None
+    assert time_question(question) is None
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_is_asked_of_a_norm_a_habit_or_the_future_is_not_counted(question: 
     ["When did I not run?", "Wann war ich nicht beim Arzt?", "När sprang jag inte?", "How often didn't I run?"],
 )
 def test_a_question_with_a_negation_asks_for_nothing(question: str) -> None:
-    assert time_asked(question) is None
+    assert time_question(question) is None
 
 
 @pytest.mark.parametrize("question", ["Wann war ich nach der Hochzeit dort?", "Wann lief ich vor meinem Umzug?"])
 def test_before_an_article_a_german_word_for_after_or_before_leans_on_another_event(question: str) -> None:
-    assert time_asked(question) is None
+    assert time_question(question) is None

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from app.grounding.compared import GuardedStatement
 from app.grounding.guards.dates import dates
 from app.grounding.guards.names import names
 from app.grounding.guards.negation import negation
 from app.grounding.guards.numbers import numbers
 from app.grounding.guards.person import person
 from app.grounding.guards.verbatim import placeholders, quotations
-from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 
 GUARDS: Final[Mapping[str, Callable[[GuardedStatement], Iterator[Ungrounded]]]] = {

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from app.grounding.known import GuardedStatement
+from app.grounding.compared import GuardedStatement
 from app.grounding.source import Ungrounded
-from app.language.dates.told import TimeExpression, supported, told
+from app.language.dates.time_expressions import TimeExpression, is_supported, time_expressions
 
 
 def dates(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the expressions of time of a statement that no source supports."""
-    claim, known = comparison.claim, comparison.known
-    for each in claim.times:
-        named = each.weekday is not None and known.has_word(each.text)  # "every Friday" tells no day
-        readings = () if named else _readings(each, comparison)
-        if not named and not any(supported(reading, known.times, known.days) for reading in readings):
-            yield Ungrounded("date", claim.text[each.starts : each.ends].strip(" ."))
+    claim, cited = comparison.claim, comparison.cited
+    for expression in claim.times:
+        named = expression.weekday is not None and cited.has_word(expression.text)  # "every Friday" tells no day
+        readings = () if named else _readings(expression, comparison)
+        if not named and not any(is_supported(reading, cited.times, cited.days) for reading in readings):
+            yield Ungrounded("date", claim.text[expression.starts : expression.ends].strip(" ."))
 
 
 def in_words_of_the_sources(comparison: GuardedStatement) -> str:
@@ -22,30 +22,30 @@ def in_words_of_the_sources(comparison: GuardedStatement) -> str:
 
     "On 9 March" is what "yesterday" was, which only who knows the day can tell: code does, and a reader does not.
     """
-    claim, known = comparison.claim, comparison.known
+    claim, cited = comparison.claim, comparison.cited
     written, place = [], 0
-    for each in claim.times:
-        if claim.text[each.starts : each.ends].strip().casefold() in known.text:
+    for expression in claim.times:
+        if claim.text[expression.starts : expression.ends].strip().casefold() in cited.text:
             continue
-        readings = _readings(each, comparison)
+        readings = _readings(expression, comparison)
         other = next(
             (
-                source.text[time.starts : time.ends].strip()
-                for source in known.sources
-                for time in source.times
-                if any(supported(reading, [time], time.days) for reading in readings)
+                source.text[mention.starts : mention.ends].strip()
+                for source in cited.sources
+                for mention in source.times
+                if any(is_supported(reading, [mention], mention.days) for reading in readings)
             ),
             "",
         )
         if other:
-            written += [claim.text[place : each.starts], other]
-            place = each.ends
+            written += [claim.text[place : expression.starts], other]
+            place = expression.ends
     return "".join((*written, claim.text[place:]))
 
 
-def _readings(each: TimeExpression, comparison: GuardedStatement) -> list[TimeExpression]:
+def _readings(expression: TimeExpression, comparison: GuardedStatement) -> list[TimeExpression]:
     """Return what an expression means on each day on which a source was said."""
-    if each.fixed:
-        return [each]
-    text = comparison.claim.text[each.starts : each.ends]
-    return [each, *(other for today in comparison.known.today for other in told(text, today))]
+    if expression.fixed:
+        return [expression]
+    text = comparison.claim.text[expression.starts : expression.ends]
+    return [expression, *(other for today in comparison.cited.today for other in time_expressions(text, today))]

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from app.grounding.compared import ComparedText, GuardedStatement, SourceContents
 from app.grounding.guards.words import ASSISTANT, NOUNS_WITH_CAPITALS, SPEAKER, USER
-from app.grounding.known import ComparedText, GuardedStatement, SourceContents
 from app.grounding.source import Ungrounded
 from app.language.clauses import Word
 
@@ -16,9 +16,9 @@ def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the names of a statement that no source has; a number is the matter of another guard."""
     claim = comparison.claim
     numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
-    german = any(word in claim.forms or comparison.known.has_word(word) for word in NOUNS_WITH_CAPITALS)
+    german = any(word in claim.forms or comparison.cited.has_word(word) for word in NOUNS_WITH_CAPITALS)
     for word in _named(claim, german=german):
-        if word.starts not in numbers and not claim.in_times(word.starts) and not _is_known(word, comparison.known):
+        if word.starts not in numbers and not claim.in_times(word.starts) and not _is_known(word, comparison.cited):
             yield Ungrounded("name", word.text)
 
 
@@ -35,10 +35,10 @@ def _is_code(word: Word) -> bool:
     return word.coded or not {"/", "@", "_"}.isdisjoint(word.text)
 
 
-def _is_known(word: Word, known: SourceContents) -> bool:
+def _is_known(word: Word, cited: SourceContents) -> bool:
     """Tell whether a source has a name, in any case, as one of several, or cut otherwise: "Next.js" and "nextjs"."""
     parts = _PARTS.findall(word.folded)
     candidates = (word.folded, "".join(parts), word.folded.removesuffix(_PLURAL), word.folded + _PLURAL)
-    if any(known.has_word(each) for each in candidates):
+    if any(cited.has_word(each) for each in candidates):
         return True
-    return len(parts) > 1 and all(known.has_word(part) for part in parts)
+    return len(parts) > 1 and all(cited.has_word(part) for part in parts)

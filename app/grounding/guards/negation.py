@@ -6,8 +6,8 @@ deny in another way, as "quit" and "allergic" do.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.grounding.compared import GuardedStatement
 from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
-from app.grounding.known import GuardedStatement
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 from app.language.modality import DENIALS

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from app.grounding.compared import GuardedStatement, SourceContents, SourceReading
 from app.grounding.guards.words import ADDRESSED, ASSISTANT, OTHERS, SPEAKER, SPEAKERS_OWN, SPEAKING, USER
-from app.grounding.known import GuardedStatement, SourceContents, SourceReading
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 
@@ -14,23 +14,23 @@ _SUBJECT = 2
 
 def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the clauses of a statement of which every clause that says the same says it of another."""
-    known = comparison.known
+    cited = comparison.cited
     for clause, near in comparison.near:
-        same = [(source, other) for source, other in near if _says(other, clause, known)]
-        if same and all(_of_another(clause, source, other, known) for source, other in same):
+        same = [(source, other) for source, other in near if _says(other, clause, cited)]
+        if same and all(_of_another(clause, source, other, cited) for source, other in same):
             yield Ungrounded("person", comparison.claim.text[clause.words[0].starts : clause.words[-1].ends])
 
 
-def _says(other: Clause, clause: Clause, known: SourceContents) -> bool:
+def _says(other: Clause, clause: Clause, cited: SourceContents) -> bool:
     """Tell whether a clause has all that another says, whoever it says it of."""
-    subject = _subject(clause, known)
+    subject = _subject(clause, cited)
     said = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
     telling = [word for word in said if len(word.folded) > _SHORT or word.coded] or said
     return bool(telling) and all(any(word.akin(each) for each in other.words) for word in telling)
 
 
-def _of_another(clause: Clause, source: SourceReading, other: Clause, known: SourceContents) -> bool:
-    subject = _subject(clause, known)
+def _of_another(clause: Clause, source: SourceReading, other: Clause, cited: SourceContents) -> bool:
+    subject = _subject(clause, cited)
     if subject is None:
         return False
     begins = other.words[0].folded
@@ -44,13 +44,13 @@ def _of_another(clause: Clause, source: SourceReading, other: Clause, known: Sou
     return begins in SPEAKING and bool(source.speaker) and not told_by_it
 
 
-def _subject(clause: Clause, known: SourceContents) -> Word | None:
+def _subject(clause: Clause, cited: SourceContents) -> Word | None:
     """Return who a clause begins with: "the user", "the assistant" or a name; none where it is something of theirs."""
     for word in clause.words[:_SUBJECT]:
         if word.folded in USER | ASSISTANT:
             return None if word.owns else word
     word = clause.words[0]
-    return word if word.capital and not word.owns and known.has_name(word.folded) else None
+    return word if word.capital and not word.owns and cited.has_name(word.folded) else None
 
 
 def _is_of_a_relative(clause: Clause, other: Clause) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.domain.words import plain
-from app.grounding.known import GuardedStatement
+from app.grounding.compared import GuardedStatement
 from app.grounding.source import Ungrounded
 
 _PLACEHOLDER = re.compile(
@@ -20,7 +20,7 @@ _QUOTED = re.compile(
 def placeholders(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the placeholders of a statement that no source has: it was never filled in."""
     for match in _PLACEHOLDER.finditer(comparison.claim.text):
-        if plain(match[0]) not in comparison.known.text:
+        if plain(match[0]) not in comparison.cited.text:
             yield Ungrounded("placeholder", match[0])
 
 
@@ -28,7 +28,7 @@ def quotations(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the quotations of a statement that no source has."""
     for number, match in enumerate(_QUOTED.finditer(comparison.claim.text)):
         quoted = plain(match[1]).strip(" .,!?;:")
-        if number >= _MOST or not _stands_in(quoted, comparison.known.text):
+        if number >= _MOST or not _stands_in(quoted, comparison.cited.text):
             yield Ungrounded("quotation", match[1])
 
 

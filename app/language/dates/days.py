@@ -11,7 +11,7 @@ from typing import Final
 
 from app.domain.moments import moment
 from app.language.dates.doubts import is_doubtful, is_since
-from app.language.dates.time_readings import RELATIVE, Days, read, yearly
+from app.language.dates.interval import Interval
 from app.language.dates.time_spans import Span, expressions, in_small_letters
 from app.language.dates.time_words import LONG, NUMBERS, REPEATED, UNITS, WEEKDAYS, WHICH
 from app.language.numbers import Quantity, quantities
@@ -49,6 +49,11 @@ class Resolved:
     relative: bool
     """It is counted from a day in the words of a query."""
 
+    @property
+    def days(self) -> Interval:
+        """Its days."""
+        return Interval(self.start.toordinal(), self.end.toordinal() + 1)
+
 
 def resolved(text: str, reference: datetime) -> list[Resolved]:
     """Return the expressions of time in a text whose days are sure, counted from the day of ``reference``.
@@ -61,9 +66,9 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     found = []
     for span in expressions(said):
         if days := _sure_days(span, said, reference.date().toordinal()):
-            first, last = date.fromordinal(days[0]), date.fromordinal(min(days[1] - 1, date.max.toordinal()))
-            relative = span.kind in RELATIVE and not span.sure
-            found.append(Resolved(said[span.starts : span.ends].rstrip("."), first, last, span.starts, relative))
+            last = date.fromordinal(min(days.after - 1, date.max.toordinal()))
+            relative = span.is_relative and not span.sure
+            found.append(Resolved(said[span.starts : span.ends].rstrip("."), days.date, last, span.starts, relative))
     return found
 
 
@@ -100,7 +105,7 @@ def with_all_days(text: str, said_at: int) -> str:
     return _written(text, undated, reference.date())
 
 
-def shown(days: Days) -> str:
+def shown(days: tuple[int, int]) -> str:
     """Return days as 2026-03-30, 2026-03, 2026, or the first and the last of them."""
     first, last = (date.fromordinal(day) for day in (days[0], days[1] - 1))
     after = date.fromordinal(days[1]) if last < date.max else None
@@ -118,11 +123,11 @@ def shown(days: Days) -> str:
 class MentionedDays:
     """The stretches of days that a text mentions; it ``is_sure`` where it mentions no others."""
 
-    days: frozenset[Days] = frozenset()
+    days: frozenset[Interval] = frozenset()
     is_sure: bool = True
 
     @property
-    def only(self) -> Days | None:
+    def only(self) -> Interval | None:
         """The one stretch, where it is sure that there is no other one."""
         return next(iter(self.days)) if self.is_sure and len(self.days) == 1 else None
 
@@ -142,7 +147,7 @@ def mentioned_days(text: str, today: int, *, begun: bool = False, lasts: bool = 
         is_open = not begun if since else by_since
         return not known or is_open or is_doubtful(span, text) or span.follows
 
-    days = frozenset((each.start.toordinal(), each.end.toordinal() + 1) for each in sure)
+    days = frozenset(each.days for each in sure)
     return MentionedDays(days, not any(is_unsure(span) for span in expressions(text)))
 
 
@@ -157,7 +162,7 @@ def tells_length(text: str) -> bool:
 
 def names_no_year(text: str) -> bool:
     """Tell whether a text has a date that comes every year."""
-    return any(yearly(span.kind, span.text) for span in expressions(text))
+    return any(span.is_yearly for span in expressions(text))
 
 
 def _is_of_days(quantity: Quantity) -> bool:
@@ -195,21 +200,21 @@ def swapped(span: Span) -> str | None:
     return mark.join((second, first, year)) if is_either else None
 
 
-def _sure_days(span: Span, text: str, today: int) -> Days | None:
-    """Return the days (ordinals, the second is the day after) that an expression means; None where that is not sure."""
-    if span.kind in RELATIVE:
-        sure = span.sure or not (span.ends_range or span.part or _is_open(span, text))
-        return read(span.kind, span.text, span.shift, span.part, today) if sure else None
+def _sure_days(span: Span, text: str, today: int) -> Interval | None:
+    """Return the days that an expression means; None where that is not sure."""
+    if span.is_relative:
+        is_sure = span.sure or not (span.ends_range or span.part or _is_open(span, text))
+        return span.days(today) if is_sure else None
     if span.kind == "weekday" or span.shift or span.part or swapped(span):
         return None
-    return _nearest(span, today) if yearly(span.kind, span.text) else read(span.kind, span.text, "", "", today)
+    return _nearest(span, today) if span.is_yearly else span.days(today)
 
 
-def _nearest(span: Span, today: int) -> Days | None:
+def _nearest(span: Span, today: int) -> Interval | None:
     """Return the day of a date without its year, where that of one year is far nearer than those of the others."""
-    days = {read(span.kind, span.text, "", "", min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
-    near = {day for day in days if day and day[1] - day[0] == 1 and abs(day[0] - today) <= _NEAR}
-    return near.pop() if len(near) == 1 else None
+    readings = {span.days(min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
+    near = [days for days in readings if days and days.is_day and abs(days.first - today) <= _NEAR]
+    return near[0] if len(near) == 1 else None
 
 
 def _is_open(span: Span, text: str) -> bool:
@@ -241,6 +246,6 @@ def _written(text: str, found: Sequence[Resolved], today: date, most: int | None
         end = each.place + len(each.expression)
         ending = _ENDING.match(text, end)
         end = ending.end() if ending else end
-        written.append(f"{text[place:end]} [{shown((each.start.toordinal(), each.end.toordinal() + 1))}]")
+        written.append(f"{text[place:end]} [{shown(each.days)}]")
         place = end
     return "".join(written) + text[place:]

@@ -6,8 +6,6 @@ from typing import Final, Literal
 
 from dateutil.relativedelta import relativedelta
 
-from app.language.dates.time_readings import Days
-
 Unit = Literal["day", "week", "month", "year"]
 
 UNITS: Final[tuple[Unit, ...]] = ("year", "month", "week", "day")
@@ -30,8 +28,8 @@ def length(first: int, last: int, unit: Unit | None = None) -> str:
     return told if unit else f"{days} days, that is {told}"
 
 
-def length_of(first: Days, last: Days, unit: Unit | None = None) -> str:
-    """Return how long it is from a day of one stretch to a day of a later one: its bounds, where these differ."""
+def length_of(first: tuple[int, int], last: tuple[int, int], unit: Unit | None = None) -> str:
+    """Return how long it is from a day of one interval to a day of a later one: its bounds, where these differ."""
     least, most = (first[1] - 1, last[0]), (first[0], last[1] - 1)
     if least == most:
         return length(*least, unit)

@@ -1,7 +1,4 @@
-"""Reads one expression of time as days: dateutil reads the dates, its relativedelta counts the calendar's units.
-
-Days are counted as ``date.toordinal`` does; a period is its first day and the day after its last.
-"""
+"""Reads one expression of time as days: dateutil reads the dates, its relativedelta counts the calendar's units."""
 
 import re
 from datetime import date, datetime
@@ -11,8 +8,7 @@ from dateutil.parser import parser
 from dateutil.relativedelta import relativedelta, weekday
 
 from app.language.dates import time_words as words
-
-Days = tuple[int, int]
+from app.language.dates.interval import Interval
 
 RELATIVE = frozenset(("which", "ago", "exact", "rolling", "fixed", "unspaced"))
 """The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
@@ -40,7 +36,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=1024)
-def read(kind: str, text: str, shift: str, part: str, today: int) -> Days | None:
+def read(kind: str, text: str, shift: str, part: str, today: int) -> Interval | None:
     """Return the days an expression in small letters means on the day ``today``, or None where there are none such."""
     try:
         days = _days(kind, text, date.fromordinal(today))
@@ -51,11 +47,6 @@ def read(kind: str, text: str, shift: str, part: str, today: int) -> Days | None
         return None
 
 
-def floats(kind: str, text: str) -> bool:
-    """Whether this comes every year, or week, and none is said; then the most recent is read."""
-    return yearly(kind, text) or kind == "weekday"
-
-
 def yearly(kind: str, text: str) -> bool:
     """Whether this comes every year, and none is said."""
     if kind == "cjk":
@@ -63,7 +54,7 @@ def yearly(kind: str, text: str) -> bool:
     return kind in _YEARLY and _YEAR.search(text) is None and _WHICH_YEAR.search(text) is None
 
 
-def _days(kind: str, text: str, day: date) -> Days:
+def _days(kind: str, text: str, day: date) -> Interval:
     if kind in _YEARLY:
         text = _WHICH_YEAR.sub(lambda found: f"{day.year + words.WHICH[found[1]]:04}", text)
     match kind:
@@ -89,13 +80,13 @@ def _days(kind: str, text: str, day: date) -> Days:
     return days
 
 
-def _unit(day: date, unit: str, shift: int = 0) -> Days:
+def _unit(day: date, unit: str, shift: int = 0) -> Interval:
     """Return the unit that holds a day, so many units on."""
     day += _STEP[unit] * shift
     match unit:
         case "week" | "weekend":
             monday = day.toordinal() - day.weekday()
-            return monday + (_SATURDAY if unit == "weekend" else 0), monday + _WEEK
+            return Interval(monday + (_SATURDAY if unit == "weekend" else 0), monday + _WEEK)
         case "month":
             day = day.replace(day=1)
         case "quarter":
@@ -103,16 +94,16 @@ def _unit(day: date, unit: str, shift: int = 0) -> Days:
         case "year" | "decade":
             day = day.replace(year=day.year - (day.year % 10 if unit == "decade" else 0), month=1, day=1)
     try:
-        return day.toordinal(), (day + _STEP[unit]).toordinal()
+        return Interval(day.toordinal(), (day + _STEP[unit]).toordinal())
     except (ValueError, OverflowError):  # the calendar ends with this unit
-        return day.toordinal(), date.max.toordinal() + 1
+        return Interval(day.toordinal(), date.max.toordinal() + 1)
 
 
-def _from_to(first: date, last: date, unit: str = "day") -> Days:
-    start, end = _unit(first, unit)[0], _unit(last, unit)[1]
+def _from_to(first: date, last: date, unit: str = "day") -> Interval:
+    start, end = _unit(first, unit).first, _unit(last, unit).after
     if start >= end:
         raise ValueError("ends before it starts")
-    return start, end
+    return Interval(start, end)
 
 
 def _dated(text: str, day: date) -> date:
@@ -131,7 +122,7 @@ def _latest(month: int, day_of_month: int, day: date) -> date:
     raise ValueError("no such day")
 
 
-def _numbered(text: str, day: date) -> Days:
+def _numbered(text: str, day: date) -> Interval:
     """Read a date whose numbers stand from the year downwards: none may be taken for another."""
     numbers = [int(number) for number in _NUMBER.findall(text)[:3]]
     if not _YEAR.match(text):
@@ -141,14 +132,14 @@ def _numbered(text: str, day: date) -> Days:
     return _unit(date(year, month, day_of_month), ("year", "month", "day")[len(numbers) - 1])
 
 
-def _recurring(text: str, which: int | None, day: date) -> Days:
+def _recurring(text: str, which: int | None, day: date) -> Interval:
     """Read what comes every year; ``which`` is the last that is over, this one, the next, or (None) the latest."""
     if year := _YEAR.search(text):
         return _in_year(text.replace(year[0], ""), int(year[0]))
     around = [_in_year(text, day.year + shift) for shift in (-2, -1, 0, 1)]
     today = day.toordinal()
-    begun = [days for days in around if days[0] <= today]
-    latest, is_over = begun[-1], begun[-1][1] <= today
+    begun = [days for days in around if days.first <= today]
+    latest, is_over = begun[-1], begun[-1].after <= today
     match which:
         case -1:
             return latest if is_over else begun[-2]
@@ -159,18 +150,18 @@ def _recurring(text: str, which: int | None, day: date) -> Days:
     return latest
 
 
-def _in_year(text: str, year: int) -> Days:
+def _in_year(text: str, year: int) -> Interval:
     name, *_ = _BEHIND_NAME.split(text.strip(" -/"))
     if name in words.MONTHS:
         return _unit(date(year, words.MONTHS[name], 1), "month")
     if name in words.SEASONS:
         first = date(year, words.SEASONS[name], 1)
-        return first.toordinal(), (first + _STEP["quarter"]).toordinal()
+        return Interval(first.toordinal(), (first + _STEP["quarter"]).toordinal())
     quarter = 4 if name == "last" else words.ORDINALS.get(name) or int(name.removeprefix("q"))
     return _unit(date(year, 3 * quarter, 1), "quarter")
 
 
-def _relative(kind: str, said: list[str], day: date) -> Days:
+def _relative(kind: str, said: list[str], day: date) -> Interval:
     match kind:
         case "which":
             return _which(words.WHICH[said[0]], said[1], day)
@@ -186,15 +177,14 @@ def _relative(kind: str, said: list[str], day: date) -> Days:
     return _unit(day, unit, shift)
 
 
-def _which(which: int, thing: str, day: date) -> Days:
+def _which(which: int, thing: str, day: date) -> Interval:
     if thing in words.UNITS:
         return _unit(day, words.UNITS[thing], which)
     if thing not in words.WEEKDAYS:
         return _recurring(thing, which, day)
     if which:
         return _unit(day + relativedelta(days=which, weekday=weekday(words.WEEKDAYS[thing], which)), "day")
-    monday = _unit(day, "week")[0]
-    return monday + words.WEEKDAYS[thing], monday + words.WEEKDAYS[thing] + 1
+    return Interval.of_day(_unit(day, "week").first + words.WEEKDAYS[thing])
 
 
 def _count(said: list[str]) -> tuple[int, int, str]:
@@ -208,20 +198,20 @@ def _unit_of(word: str) -> str:
     return words.UNITS.get(word) or words.UNITS[word.removesuffix("s")]
 
 
-def _ago(said: list[str], day: date) -> Days:
+def _ago(said: list[str], day: date) -> Interval:
     if said[-1] == "now":  # "two weeks from now"
         return _counted(said[:-2], 1, day)
     return _counted(said[:-1], -1, day)
 
 
-def _counted(said: list[str], side: int, day: date) -> Days:
+def _counted(said: list[str], side: int, day: date) -> Interval:
     """Return the units that lie so many of them before a day (``side`` -1) or after it (1)."""
     least, most, unit = _count(said)
     ends = [_unit(day, unit, side * count) for count in (least, most)]
-    return min(ends)[0], max(ends)[1]
+    return Interval(min(ends).first, max(ends).after)
 
 
-def _exact(said: list[str], day: date) -> Days:
+def _exact(said: list[str], day: date) -> Interval:
     """Read so many units to the day, ago or from a day on: "2 weeks ago", "2 weeks from tomorrow"."""
     least, most, unit = _count(said[: said.index("from") if "from" in said else -1])
     if least != most or unit not in words.FORMS_OF_UNITS:
@@ -230,12 +220,12 @@ def _exact(said: list[str], day: date) -> Days:
     return _unit(day, "day")
 
 
-def _shifted(days: Days, said: list[str]) -> Days:
+def _shifted(days: Interval, said: list[str]) -> Interval:
     """Read "the week before", "two days after", "the Sunday of" some days."""
     said = [word for word in said if word != "the"]
     *count, name, direction = said
     side = {"before": -1, "of": 0, "after": 1}[direction]
-    edge = date.fromordinal(days[1] - 1 if side > 0 else days[0])
+    edge = date.fromordinal(days.after - 1 if side > 0 else days.first)
     if count:
         return _counted([*count, name], side, edge)
     if name in words.WEEKDAYS:
@@ -243,14 +233,14 @@ def _shifted(days: Days, said: list[str]) -> Days:
     unit = _unit_of(name)
     start, end = _unit(edge, unit, side)
     if unit == "week" and side:  # of the calendar for some, the days up to it or from it on for others
-        return (start, days[0]) if side < 0 else (days[1], end)
+        return Interval(start, days.first) if side < 0 else Interval(days.after, end)
     if unit == "weekend" and side:
         saturday = edge + relativedelta(days=-2 if side < 0 else 1, weekday=weekday(_SATURDAY, side))
-        return saturday.toordinal(), saturday.toordinal() + 2
-    return start, end
+        return Interval(saturday.toordinal(), saturday.toordinal() + 2)
+    return Interval(start, end)
 
 
-def _part(days: Days, said: list[str]) -> Days:
+def _part(days: Interval, said: list[str]) -> Interval:
     """Read "early", "the end of", "the second week of" some days."""
     start, end = days
     third, half = (end - start) // 3, (start + end) // 2
@@ -270,4 +260,4 @@ def _part(days: Days, said: list[str]) -> Days:
             part = start, min(start + _WEEK, end)
     if part[0] >= part[1]:
         raise ValueError("no such part")
-    return part
+    return Interval(*part)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.language.dates import time_words as words
-from app.language.dates.time_readings import floats
+from app.language.dates.interval import Interval
+from app.language.dates.time_readings import RELATIVE, read, yearly
 
 _MAX_CANDIDATES = 40
 
@@ -139,6 +140,25 @@ class Span:
         return self.lead in _OPEN
 
     @property
+    def is_yearly(self) -> bool:
+        """Whether it comes every year, and none is said."""
+        return yearly(self.kind, self.text)
+
+    @property
+    def floats(self) -> bool:
+        """Whether it comes every year, or week, and none is said; then the most recent is meant."""
+        return self.is_yearly or self.kind == "weekday"
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it is counted from a day."""
+        return self.kind in RELATIVE
+
+    def days(self, today: int) -> Interval | None:
+        """Return the days that it means on a day (an ordinal); None where there are none such."""
+        return read(self.kind, self.text, self.shift, self.part, today)
+
+    @property
     def is_placed(self) -> bool:
         """Whether what stands before it makes it a time."""
         return bool(self.follows or self.shift or self.part) or self.lead_is_open or self.lead in {"in", "between"}
@@ -209,7 +229,7 @@ def _is_time(span: Span, query: str, lowered: str) -> bool:
         return False
     if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
         return False  # "the last Friday of the month" is one of each month
-    if span.kind not in {"which", "year"} and not floats(span.kind, span.text):
+    if span.kind not in {"which", "year"} and not span.floats:
         return True
     rule = _AMBIGUOUS.get(span.kind)
     return rule is None or rule(span, query)

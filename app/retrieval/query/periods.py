@@ -10,7 +10,7 @@ from datetime import date
 
 from dateutil.relativedelta import relativedelta
 
-from app.language.dates.time_readings import Days, floats, read, yearly
+from app.language.dates.interval import Interval
 from app.language.dates.time_spans import Span, spans
 from app.retrieval.query.terms import clipped
 
@@ -67,22 +67,22 @@ def periods(query: str, reference_time: int) -> tuple[Period, ...]:
 
 def _read(first: Span, last: Span, today: int) -> tuple[int, int] | None:
     days = _days(first, last, today)
-    if days is None or days[0] >= _NEVER:  # the calendar's last week has no weekend
+    if days is None or days.first >= _NEVER:  # the calendar's last week has no weekend
         return None
     start, end = ((day - _EPOCH) * _DAY for day in days)
     return start, min(end, LATEST)
 
 
-def _days(first: Span, last: Span, today: int) -> Days | None:
+def _days(first: Span, last: Span, today: int) -> Interval | None:
     if last is not first:
         return _between(first, last, today)
-    return _open(first, read(first.kind, first.text, first.shift, first.part, today))
+    return _open(first, first.days(today))
 
 
 def _in_earlier_years(first: Span, last: Span, today: int, latest: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """Give what is meant where the memories are older, latest first: nothing for a period that names its year."""
     day = date.fromordinal(today)
-    if first.lead_is_open or not yearly(last.kind, last.text):
+    if first.lead_is_open or not last.is_yearly:
         return
     for back in range(1, min(_EARLIER_YEARS, day.year - 1) + 1):
         reading = _read(first, last, (day - relativedelta(years=back)).toordinal())
@@ -91,17 +91,17 @@ def _in_earlier_years(first: Span, last: Span, today: int, latest: tuple[int, in
             yield reading
 
 
-def _between(first: Span, last: Span, today: int) -> Days | None:
-    ends = read(last.kind, last.text, last.shift, last.part, today)
+def _between(first: Span, last: Span, today: int) -> Interval | None:
+    ends = last.days(today)
     if ends is None:
         return None
     # "March to May 2023": what has no year of its own is the latest before the end.
-    seen_from = ends[0] if floats(first.kind, first.text) else today
-    begins = read(first.kind, first.text, first.shift, first.part, seen_from)
-    return (begins[0], ends[1]) if begins is not None and begins[0] < ends[1] else None
+    seen_from = ends.first if first.floats else today
+    begins = first.days(seen_from)
+    return Interval(begins.first, ends.after) if begins is not None and begins.first < ends.after else None
 
 
-def _open(span: Span, days: Days | None) -> Days | None:
+def _open(span: Span, days: Interval | None) -> Interval | None:
     if days is None:
         return None
     start, end = days
@@ -114,4 +114,4 @@ def _open(span: Span, days: Days | None) -> Days | None:
             end = _NEVER
         case "after":
             start, end = end, _NEVER
-    return (start, end) if start < end else None
+    return Interval(start, end) if start < end else None

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel, first_line
 from app.domain.query import Entry, Query
-from app.language.dates.asked import time_asked
+from app.language.dates.questions import time_question
 from app.services.answering.choosing import choice, off_the_loop
 from app.services.answering.composing import ComposedAnswer, compose
+from app.services.answering.repetitions import with_former_statements, without_repetitions
 from app.services.answering.standing import StandingInstructions
-from app.services.answering.standing_in import told_once, with_messages
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.gathering import ANALYSIS_UNAVAILABLE, Analysing
 from app.services.memories.recall import Recall
@@ -24,7 +24,7 @@ QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "l
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProfileQuestion:
     """What a profile is asked."""
 
     query: str
@@ -61,13 +61,13 @@ class Answering:
         self._agent_id = agent_id
         self._standing = StandingInstructions(backends, agent_id)
 
-    async def answer(self, asked: Asked) -> ProfileRecall:
+    async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         recall = await self.recall(asked, QUOTED_FROM[asked.length])
         return await self.instructed(asked, recall, self._answered(asked, recall))
 
     async def instructed(
-        self, asked: Asked, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
+        self, asked: ProfileQuestion, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
     ) -> ProfileRecall:
         """Return what is answered from a recall with the standing instructions beside it.
 
@@ -76,29 +76,29 @@ class Answering:
         return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
 
     async def recall(
-        self, asked: Asked, top_k: int, analysing: Analysing | None = None, *, for_answer: bool = False
+        self, asked: ProfileQuestion, top_k: int, analysing: Analysing | None = None, *, for_answer: bool = False
     ) -> Recall:
         """Find the entries that answer a query best; ``for_answer``: those from which a language model answers."""
         query = asked.to_query(top_k, for_answer=for_answer)
-        return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
+        return with_former_statements(await self._gateway.recall(self._agent_id, query, analysing))
 
-    async def quoted(self, asked: Asked, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
+    async def quoted(self, asked: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
         """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
-        best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
+        best = without_repetitions(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
         chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
-        composed = partial(compose, chosen.told, chosen.computed, best.formers, asked.length)
+        composed = partial(compose, chosen.sentences, chosen.computed, best.formers, asked.length)
         return await off_the_loop(best.entries, composed), chosen.degraded
 
-    async def _answered(self, asked: Asked, recall: Recall) -> ProfileRecall:
+    async def _answered(self, asked: ProfileQuestion, recall: Recall) -> ProfileRecall:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], recall.degraded)
         answer, degraded = await self.quoted(asked, recall)
         return recalled(answer, recall, [*recall.degraded, *degraded])
 
-    async def facts(self, asked: Asked, recall: Recall) -> Sequence[str]:
+    async def facts(self, asked: ProfileQuestion, recall: Recall) -> Sequence[str]:
         """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
-        if time_asked(asked.query) is None:
+        if time_question(asked.query) is None:
             return []
         chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
         return chosen.computed.facts if chosen.computed else []

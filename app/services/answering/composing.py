@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.language.dates.days import with_days
-from app.services.answering.computing import Computed
+from app.services.answering.computing import ComputedAnswer
 from app.services.answering.plain import day
-from app.services.answering.reading import Former, Said, moment, read, until
+from app.services.answering.reading import Former, MemorySentence, moment, read, until
 
 Length = Literal["short", "medium", "long"]
 
@@ -35,7 +35,7 @@ _BOUNDS: Mapping[Length, _Bounds] = {
 class Quote:
     """A sentence of an answer as it stands in its memory."""
 
-    said: Said
+    sentence: MemorySentence
     memory_id: str
     """Of a former statement: the memory that came in its place."""
     until: int | None = None
@@ -44,15 +44,15 @@ class Quote:
     @property
     def text(self) -> str:
         """The sentence, in one line."""
-        return self.said.text
+        return self.sentence.text
 
     @property
     def line(self) -> str:
         """The sentence with its day, or the day until which it held, who said it, and the days it speaks of."""
-        said = self.said
-        head = day(said.happened_at) if self.until is None else f"Before {day(self.until)}"
-        head = f"{head}, {said.speaker}" if said.speaker else head
-        return f"{head}: {with_days(said.text, said.happened_at)}"[:_MAX_LINE]
+        sentence = self.sentence
+        head = day(sentence.happened_at) if self.until is None else f"Before {day(self.until)}"
+        head = f"{head}, {sentence.speaker}" if sentence.speaker else head
+        return f"{head}: {with_days(sentence.text, sentence.happened_at)}"[:_MAX_LINE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,10 @@ class ComposedAnswer:
 
 
 def compose(
-    told: Sequence[Said], computed: Computed | None, formers: Mapping[str, Sequence[Former]], length: Length
+    sentences: Sequence[MemorySentence],
+    computed: ComputedAnswer | None,
+    formers: Mapping[str, Sequence[Former]],
+    length: Length,
 ) -> ComposedAnswer:
     """Put an answer together of the sentences that are ``told``, the best first.
 
@@ -79,19 +82,19 @@ def compose(
     """
     bounds = _BOUNDS[length]
     if computed is not None:
-        texts = {said.text for said in computed.sentences}
-        rest = [said for said in told if said.text not in texts]
+        texts = {sentence.text for sentence in computed.sentences}
+        rest = [sentence for sentence in sentences if sentence.text not in texts]
         both = [*computed.sentences, *rest[: max(bounds.sentences - len(texts) - 1, 0)]]
-        return _written([computed.text], [Quote(said, said.memory_id) for said in both], bounds)
-    chosen = told[: bounds.sentences]
-    quotes = [Quote(said, said.memory_id) for said in chosen]
+        return _written([computed.text], [Quote(sentence, sentence.memory_id) for sentence in both], bounds)
+    chosen = sentences[: bounds.sentences]
+    quotes = [Quote(sentence, sentence.memory_id) for sentence in chosen]
     return _written([], [*quotes, *_before(chosen, formers)[: bounds.formers]], bounds)
 
 
-def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]]) -> list[Quote]:
+def _before(sentences: Iterable[MemorySentence], formers: Mapping[str, Sequence[Former]]) -> list[Quote]:
     """Return what held before the memories of sentences, the latest first, where it is one sentence."""
     quotes: dict[tuple[str, int], Quote] = {}
-    for id_ in dict.fromkeys(said.memory_id for said in told):
+    for id_ in dict.fromkeys(sentence.memory_id for sentence in sentences):
         latest = sorted(formers.get(id_, ()), key=lambda former: (-until(former), -moment(former), former.content))
         for former in latest[:_MAX_FORMERS]:
             found = read(former, most=2)
@@ -102,13 +105,13 @@ def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]]) -> li
 
 def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> ComposedAnswer:
     """Write the lines that there is room for."""
-    kept: list[Quote] = []
+    quoted: list[Quote] = []
     room = bounds.characters - sum(map(len, lines))
     for quote in quotes:
         line = quote.line
         room -= len(line) + 1
-        if room < 0 and kept:
+        if room < 0 and quoted:
             break
         lines.append(line)
-        kept.append(quote)
-    return ComposedAnswer("\n".join(lines), tuple(kept))
+        quoted.append(quote)
+    return ComposedAnswer("\n".join(lines), tuple(quoted))

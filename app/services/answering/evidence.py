@@ -21,7 +21,7 @@ class EvidenceStatement:
 
     head: str
     """Its day, how long ago that was, and what else is told of it; computed by code."""
-    said: str
+    statement: str
     """In one line, without the name of who said it before it."""
     speaker: str
     happened_at: int
@@ -30,13 +30,13 @@ class EvidenceStatement:
     @property
     def tells_time(self) -> bool:
         """Whether it says itself when: then its own day is another one."""
-        return bool(resolved(self.said, moment_of(self.happened_at)))
+        return bool(resolved(self.statement, moment_of(self.happened_at)))
 
     @property
     def text(self) -> str:
         """Its line, with the days that it means by "yesterday" and the like."""
         head = f"{self.head}, {self.speaker}" if self.speaker else self.head
-        return f"{head}: {with_days(self.said, self.happened_at)}"
+        return f"{head}: {with_days(self.statement, self.happened_at)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def evidence(
         label = (labels or {}).get(memory.id or "", "")
         statements = [_statement(memory, most, reference_time, label)]
         for former in formers.get(memory.id or "", ()):
-            said = _statement(former, most, reference_time)
-            statements.append(replace(said, head=f"before {day(until(former))}: {said.head}"))
+            statement = _statement(former, most, reference_time)
+            statements.append(replace(statement, head=f"before {day(until(former))}: {statement.head}"))
         found.append(Evidence(number, memory.id or "", statements))
     return found
 
@@ -90,8 +90,8 @@ def _statement(memory: ReadableMemory, most: int, reference_time: int, label: st
     speaker, happened_at = name(speaker_of(memory.content, memory.metadata)), moment(memory)
     head = ", ".join(filter(None, (dated(happened_at), ago(happened_at, reference_time), label)))
     text = plain(memory.content[:most])
-    said = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
-    return EvidenceStatement(head, said, speaker, happened_at)
+    statement = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
+    return EvidenceStatement(head, statement, speaker, happened_at)
 
 
 def dated(happened_at: int) -> str:

@@ -13,7 +13,7 @@ from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.services.access.agent_database import AgentDatabase
-from app.services.answering.answerer import Answering, Asked, is_nothing, recalled
+from app.services.answering.answerer import Answering, ProfileQuestion, is_nothing, recalled
 from app.services.answering.choosing import off_the_loop
 from app.services.answering.composing import ComposedAnswer
 from app.services.answering.evidence import Evidence, evidence
@@ -64,14 +64,14 @@ class ModelAnswering:
         self._answering = Answering(backends, agent_id)
         self._model = model
 
-    async def answer(self, asked: Asked) -> ProfileRecall:
+    async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         model = self._recall_model()
         async with model.analysing(asked.query, asked.now) as analysing:
             recall = await self._answering.recall(asked, CANDIDATES[asked.thinking], analysing, for_answer=True)
         return await self._answering.instructed(asked, recall, self._answered(asked, recall, model))
 
-    async def _answered(self, asked: Asked, recall: Recall, model: RecallModel) -> ProfileRecall:
+    async def _answered(self, asked: ProfileQuestion, recall: Recall, model: RecallModel) -> ProfileRecall:
         degraded = recall.degraded
         if is_nothing(recall):
             recall.answered_with(())
@@ -90,7 +90,7 @@ class ModelAnswering:
         ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
         return replace(recalled(ComposedAnswer(), recall, degraded), answer=checked.text, cited=ids)
 
-    async def _quoted(self, asked: Asked, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+    async def _quoted(self, asked: ProfileQuestion, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
         answer, unread = await self._answering.quoted(asked, recall)
         return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
 
@@ -103,8 +103,8 @@ class ModelAnswering:
             return ProfileSummary("")
         answer = await model.answer(summarising(told, model.mark, now=now))
         if not isinstance(answer, str):
-            said = await asyncio.to_thread(cited, answer, told, (), now=now)
-            checked = await self._grounded(said, SUMMARY_TOKENS)
+            sentence = await asyncio.to_thread(cited, answer, told, (), now=now)
+            checked = await self._grounded(sentence, SUMMARY_TOKENS)
             if not isinstance(checked, str):
                 return ProfileSummary(_in_sections(checked, summed))
             answer = checked
@@ -124,14 +124,16 @@ class ModelAnswering:
     def _recall_model(self) -> RecallModel:
         return RecallModel(self._backends, self._scope.agent_id, self._model)
 
-    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _ModelInput) -> Grounded | str:
+    async def _checked(
+        self, asked: ProfileQuestion, recall: Recall, answer: Synthesised, told: _ModelInput
+    ) -> Grounded | str:
         checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
         return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[asked.length])
 
-    async def _grounded(self, said: Sentences, most: int) -> Grounded | str:
+    async def _grounded(self, sentence: Sentences, most: int) -> Grounded | str:
         """Return what of an answer follows from its memories, or why nothing of it is told."""
         try:
-            found = await grounded(said, self._backends.models.reader, max_tokens=most)
+            found = await grounded(sentence, self._backends.models.reader, max_tokens=most)
         except ReaderUnavailable as error:
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             return READER_UNAVAILABLE

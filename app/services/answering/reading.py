@@ -56,7 +56,7 @@ class Former(ReadableMemory, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class MemorySentence:
     """A sentence of a memory, which is equal to itself alone."""
 
     memory: ReadableMemory
@@ -100,17 +100,17 @@ def until(former: Former) -> int:
     return moment(former) if former.until is None else former.until
 
 
-def read(memory: ReadableMemory, most: int = MAX_SENTENCES) -> Sequence[Said]:
+def read(memory: ReadableMemory, most: int = MAX_SENTENCES) -> Sequence[MemorySentence]:
     """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
     content = memory.content[:MAX_READ]
     named = speaker_of(content, memory.metadata)
     speaker = name(named)
-    found: list[Said] = []
-    for place, raw in enumerate(sentences(content, start=_spoken_from(content, named))[:most]):
-        mark = _LIST_MARK.match(raw)  # of a heading or an item of a list
-        if text := plain(raw[mark.end() :] if mark else raw):
+    found: list[MemorySentence] = []
+    for place, written in enumerate(sentences(content, start=_spoken_from(content, named))[:most]):
+        mark = _LIST_MARK.match(written)  # of a heading or an item of a list
+        if text := plain(written[mark.end() :] if mark else written):
             before = found[-1].text if found and len(text) <= _SHORT else ""
-            found.append(Said(memory, speaker, text, place, f"{before[-_BEFORE:]} {text}".strip()))
+            found.append(MemorySentence(memory, speaker, text, place, f"{before[-_BEFORE:]} {text}".strip()))
     return found
 
 
@@ -118,5 +118,5 @@ def _spoken_from(content: str, speaker: str) -> int:
     """Return where the words begin, after a "Name: " as in a transcript."""
     begin = len(content) - len(content.lstrip())
     end = begin + len(speaker.strip())
-    said = speaker.strip() and content[begin:end].casefold() == speaker.strip().casefold()
-    return end + 1 if said and content[end : end + 1] == ":" else begin
+    sentence = speaker.strip() and content[begin:end].casefold() == speaker.strip().casefold()
+    return end + 1 if sentence and content[end : end + 1] == ":" else begin

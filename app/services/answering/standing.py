@@ -64,8 +64,8 @@ def chosen(memories: Sequence[Memory]) -> Sequence[ProfileInstruction]:
     learned = {id_ for memory in memories if memory.learned is not None for id_ in memory.learned.message_ids}
     by_text: dict[str, ProfileInstruction] = {}
     for memory in memories:
-        said = read(memory, most=1)
-        if memory.message_id in learned or not said or said[0].by_machine or said[0].asks:
+        sentence = read(memory, most=1)
+        if memory.message_id in learned or not sentence or sentence[0].by_machine or sentence[0].asks:
             continue
         by_text.setdefault(
             " ".join(folded(memory.content).split()), ProfileInstruction(memory.id, memory.content, moment(memory))

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from app.domain.claim import MemoryType
 from app.language.dates.days import with_days
 from app.services.answering.plain import day, in_markdown, plain
-from app.services.answering.reading import MAX_READ, ReadableMemory, Said, moment, read
+from app.services.answering.reading import MAX_READ, MemorySentence, ReadableMemory, moment, read
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000
@@ -55,12 +55,12 @@ def summary(memories: Sequence[SummaryMemory]) -> str:
     Each memory stands in the section of its kind, the newest first. What does not hold is left out, and so are
     questions and what a machine said.
     """
-    sections: dict[Section, list[Said]] = {section: [] for section in _TITLES}
+    sections: dict[Section, list[MemorySentence]] = {section: [] for section in _TITLES}
     known = set[tuple[Section, str]]()
-    for section, said in _read(memories):
-        if (same := (section, _NO_WORD.sub(" ", said.text.casefold()))) not in known:
+    for section, sentence in _read(memories):
+        if (same := (section, _NO_WORD.sub(" ", sentence.text.casefold()))) not in known:
             known.add(same)
-            sections[section].append(said)
+            sections[section].append(sentence)
     return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
 
 
@@ -73,7 +73,7 @@ def written(told: Iterable[tuple[SummaryMemory, str]]) -> str:
     return _written(sections)
 
 
-def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, Said]]:
+def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, MemorySentence]]:
     """Give the sentences of the newest memories, those that may stand in a summary, each with its section."""
     newest = sorted(memories, key=lambda memory: (-moment(memory), memory.id or "", memory.content))
     left = MAX_READ_TOGETHER
@@ -83,9 +83,9 @@ def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, Said]]:
             return
         if memory.superseded_at is not None:
             continue
-        for said in read(memory, most=_MAX_SENTENCES):
-            if not said.asks and not said.by_machine and len(said.text.split()) >= _MIN_WORDS:
-                yield _section(memory), said
+        for sentence in read(memory, most=_MAX_SENTENCES):
+            if not sentence.asks and not sentence.by_machine and len(sentence.text.split()) >= _MIN_WORDS:
+                yield _section(memory), sentence
 
 
 def _section(memory: SummaryMemory) -> Section:
@@ -112,7 +112,7 @@ def _written(sections: Mapping[Section, Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _line(said: Said) -> str:
-    speaker = in_markdown(said.speaker)
-    head = f"{day(said.happened_at)}, {speaker}" if speaker else day(said.happened_at)
-    return f"- {head}: {with_days(in_markdown(said.text), said.happened_at)}"
+def _line(sentence: MemorySentence) -> str:
+    speaker = in_markdown(sentence.speaker)
+    head = f"{day(sentence.happened_at)}, {speaker}" if speaker else day(sentence.happened_at)
+    return f"- {head}: {with_days(in_markdown(sentence.text), sentence.happened_at)}"

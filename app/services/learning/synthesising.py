@@ -161,4 +161,4 @@ def _sources(sentence: CitedSentence, by_number: Mapping[int, Evidence], facts: 
     # What names a time of its own did not happen on the day on which it was said, as far as is known.
     heads = [one.head for one in told if not one.tells_time]
     computed = [Source(fact, None) for fact in (*facts, *heads)]
-    return [*(Source(one.said, one.happened_at, one.speaker) for one in told), *computed]
+    return [*(Source(one.statement, one.happened_at, one.speaker) for one in told), *computed]

@@ -42,7 +42,7 @@ async def decided(
     """
     following = set() if reader is None else await _following(found, reader, tries)
     return [
-        _objections(each, check, follows=check.stands or number in following)
+        _objections(each, check, follows=check.verbatim or number in following)
         for number, (each, check) in enumerate(zip(statements, found, strict=True))
     ]
 

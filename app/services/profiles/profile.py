@@ -24,7 +24,7 @@ from app.domain.reading import are_tasks
 from app.language.dates.days import dated_once, last_day
 from app.ports.database import Row
 from app.services.access.agent_database import AgentDatabase
-from app.services.answering.answerer import Answering, Asked
+from app.services.answering.answerer import Answering, ProfileQuestion
 from app.services.answering.model_answering import ModelAnswering
 from app.services.answering.summary import summary
 from app.services.memories.browse import MemoryPage
@@ -108,7 +108,7 @@ class ProfileService:
         limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
         told = (reference_time, as_of, self._backends.clock())
         now = next(moment for moment in told if moment is not None)
-        asked = Asked(query, now, reference_time, as_of, length, thinking, explain)
+        asked = ProfileQuestion(query, now, reference_time, as_of, length, thinking, explain)
         model = self._backends.models.model
         answering = (
             Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)

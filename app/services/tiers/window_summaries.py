@@ -15,7 +15,7 @@ from app.domain.reading import Kinds, is_readable
 from app.domain.windows import FallingTurn, MadeBy, Summary, SummarySentence
 from app.language.sentences import MAX_SENTENCE
 from app.services.answering.evidence import evidence
-from app.services.answering.reading import MAX_READ, Said, read
+from app.services.answering.reading import MAX_READ, MemorySentence, read
 from app.services.ingest.model_calls import ModelCalls
 from app.services.learning.synthesising import MAX_CITED, WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
 from app.services.models.reader import TenantReader
@@ -107,7 +107,7 @@ class WindowSummaries:
         ]
         return _MadeSummary(kept, "model") if _kept(kept) else None
 
-    async def _by_reader(self, said: Sequence[tuple[_Part, Said]]) -> _MadeSummary:
+    async def _by_reader(self, said: Sequence[tuple[_Part, MemorySentence]]) -> _MadeSummary:
         """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
         reader = self._backends.models.reader
         if reader is not None:
@@ -182,7 +182,7 @@ def _parts(turn: FallingTurn) -> Iterator[_Part]:
         begin, is_rest = end, stop < 0
 
 
-def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, Said]]:
+def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, MemorySentence]]:
     """Return the first sentences of each part, of the newest parts where these are too many.
 
     One that is cut, since it does not end for so long, is left out: it may have said otherwise.
@@ -197,7 +197,7 @@ def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, Said]]:
     ]
 
 
-async def _telling(said: Sequence[tuple[_Part, Said]], reader: TenantReader) -> list[SummarySentence]:
+async def _telling(said: Sequence[tuple[_Part, MemorySentence]], reader: TenantReader) -> list[SummarySentence]:
     """Return the sentences that are no questions, no single words and no events; raise ``ReaderUnavailable``."""
     kinds = await _kinds_of([one for _, one in said if _is_read(one)], reader)
     telling: list[SummarySentence] = []
@@ -210,12 +210,12 @@ async def _telling(said: Sequence[tuple[_Part, Said]], reader: TenantReader) -> 
     return telling
 
 
-def _is_read(one: Said) -> bool:
+def _is_read(one: MemorySentence) -> bool:
     return is_readable(one.text) and not one.asks and len(one.text.split()) > 1
 
 
-async def _kinds_of(said: Sequence[Said], reader: TenantReader) -> Mapping[Said, Kinds]:
-    kinds: dict[Said, Kinds] = {}
+async def _kinds_of(said: Sequence[MemorySentence], reader: TenantReader) -> Mapping[MemorySentence, Kinds]:
+    kinds: dict[MemorySentence, Kinds] = {}
     for first in range(0, len(said), _AT_ONCE):
         batch = said[first : first + _AT_ONCE]
         kinds.update(zip(batch, await _kinds([one.text for one in batch], reader), strict=True))
@@ -231,7 +231,7 @@ async def _kinds(texts: Sequence[str], reader: TenantReader) -> Sequence[Kinds]:
     return await reader.kinds(texts)
 
 
-def _sentence(part: _Part, said: Said, weight: float) -> SummarySentence:
+def _sentence(part: _Part, said: MemorySentence, weight: float) -> SummarySentence:
     text = f"{said.speaker}: {said.text}" if said.speaker else said.text
     return SummarySentence(text, part.memories, weight)
 

@@ -88,7 +88,7 @@ def answer(  # noqa: PLR0913 - what a test tells
     )
     now = noon(at) if isinstance(at, str) else at
     made = chosen(query, entries, now, relevance, reader or scripted)
-    return compose(made.told, made.computed, formers or {}, length)
+    return compose(made.sentences, made.computed, formers or {}, length)
 
 
 def lines(query: str, *entries: Entry, **options: Any) -> list[str]:

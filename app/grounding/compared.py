@@ -13,8 +13,8 @@ from app.domain.words import folded, plain
 from app.grounding.source import Source
 from app.language.clauses import Clause, sentences
 from app.language.dates.days import ordinal
-from app.language.dates.time_readings import Days
-from app.language.dates.told import TimeExpression, told
+from app.language.dates.interval import Interval
+from app.language.dates.time_expressions import TimeExpression, time_expressions
 from app.language.numbers import quantities
 
 _LETTERS = re.compile(r"[^\W_]+")
@@ -30,7 +30,7 @@ class ComparedText:
         """Read a statement."""
         self.text = text
         self.sentences = sentences(text)
-        self.times = told(text, today)
+        self.times = time_expressions(text, today)
         self.quantities = quantities(text)
         self.clauses = [clause for sentence in self.sentences for clause in sentence.clauses]
         self.words = [word for clause in self.clauses for word in clause.words]
@@ -38,7 +38,7 @@ class ComparedText:
 
     def in_times(self, place: int) -> bool:
         """Tell whether a place belongs to an expression of time."""
-        return any(each.starts <= place < each.ends for each in self.times)
+        return any(time.starts <= place < time.ends for time in self.times)
 
 
 class SourceReading(ComparedText):
@@ -63,7 +63,7 @@ class SourceReading(ComparedText):
     @cached_property
     def numbers(self) -> frozenset[tuple[Decimal, str]]:
         """Every value with its unit."""
-        return frozenset((value, each.unit) for each in self.quantities for value in each.values)
+        return frozenset((value, quantity.unit) for quantity in self.quantities for value in quantity.values)
 
     def nearness(self, keys: Collection[str]) -> dict[int, float]:
         """Return how many of some words each sentence has that has any, by its place; rare words count more."""
@@ -87,26 +87,26 @@ class SourceContents:
     @cached_property
     def today(self) -> Sequence[int]:
         """The days on which they were said."""
-        return list(dict.fromkeys(each.today for each in self.sources if each.today is not None))
+        return list(dict.fromkeys(source.today for source in self.sources if source.today is not None))
 
     @cached_property
-    def days(self) -> frozenset[Days]:
+    def days(self) -> frozenset[Interval]:
         """Every stretch of time that they may mean."""
-        found = {(day.toordinal(), day.toordinal() + 1) for day in self.computed}
+        found = {Interval.of_day(day.toordinal()) for day in self.computed}
         for source in self.sources:
-            sure = [each for each in source.times if source.today is not None or each.fixed]
-            found.update(stretch for each in sure for stretch in each.days)
+            sure = [time for time in source.times if source.today is not None or time.fixed]
+            found.update(stretch for time in sure for stretch in time.days)
         return frozenset(found)
 
     @cached_property
     def times(self) -> Sequence[TimeExpression]:
         """Their expressions of time."""
-        return [each for source in self.sources for each in source.times]
+        return [time for source in self.sources for time in source.times]
 
     @cached_property
     def text(self) -> str:
         """All they say, as it is compared."""
-        return "\n".join(each.plain for each in self.sources)
+        return "\n".join(source.plain for source in self.sources)
 
     def nearest(self, keys: Iterable[str], most: int) -> list[tuple[int, int]]:
         """Return the sentences that have most of some words, each by the number of its source and its place there."""
@@ -120,11 +120,11 @@ class SourceContents:
 
     def has_word(self, word: str) -> bool:
         """Tell whether a folded word stands in any of them, or names who says it."""
-        return any(word in each.forms or word in each.joined or word in each.speaker for each in self.sources)
+        return any(word in source.forms or word in source.joined or word in source.speaker for source in self.sources)
 
     def has_name(self, word: str) -> bool:
         """Tell whether a folded word is written as a name within a sentence of any of them."""
-        return any(word in each.names for each in self.sources)
+        return any(word in source.names for source in self.sources)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class GuardedStatement:
     """A statement beside its sources, as each guard looks at it."""
 
     claim: ComparedText
-    known: SourceContents
+    cited: SourceContents
 
     @cached_property
     def near(self) -> Sequence[tuple[Clause, Sequence[tuple[SourceReading, Clause]]]]:
@@ -140,6 +140,6 @@ class GuardedStatement:
         return [(clause, list(self._near(clause))) for clause in self.claim.clauses]
 
     def _near(self, clause: Clause) -> Iterator[tuple[SourceReading, Clause]]:
-        for number, place in self.known.nearest((word.key for word in clause.words), _MAX_NEAR):
-            source = self.known.sources[number]
+        for number, place in self.cited.nearest((word.key for word in clause.words), _MAX_NEAR):
+            source = self.cited.sources[number]
             yield from ((source, other) for other in source.sentences[place].clauses)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from app.language.dates.lengths import UNITS, Unit
 from app.language.dates.time_spans import in_small_letters, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
-from app.language.modality import is_plan, may_not_be
+from app.language.modality import is_planned, may_not_have_happened
 
 Form = Literal["past", "future", "between", "day", "times"]
 """How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
@@ -62,7 +62,7 @@ _RATE = re.compile(rf"(?<!\w)(?:{'|'.join(FORMS_OF_UNITS)})(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class TimeAsked:
+class TimeQuestion:
     """What of time is asked for; without a unit a length is told in those that are usual for it."""
 
     form: Form
@@ -82,25 +82,25 @@ class TimeAsked:
         return self.form in {"past", "future", "day"} and not self.latest
 
 
-def time_asked(question: str) -> TimeAsked | None:
+def time_question(question: str) -> TimeQuestion | None:
     """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
     text = " ".join(in_small_letters(question[:_MAX_READ]).split())
     bare = without_times(text)
-    if _NORM.search(bare) or may_not_be(bare):
+    if _NORM.search(bare) or may_not_have_happened(bare):
         return None
     asked = next((form(text, bare) for pattern, form in _FORMS if pattern.search(text)), None)
-    if asked is None or asked.form == "future" or asked.ahead or is_plan(text):
+    if asked is None or asked.form == "future" or asked.ahead or is_planned(text):
         return asked
     may_come = not asked.lasts and asked.form in {"day", "between"} and _NOW.search(text) is not None
     return replace(asked, happened=not may_come)
 
 
-def _times(_: str, bare: str) -> TimeAsked | None:
+def _times(_: str, bare: str) -> TimeQuestion | None:
     is_other = _leans(bare) or _RATE.search(bare) or _AHEAD.search(bare)
-    return None if is_other else TimeAsked("times")
+    return None if is_other else TimeQuestion("times")
 
 
-def _length(text: str, bare: str) -> TimeAsked | None:
+def _length(text: str, bare: str) -> TimeQuestion | None:
     """Return between which days a length is asked for; None where the question says no end of it."""
     how = next(_HOW.finditer(text))
     ends, back = _ENDS.search(text, how.end()), _BACK.search(text)
@@ -110,17 +110,17 @@ def _length(text: str, bare: str) -> TimeAsked | None:
     form = "past" if is_back or (named is None and is_still) else named
     unit = _UNITS_BY_NAME.get(how["unit"])
     if form == "past":
-        return TimeAsked("past", unit, _LATEST.search(bare) is not None, is_still)
-    return None if form is None else TimeAsked(form, unit)
+        return TimeQuestion("past", unit, _LATEST.search(bare) is not None, is_still)
+    return None if form is None else TimeQuestion(form, unit)
 
 
-def _day(text: str, bare: str) -> TimeAsked | None:
+def _day(text: str, bare: str) -> TimeQuestion | None:
     if _leans(_WHEN.sub(" ", bare)):
         return None  # "when did I run after the wedding" may be answered by the day of the wedding
     is_latest, is_since, is_ahead = (
         pattern.search(part) is not None for pattern, part in ((_LATEST, bare), (_SINCE_WHEN, text), (_AHEAD, bare))
     )
-    return TimeAsked("day", None, is_latest, is_since, is_ahead)
+    return TimeQuestion("day", None, is_latest, is_since, is_ahead)
 
 
 def _leans(text: str) -> bool:
@@ -128,7 +128,7 @@ def _leans(text: str) -> bool:
     return any(ends[0] != "till" for ends in _ENDS.finditer(text))
 
 
-_FORMS: Final[Sequence[tuple[re.Pattern[str], Callable[[str, str], TimeAsked | None]]]] = (
+_FORMS: Final[Sequence[tuple[re.Pattern[str], Callable[[str, str], TimeQuestion | None]]]] = (
     (_TIMES, _times),
     (_HOW, _length),
     (_WHEN, _day),

@@ -13,7 +13,7 @@ from app.services.answering.reading import MAX_READ
 from app.services.memories.recall import Recall
 
 
-def with_messages(recall: Recall) -> Recall:
+def with_former_statements(recall: Recall) -> Recall:
     """Return a recall whose learned entries have what held before their messages.
 
     That is so for messages that are no entries themselves.
@@ -29,7 +29,7 @@ def with_messages(recall: Recall) -> Recall:
     return _moved(recall, stands_for, listed)
 
 
-def told_once(recall: Recall, min_score: float) -> Recall:
+def without_repetitions(recall: Recall, min_score: float) -> Recall:
     """Return a recall without what says again what another entry says: a message, or what was learned of it.
 
     That is so of messages of one sentence where what was learned scores ``min_score``. The message is left out, or, if
