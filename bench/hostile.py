@@ -7,7 +7,7 @@ from typing import Any
 
 from ulid import ULID
 
-from app.services.transfer.lines import write_memory
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 
 _MARKS = "".join(
@@ -80,6 +80,6 @@ def _deep(levels: int) -> dict[str, Any]:
 
 def import_line(agent_id: str, text: str) -> dict[str, Any]:
     """Return a line of an import, whole, so that nothing refuses it before its content is read."""
-    line, _ = write_memory(Record(agent_id=agent_id, content=text, id=str(ULID()), created_at=1_700_000_000_000))
-    read: dict[str, Any] = json.loads(line)
+    record = Record(agent_id=agent_id, content=text, id=str(ULID()), created_at=1_700_000_000_000)
+    read: dict[str, Any] = json.loads(memory_line(record).data)
     return read

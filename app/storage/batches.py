@@ -3,16 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.domain.json_types import Json
+from app.domain.json_types import Json, Scalar
 from app.domain.memory import Tenant
 from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.tables import TierTable
+
+MEMORIES = TierTable(
+    kind="memory",
+    table="long_term_memory",
+    columns=(
+        *("id", "agent_id", "content", "metadata", "session_id", "message_id", "run_id", "memory_type", "learned"),
+        *("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"),
+    ),
+    key=("created_at", "id"),
+    expires=True,
+)
+"""Memories as an export has them, by ``created_at`` and ``id``; their table is written by the memories' own writer."""
+_OF_COLUMN = {
+    "memory_type": "iif(memory.learned IS NULL, NULL, memory.type) AS memory_type",
+    "forgotten_at": "iif(memory.forgotten_with IS NULL, memory.forgotten_at, NULL) AS forgotten_at",
+}
+_COLUMNS = ", ".join(_OF_COLUMN.get(column, f"memory.{column}") for column in MEMORIES.columns)
 
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
 
-BEFORE_ALL: tuple[int, str] = (-(2**62), "")
+_BEFORE_ALL: tuple[int, str] = (-(2**62), "")
 """Where the first page begins."""
 
 _SURVEY = f"""
@@ -25,11 +43,7 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 
 # The inner queries read keys and sizes alone, so that what does not fit into the page is not carried along.
 _PAGE = f"""
-SELECT memory.agent_id, memory.id, memory.content, memory.metadata, memory.session_id, memory.occurred_at,
-  memory.created_at, memory.expires_at, memory.superseded_at,
-  iif(memory.forgotten_with IS NULL, memory.forgotten_at, NULL) AS forgotten_at, memory.message_id,
-  memory.type, memory.learned, memory.run_id, memory.embedding_provider AS provider, memory.embedding_model AS model,
-  memory.embedding_dimensions AS dimensions, page.found
+SELECT {_COLUMNS}, page.found
 FROM (
   SELECT number, count(*) OVER () AS found,
     sum(bytes) OVER (ORDER BY created_at, id ROWS UNBOUNDED PRECEDING) - bytes AS before
@@ -117,15 +131,16 @@ class Bulk:
         """Count what there is by embedding config, with the ``last`` moment and the database's ``now``."""
         return ScopedStatement.read(self._tenant, _SURVEY.format(agent=self._agent), agent_id=self.agent_id)
 
-    def page(self, after: tuple[int, str], *, last: int, now: int) -> ScopedStatement:
-        """Read the memories that follow ``after``, oldest first; ``found`` tells how many were looked at."""
-        more: dict[str, Json] = {"after_at": after[0], "after_id": after[1], "last": last, "now": now}
+    def page(self, after: Sequence[Scalar] | None, *, last: int, now: int) -> ScopedStatement:
+        """Read the memories that follow the key ``after``, oldest first; ``found`` tells how many were looked at."""
+        after_at, after_id = after or _BEFORE_ALL
+        more: dict[str, Json] = {"after_at": after_at, "after_id": after_id, "last": last, "now": now}
         sql = _PAGE.format(agent=self._agent)
         return ScopedStatement.read(self._tenant, sql, agent_id=self.agent_id, **more)
 
     def old(self, until: int, *, now: int) -> ScopedStatement:
         """Read the oldest memories of the agent that may be archived, if they were stored by ``until``."""
-        more: dict[str, Json] = {"after_at": BEFORE_ALL[0], "after_id": "", "last": until, "now": now}
+        more: dict[str, Json] = {"after_at": _BEFORE_ALL[0], "after_id": "", "last": until, "now": now}
         return ScopedStatement.read(self._tenant, _PAGE.format(agent=_OLD), agent_id=self.agent_id, **more)
 
     def by_id(self, ids: Sequence[str]) -> ScopedStatement:

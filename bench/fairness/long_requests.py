@@ -12,7 +12,7 @@ from itertools import islice
 from ulid import ULID
 
 from app.domain.moments import wall_clock
-from app.services.transfer.lines import write_memory
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from bench.client import HOST, get, post_json
 from bench.data import credential, notes
@@ -39,7 +39,7 @@ def _imports() -> Iterator[bytes]:
             Record(agent_id=attacker.SCOPE.agent_id, content=text, metadata={}, id=str(ULID()), created_at=wall_clock())
             for text in islice(texts, _IMPORTED_LINES)
         ]
-        content = b"".join(write_memory(record)[0] for record in records)
+        content = b"".join(memory_line(record).data for record in records)
         yield request("POST", "/import", content, {**_ADMIN, "Content-Type": "application/x-ndjson"})
 
 

@@ -10,7 +10,7 @@ import pytest
 from ulid import ULID
 
 from app.ports.database import Statement
-from app.services.transfer.lines import write_row
+from app.services.transfer.lines import row_line
 from app.storage.quotas import Quotas
 from app.storage.tiers.tables import TIER_TABLES
 from tests.support.probes import PROBES
@@ -73,7 +73,7 @@ async def by_import(service: Service, tenant: str, number: int) -> httpx.Respons
         "spec": json.dumps({"a": text(number)}),
     }
     headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
-    answer = await service.client.post("/import", content=write_row(tier, row)[0], headers=headers)
+    answer = await service.client.post("/import", content=row_line(tier, row).data, headers=headers)
     line = json.loads(answer.text.splitlines()[0])
     return answer if line["status"] == "imported" else httpx.Response(429, json=line)
 

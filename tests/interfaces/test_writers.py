@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from app.services.access.credentials import REFUSED
-from app.services.transfer.lines import write_memory
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from app.storage.system import revocations
 from tests.support.backends import Backend
@@ -40,9 +40,9 @@ async def test_each_memory_names_the_credential_and_the_channel_that_wrote_it(se
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = by_mcp | {"X-Agent-Id": "bot", "Accept": "application/json"}
     assert (await service.client.post("/mcp", json=message, headers=headers)).status_code == 200
-    line, _ = write_memory(Record(agent_id="bot", content="by import", id="01K5ZT3V0W8Q2N4R6S8T0V2X4Y", created_at=1))
+    record = Record(agent_id="bot", content="by import", id="01K5ZT3V0W8Q2N4R6S8T0V2X4Y", created_at=1)
     ndjson = by_import | {"Content-Type": "application/x-ndjson"}
-    answer = await service.client.post("/import", content=line, headers=ndjson)
+    answer = await service.client.post("/import", content=memory_line(record).data, headers=ndjson)
     assert '"imported"' in answer.text, answer.text
     sources = {content: memory["source"] for content, memory in (await listed(service)).items()}
     for channel, credential in (("http", by_http), ("mcp", by_mcp), ("import", by_import)):

@@ -17,6 +17,7 @@ from app.ports.database import Row, RunRefused, Statement
 from app.services.memories.browse import Browser
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.transfer.importer import Import
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from app.storage.quotas import Quotas
@@ -280,7 +281,7 @@ async def imported(bench: Bench, contents: list[str], agents: list[str], quotas:
         taking = Import(with_changed(bench.backends, quotas=quotas).of_tenant("acme"), report)
         await taking.begin()
         for number, (content, agent_id) in enumerate(zip(contents, agents, strict=True), start=1):
-            await taking.add(number, Record(agent_id=agent_id, content=content))
+            await taking.add(number, memory_line(Record(agent_id=agent_id, content=content)))
         await taking.finish()
         return [json.loads(line) for chunk in report.chunks() for line in chunk.splitlines()][: len(contents)]
     finally:

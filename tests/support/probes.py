@@ -10,7 +10,7 @@ import httpx
 
 from app.domain.messages import NewMessage
 from app.ports.database import Statement
-from app.services.transfer.lines import held, write_memory, write_row
+from app.services.transfer.lines import memory_line, row_line
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
@@ -306,10 +306,10 @@ async def probe_import(service: Service, tenant: str, agent_id: str) -> list[htt
     headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
     if tenant == "owner":
         headers |= service.credential(tenant, agent_id, admin=True)
-    rows = [write_row(tier, held(tier, row_of(tier, 90, agent_id)))[0] for tier in TIER_TABLES if tier.travels]
+    rows = [row_line(tier, row_of(tier, 90, agent_id)).data for tier in TIER_TABLES if tier.travels]
     if tenant == "owner":
         rows = []  # whose credential is of one agent
-    lines = b"".join([write_memory(record)[0], *rows])
+    lines = b"".join([memory_line(record).data, *rows])
     answers = [await service.client.post("/import", content=lines, headers=headers) for _ in range(2)]
     if tenant != "owner":
         statuses = [[json.loads(line).get("status") for line in answer.text.splitlines()[:-1]] for answer in answers]

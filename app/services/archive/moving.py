@@ -10,11 +10,11 @@ from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.writing import write
-from app.services.transfer.export import record_of
 from app.services.transfer.large_rows import LargeRows
-from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_memory, write_row
+from app.services.transfer.lines import Line, Manifest, memory_line, row_line, whole_file
+from app.services.transfer.record import Record
 from app.storage.archive import KINDS, TIERS, AgentArchive, ArchivedObject, Kind
-from app.storage.rows import read_memory
+from app.storage.rows import read_row
 
 MEDIA_TYPE = "application/x-ndjson"
 
@@ -78,16 +78,12 @@ class ArchiveMover:
 
     async def _written(self, kind: Kind, rows: Sequence[Row]) -> bytes:
         """Return an export of these items alone."""
-        total, memories = Total(), len(rows) if kind == "memories" else 0
-        config = self._backends.data.configs.active
-        lines = [write_manifest(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False))]
-        for row in sorted(rows, key=lambda row: str(row["id"])) if kind != "memories" else rows:
+        table, lines = TIERS.get(kind), list[Line]()
+        for row in rows if table is None else sorted(rows, key=lambda row: str(row["id"])):
             await self._backends.admission.part()
-            if kind == "memories":
-                line, digest = write_memory(record_of(read_memory(self._scope.tenant_id, row), None, config))
-                total.add(digest)
+            if table is None:
+                lines.append(memory_line(read_row(Record, row)))
             else:
-                line, digest = write_row(TIERS[kind], held(TIERS[kind], await self._large.whole(TIERS[kind], row)))
-                total.add_row(digest)
-            lines.append(line)
-        return b"".join([*lines, write_end(total)])
+                lines.append(row_line(table, await self._large.whole(table, row)))
+        memories = len(rows) if table is None else 0
+        return whole_file(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False), lines)

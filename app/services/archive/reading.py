@@ -13,7 +13,7 @@ from app.services.tenant.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.lines import MemoryLine
+from app.services.transfer.lines import Line
 from app.services.transfer.reading import read_line
 from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
@@ -147,5 +147,5 @@ class Archives:
 
 def _expires_at(line: bytes) -> float:
     read = read_line(line)
-    expires_at = read.record.expires_at if isinstance(read, MemoryLine) else None
+    expires_at = read.record.expires_at if isinstance(read, Line) and read.is_memory else None
     return inf if expires_at is None else expires_at

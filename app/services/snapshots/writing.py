@@ -68,7 +68,7 @@ class SnapshotWriter:
             created_at=now,
             memories=export.total.memories,
             rows=export.total.rows,
-            hash=export.total.hash,
+            hash=export.total.end.hash,
             agents=agents,
             parts=written.parts,
         )

@@ -1,29 +1,24 @@
 """What a tenant has, as lines, page by page: deterministic, and no more than a page of it in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from app.domain.embedding import EmbeddingConfig, Vector, decode, lengths
 from app.domain.json_types import Scalar
-from app.domain.memory import Memory, Tenant
+from app.domain.memory import Tenant
 from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.large_rows import LargeRows
-from app.services.transfer.lines import (
-    Manifest,
-    Total,
-    held,
-    write_end,
-    write_manifest,
-    write_memory,
-    write_row,
-)
+from app.services.transfer.lines import Line, Manifest, Total, memory_line, row_line
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.turns.turns import paced
-from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
+from app.storage.batches import MEMORIES, PAGE_ROWS, Bulk
 from app.storage.outbox import waiting
-from app.storage.rows import read_memory
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 
@@ -34,7 +29,7 @@ _LARGE_AT_ONCE = 8
 _CHARACTERS_AT_ONCE = 32 * 1024
 """Of lines that are written before the event loop goes on: one or two milliseconds."""
 _OF_A_LINE = 2000
-"""What a line takes beside its content, counted as characters; most of it is its vector."""
+"""What a line takes beside its texts, counted as characters; most of a memory's is its vector."""
 
 
 class Export:
@@ -69,76 +64,66 @@ class Export:
         Raises:
             Unavailable: a part does not answer; without its closing line what was yielded is no export.
         """
-        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([self._bulk.survey()]))
-        self.memories = sum(int(row["memories"] or 0) for row in rows)
-        labels = [_config(row).label for row in rows]
-        manifest = write_manifest(Manifest(self._tenant_id, self._agent_id, self.memories, labels, self._vectors))
-        if rows:
-            last = max(int(row["last"] or 0) for row in rows)
-            async for page in self._pages(last, int(rows[0]["now"] or 0)):
-                yield manifest + await self._lines(page)
-                manifest = b""
-        for tier in TIER_TABLES:
-            if tier.travels and (tier.of_agent or self._agent_id is None):
-                async for page in self._row_pages(tier):
-                    async for lines in self._row_lines(tier, page):
-                        yield manifest + lines
-                        manifest = b""
-        yield manifest + write_end(self.total)
+        survey = await self._rows(self._bulk.survey())
+        self.memories = sum(int(row["memories"] or 0) for row in survey)
+        labels = [_config(row).label for row in survey]
+        before = Manifest(self._tenant_id, self._agent_id, self.memories, labels, self._vectors).data
+        async for lines in self._lines(survey):
+            yield before + lines
+            before = b""
+        yield before + self.total.end.data
 
-    async def _row_pages(self, tier: TierTable) -> AsyncIterator[list[Row]]:
-        rows_of, after = tier_rows.TierRows(self._tenant_id, tier, self._agent_id), None
+    async def _lines(self, survey: Sequence[Row]) -> AsyncIterator[bytes]:
+        if survey:
+            last, now = max(int(row["last"] or 0) for row in survey), int(survey[0]["now"] or 0)
+            async for page in self._pages(MEMORIES, partial(self._bulk.page, last=last, now=now), PAGE_ROWS):
+                vectors = await self._vectors_of(page) if self._vectors else {}
+                yield await self._written(self._memory(row, vectors) for row in page)
+        for tier in [tier for tier in TIER_TABLES if tier.travels and (tier.of_agent or self._agent_id is None)]:
+            async for lines in self._rows_of(tier):
+                yield lines
+
+    async def _rows_of(self, tier: TierTable) -> AsyncIterator[bytes]:
+        of_rows = tier_rows.TierRows(self._tenant_id, tier, self._agent_id).page
+        async for page in self._pages(tier, of_rows, tier_rows.PAGE_ROWS):
+            at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
+            for start in range(0, len(page), at_once):
+                rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
+                yield await self._written(row_line(tier, row) for row in rows)
+
+    async def _pages(
+        self, table: TierTable, page: Callable[[Sequence[Scalar] | None], ScopedStatement], most: int
+    ) -> AsyncIterator[list[Row]]:
+        after: Sequence[Scalar] | None = None
         while True:
-            statement = rows_of.page(after)
             await self._backends.admission.part()
-            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
+            rows = await self._rows(page(after))
             if not rows:
                 return
             self.agents |= {str(row["agent_id"]) for row in rows if row.get("agent_id")}
             yield rows
-            if len(rows) == int(rows[0]["found"] or 0) < tier_rows.PAGE_ROWS:
+            if len(rows) == int(rows[0]["found"] or 0) < most:
                 return
-            after = [rows[-1][column] for column in tier.key]
+            after = [rows[-1][column] for column in table.key]
 
-    async def _row_lines(self, tier: TierTable, page: Sequence[Row]) -> AsyncIterator[bytes]:
-        at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
-        for start in range(0, len(page), at_once):
-            lines: list[bytes] = []
-            rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
-            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.admission.part):
-                line, digest = write_row(tier, held(tier, row))
-                self.total.add_row(digest)
-                lines.append(line)
-            yield b"".join(lines)
+    async def _written(self, lines: Iterable[Line]) -> bytes:
+        written: list[bytes] = []
+        async for line in paced(lines, _weight, _CHARACTERS_AT_ONCE, self._backends.admission.part):
+            self.total.add(line)
+            written.append(line.data)
+        return b"".join(written)
+
+    def _memory(self, row: Row, vectors: Mapping[str, Vector]) -> Line:
+        record = read_row(Record, row)
+        if (vector := vectors.get(str(record.id))) is not None:
+            record = replace(record, vector=vector, embedding=self._config.label)
+        return memory_line(record)
 
     async def _whole(self, tier: TierTable, row: Row) -> Mapping[str, Scalar]:
-        if not any(row[each.blob] for each in tier.large):
-            return row
         return await self._retry_budget.of(lambda: self._large.whole(tier, row))
 
-    async def _pages(self, last: int, now: int) -> AsyncIterator[list[Row]]:
-        after = BEFORE_ALL
-        while True:
-            statement = self._bulk.page(after, last=last, now=now)
-            await self._backends.admission.part()
-            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.data.database.run([page]))  # type: ignore[misc]
-            if not rows:
-                return
-            self.agents |= {str(row["agent_id"]) for row in rows}
-            yield rows
-            if len(rows) == int(rows[0]["found"] or 0) < PAGE_ROWS:
-                return
-            after = (int(rows[-1]["created_at"] or 0), str(rows[-1]["id"]))
-
-    async def _lines(self, page: Sequence[Row]) -> bytes:
-        vectors = await self._vectors_of(page) if self._vectors else {}
-        lines: list[bytes] = []
-        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.admission.part):
-            memory = read_memory(self._tenant_id, row)
-            line, digest = write_memory(record_of(memory, vectors.get(memory.id), self._config))
-            self.total.add(digest)
-            lines.append(line)
-        return b"".join(lines)
+    async def _rows(self, statement: ScopedStatement) -> list[Row]:
+        return await self._retry_budget.rows(self._backends.data.database, statement)
 
     async def _vectors_of(self, page: Sequence[Row]) -> Mapping[str, Vector]:
         """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
@@ -150,41 +135,15 @@ class Export:
         missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]
         if not missing:
             return shown
-        statement = waiting(Tenant(self._tenant_id), missing, config.index_name)
-        (queued,) = await self._retry_budget.of(lambda: self._backends.data.database.run([statement]))
+        queued = await self._rows(waiting(Tenant(self._tenant_id), missing, config.index_name))
         readable = [row for row in queued if len(str(row["vector"])) in lengths(config.dimensions)]
         return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in readable}}
 
 
-def _weight(row: Row) -> int:
-    return _OF_A_LINE + len(str(row["content"]))
-
-
-def _row_weight(row: Mapping[str, Scalar]) -> int:
-    return _OF_A_LINE + sum(len(value) for value in row.values() if isinstance(value, str))
+def _weight(line: Line) -> int:
+    texts = [line.record.content] if line.is_memory else line.row.values()
+    return _OF_A_LINE + sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _config(row: Row) -> EmbeddingConfig:
     return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
-
-
-def record_of(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
-    """Return what a line says of a memory, with its vector of the config, where there is one."""
-    return Record(
-        agent_id=memory.agent_id,
-        content=memory.content,
-        metadata=memory.metadata,
-        id=memory.id,
-        session_id=memory.session_id,
-        occurred_at=memory.occurred_at,
-        created_at=memory.created_at,
-        expires_at=memory.expires_at,
-        superseded_at=memory.superseded_at,
-        forgotten_at=memory.forgotten_at,
-        message_id=memory.message_id,
-        memory_type=None if memory.learned is None else memory.type,
-        learned=memory.learned,
-        run_id=memory.run_id,
-        vector=vector,
-        embedding=None if vector is None else config.label,
-    )

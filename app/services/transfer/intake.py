@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import count
 from typing import NamedTuple
 
+from app.services.transfer.fields import BadLineError
 from app.services.transfer.formats import Flaw
 from app.services.transfer.importer import Import
-from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, RowLine, Total
+from app.services.transfer.lines import LINE_BYTES, VERSION, End, FileLine, Line, Manifest, Total, memory_line
 from app.services.transfer.reading import check, read_line
 from app.services.transfer.record import Record
-from app.services.transfer.report import ImportReport
+from app.services.transfer.report import Ending, ImportReport
 
 _LINES_AT_ONCE = 8
 """Lines that are read in one part of an import: about a millisecond."""
@@ -71,52 +72,75 @@ class LineCutter:
             self._rest += part
 
 
+class ReadLine(NamedTuple):
+    """A line of a file that was read: what it holds, or why it cannot be taken; ``times`` is as of ``CutLine``."""
+
+    number: int
+    line: FileLine | BadLineError
+    times: int
+
+
 class LineReader:
     """Reads the lines of one file in their order, whatever is done with them, and holds it against its closing line."""
 
     def __init__(self) -> None:
         """Begin with the first line."""
         self.manifest: Manifest | None = None
-        self.end: End | None = None
         self.total = Total()
-        self._refused: str | None = None
+        self._cutter = LineCutter()
+        self._end: End | None = None
+        self._refusal: str | None = None
 
-    def read(self, text: bytes | None) -> Line:
-        """Read the next line.
+    def lines(self, chunk: bytes) -> Iterator[ReadLine]:
+        """Yield the lines that end in this chunk."""
+        return map(self._read, self._cutter.lines(chunk))
 
-        Raises:
-            BadLineError: it cannot be taken.
-        """
-        if self._refused is not None:
-            raise BadLineError(self._refused)
+    def last(self) -> Iterator[ReadLine]:
+        """Yield what stands after the last line's end, where there is anything."""
+        return map(self._read, self._cutter.last())
+
+    @property
+    def count(self) -> int:
+        """How many lines there were so far."""
+        return self._cutter.number
+
+    @property
+    def ending(self) -> Ending:
+        """Whether the closing line says of the lines before it what they are."""
+        if self._end is None:
+            return "missing"
+        return "holds" if self._end == self.total.end else "wrong"
+
+    def _read(self, cut: CutLine) -> ReadLine:
+        try:
+            line = self._taken(cut.text)
+        except BadLineError as error:
+            return ReadLine(cut.number, error, cut.times)
+        return ReadLine(cut.number, line, cut.times)
+
+    def _taken(self, text: bytes | None) -> FileLine:
+        if self._refusal is not None:
+            raise BadLineError(self._refusal)
         if text is None:
             raise BadLineError(f"has more than {LINE_BYTES} bytes")
         line = read_line(text)
         if isinstance(line, Manifest):
             self._begin(line)
-        elif self.end is not None:
+        elif self._end is not None:
             raise BadLineError("comes after the closing line")
         elif isinstance(line, End):
-            self.end = line
-        elif isinstance(line, RowLine):
-            self.total.add_row(line.hash)
+            self._end = line
         else:
-            self.total.add(line.hash)
+            self.total.add(line)
         return line
-
-    @property
-    def whole(self) -> bool:
-        """Whether the closing line says of the lines before it what they are."""
-        total = self.total
-        return self.end == End(total.memories, total.rows, total.hash)
 
     def _begin(self, manifest: Manifest) -> None:
         if manifest.version > VERSION:
-            self._refused = (
+            self._refusal = (
                 f"is of version {manifest.version} of the format; this service reads up to version {VERSION}"
             )
-            raise BadLineError(self._refused)
-        if self.manifest is not None or self.total.memories or self.total.rows or self.end is not None:
+            raise BadLineError(self._refusal)
+        if self.manifest is not None or self.total.memories or self.total.rows or self._end is not None:
             raise BadLineError("is a manifest, which only the first line can be")
         self.manifest = manifest
 
@@ -130,33 +154,24 @@ async def import_lines(
     """
     whose = of_tenant or to.tenant_id
     await to.begin()
-    cutter, reader = LineCutter(), LineReader()
+    reader, read = LineReader(), count(1)
 
-    read = count(1)
-
-    async def take(lines: Iterable[CutLine]) -> None:
-        for number, text, times in lines:
+    async def take(lines: Iterable[ReadLine]) -> None:
+        for number, line, times in lines:
             if next(read) % _LINES_AT_ONCE == 0:  # a chunk may hold a line in each two bytes
                 await to.part()
-            try:
-                line = reader.read(text)
-                if isinstance(line, Manifest) and line.tenant != whose:
-                    raise BadLineError("is the manifest of another tenant")  # noqa: TRY301 - one place reports
-            except BadLineError as error:
-                await to.reject(number, error.detail, error.id, times=times)
-                continue
-            if isinstance(line, RowLine):
-                await to.add_row(number, line)
-            elif not isinstance(line, Manifest | End):
-                await to.add(number, line.record)
+            if isinstance(line, Line):
+                await to.add(number, line)
+            elif isinstance(line, BadLineError):
+                await to.reject(number, line.detail, line.id, times=times)
+            elif isinstance(line, Manifest) and line.tenant != whose:
+                await to.reject(number, "is the manifest of another tenant")
 
     async for chunk in chunks:
-        await take(cutter.lines(chunk))
-    await take(cutter.last())
+        await take(reader.lines(chunk))
+    await take(reader.last())
     await to.finish()
-    report.lines = cutter.number
-    report.manifest = reader.manifest is not None
-    report.end = "missing" if reader.end is None else "holds" if reader.whole else "wrong"
+    report.lines, report.manifest, report.end = reader.count, reader.manifest is not None, reader.ending
 
 
 async def import_records(records: Iterable[Record | Flaw], to: Import, report: ImportReport) -> None:
@@ -171,7 +186,7 @@ async def import_records(records: Iterable[Record | Flaw], to: Import, report: I
         except BadLineError as error:
             await to.reject(number, error.detail, error.id)
         else:
-            await to.add(number, record)
+            await to.add(number, memory_line(record))
         report.lines = number
     await to.finish()
     report.end = "holds"

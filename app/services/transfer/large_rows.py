@@ -9,7 +9,7 @@ from app.domain.errors import BlobGone, MemoryGatewayError, UpstreamRejected
 from app.domain.json_types import Scalar, to_json
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
-from app.services.transfer.lines import BadLineError
+from app.services.transfer.fields import BadLineError
 from app.storage.tiers.tables import Large, TierTable
 
 

@@ -1,16 +1,25 @@
-"""The lines of the format that docs/format.md describes: what they are, and how they are written and hashed."""
+"""The lines of the format that docs/format.md describes: what each kind has, and how it is written and hashed."""
 
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias, cast, get_args
 
+from app.domain import limits
+from app.domain.bounds import form
+from app.domain.claim import MemoryType
+from app.domain.embedding import Vector
 from app.domain.json_types import Json, Scalar, to_json
-from app.domain.moments import format_moment
+from app.domain.learned import Learned
+from app.domain.moments import format_moment, milliseconds, parse_moment
+from app.services.transfer.fields import Field, bounded, is_texts, read_fields, texts, write_fields
 from app.services.transfer.record import Record
-from app.storage.tiers.tables import TierTable
+from app.storage.batches import MEMORIES
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 FORMAT = "memory-gateway"
 VERSION = 3
@@ -21,20 +30,81 @@ LINE_BYTES = 1024 * 1024
 
 _EXACT = 2**53
 """Whole numbers below it are the same as integers and as doubles."""
+_ORDER: Mapping[str, int] = {table.kind: number for number, table in enumerate((MEMORIES, *TIER_TABLES))}
+_HASH = re.compile("[0-9a-f]{64}")
 
 _canonical: Callable[[Json], str] = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 ).encode
 
 
-class BadLineError(Exception):
-    """A line that cannot be taken, and why; ``id`` is the memory's, where it can be read."""
+def is_memory_id(value: object) -> bool:
+    """Tell whether a value has the form of a memory's or a row's id."""
+    return isinstance(value, str) and limits.MEMORY_ID.violation(value) is None
 
-    def __init__(self, detail: str, id_: str | None = None) -> None:
-        """Keep what to report."""
-        super().__init__(detail)
-        self.detail = detail
-        self.id = id_
+
+def _learned(value: Mapping[str, Json]) -> Learned:
+    return Learned(**read_fields(value, _LEARNED))
+
+
+def _from_base64(value: str) -> bytes:
+    try:
+        return binascii.a2b_base64(value, strict_mode=True)
+    except ValueError:
+        raise ValueError("is not base64") from None
+
+
+def _base64(vector: Vector) -> str:
+    return binascii.b2a_base64(vector.astype("<f4", copy=False).tobytes(), newline=False).decode()
+
+
+_COUNT = bounded(lambda value: type(value) is int and value >= 0, "must be a whole number")
+_SHA256 = bounded(lambda value: isinstance(value, str) and bool(_HASH.fullmatch(value)), "must be a SHA-256 in hex")
+_MESSAGE_ID = form("[0-9a-f]{32}", "must be 32 hexadecimal digits")
+_MESSAGES = form("[0-9a-f]{32}", "must be the ids of messages, 32 hexadecimal digits each")
+_LABEL = form(r".{1,200}/[1-9][0-9]{0,5}", "must be provider/model/dimensions")
+_MEMORY_TYPE = bounded(get_args(MemoryType).__contains__, f"must be one of {', '.join(get_args(MemoryType))}")
+_moment = partial(Field, parse=lambda value: milliseconds(parse_moment(value)), write=format_moment)
+
+HASH = Field("hash", object, _SHA256)
+VERSION_FIELD = Field("version", object, _COUNT)
+MANIFEST = (
+    Field("format"),
+    VERSION_FIELD,
+    Field("tenant"),
+    Field("agent_id", required=False),
+    Field("memories", object, _COUNT),
+    Field("embedding", object, bounded(is_texts, "must be a list of texts"), write=list),
+    Field("vectors", bool),
+)
+_LEARNED = (
+    Field("message_ids", object, texts(limits.MAX_MESSAGES, _MESSAGES, least=1)),
+    Field("topic", bound=limits.TOPIC, required=False),
+    Field("search_queries", object, texts(limits.MAX_SEARCH_QUERIES, limits.SEARCH_QUERY), required=False),
+)
+MEMORY = (
+    Field("id", object, bounded(is_memory_id, "must be a memory's id, a ULID")),
+    Field("agent_id"),
+    Field("content"),
+    Field("metadata", dict),
+    Field("session_id", required=False),
+    Field("message_id", bound=_MESSAGE_ID, required=False),
+    Field("run_id", bound=limits.RUN_ID, required=False),
+    Field("memory_type", object, _MEMORY_TYPE, required=False, pair="learned"),
+    Field("learned", dict, required=False, parse=_learned, write=lambda learned: learned.fields),
+    _moment("occurred_at", required=False),
+    _moment("created_at"),
+    _moment("expires_at", required=False),
+    _moment("superseded_at", required=False),
+    _moment("forgotten_at", required=False),
+)
+"""What a memory is: of this its hash is made."""
+VECTOR = (
+    Field("vector", required=False, pair="embedding", parse=_from_base64, write=_base64),
+    Field("embedding", bound=_LABEL, required=False),
+)
+ROW = (Field("kind"), Field("row", dict))
+END = (Field("memories", object, _COUNT), Field("rows", object, _COUNT, required=False), HASH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,44 +117,81 @@ class Manifest:
     embedding: Sequence[str]
     vectors: bool
     version: int = VERSION
+    format: str = FORMAT
+
+    @property
+    def data(self) -> bytes:
+        """The line as it is written."""
+        return _written("manifest", write_fields(self, MANIFEST))
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryLine:
-    """One memory: a record with an id and a moment, within the limits of a store, and the hash of it."""
+class Line:
+    """A memory or a row of a tier, from its reading to its writing; ``hash`` is that of its line.
 
-    record: Record
+    ``table`` says of which kind it is. The payload is a record of a memory, and else a row by its columns, without
+    those that are NULL.
+    """
+
+    table: TierTable
+    payload: Record | Mapping[str, Scalar]
     hash: str
 
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is a memory, and no row of a tier."""
+        return self.table is MEMORIES
 
-@dataclass(frozen=True, slots=True)
-class RowLine:
-    """One row of a tier, by its columns; those that are NULL are left out."""
+    @property
+    def record(self) -> Record:
+        """The memory."""
+        return cast("Record", self.payload)
 
-    tier: TierTable
-    row: Mapping[str, Scalar]
-    hash: str
+    @property
+    def row(self) -> Mapping[str, Scalar]:
+        """The row of a tier."""
+        return cast("Mapping[str, Scalar]", self.payload)
+
+    def value(self, column: str) -> Any:  # noqa: ANN401 - of any column
+        """Return what it has in a column; None: nothing."""
+        return getattr(self.payload, column) if isinstance(self.payload, Record) else self.payload.get(column)
 
     @property
     def id(self) -> str | None:
         """Its id, where it has one."""
-        id_ = self.row.get("id")
+        id_ = self.value("id")
         return id_ if isinstance(id_, str) else None
 
     @property
     def agent_id(self) -> str | None:
         """Its agent; None where it belongs to all agents."""
-        return str(self.row["agent_id"]) if self.tier.of_agent else None
-
-    @property
-    def names_agent(self) -> bool:
-        """Whether an agent stands in it, whomever it belongs to."""
-        return (self.tier.of_agent or self.tier.names_agent) and bool(self.row.get("agent_id"))
+        return str(self.value("agent_id")) if self.table.of_agent else None
 
     @property
     def key(self) -> tuple[Scalar, ...]:
         """What it is known by in its table."""
-        return tuple(self.row[column] for column in self.tier.key)
+        return tuple(self.value(column) for column in self.table.key)
+
+    @property
+    def position(self) -> tuple[Any, ...]:
+        """What lines are in the order of; numbers come before texts."""
+        return _ORDER[self.table.kind], *((isinstance(part, str), part) for part in self.key)
+
+    def given_to(self, agent_id: str) -> "Line":
+        """Return it as this agent's; what names no agent is of none: it tells of the tenant."""
+        if not ((self.table.of_agent or self.table.names_agent) and self.value("agent_id")):
+            return self
+        if isinstance(self.payload, Record):
+            return replace(self, payload=replace(self.payload, agent_id=agent_id))
+        return replace(self, payload={**self.payload, "agent_id": agent_id})
+
+    @property
+    def data(self) -> bytes:
+        """The line as it is written."""
+        if isinstance(self.payload, Record):
+            memory = write_fields(self.payload, MEMORY) | write_fields(self.payload, VECTOR)
+            return _written("memory", {**memory, "hash": self.hash})
+        return _written("tier", {"kind": self.table.kind, "row": dict(self.payload), "hash": self.hash})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +199,16 @@ class End:
     """The closing line: what came before it."""
 
     memories: int
-    rows: int
     hash: str
+    rows: int = 0
+
+    @property
+    def data(self) -> bytes:
+        """The line as it is written."""
+        return _written("end", write_fields(self, END))
 
 
-Line: TypeAlias = Manifest | MemoryLine | RowLine | End
+FileLine: TypeAlias = Manifest | Line | End
 
 
 @dataclass(slots=True)
@@ -107,107 +219,55 @@ class Total:
     rows: int = 0
     _digest: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, line_hash: str) -> None:
-        """Take in the hash of the next memory."""
-        self.memories += 1
-        self._digest.update(line_hash.encode())
-
-    def add_row(self, line_hash: str) -> None:
-        """Take in the hash of the next row."""
-        self.rows += 1
-        self._digest.update(line_hash.encode())
+    def add(self, line: Line) -> None:
+        """Take in the next line."""
+        self.memories += line.is_memory
+        self.rows += not line.is_memory
+        self._digest.update(line.hash.encode())
 
     @property
-    def hash(self) -> str:
-        """SHA-256, in hex, of the lines' hashes one after another."""
-        digest: str = self._digest.hexdigest()
-        return digest
+    def end(self) -> End:
+        """The closing line behind these; its hash is the SHA-256, in hex, of the lines' hashes one after another."""
+        return End(memories=self.memories, rows=self.rows, hash=self._digest.hexdigest())
 
 
-def hash_of(record: Record) -> str:
-    """SHA-256, in hex, of a memory's canonical JSON: what it is, without its vector."""
-    return hashlib.sha256(_canonical(_fields(record)).encode()).hexdigest()
+def memory_line(record: Record) -> Line:
+    """Return the line of a memory, which has an id and a moment. Its vector is not in its hash."""
+    return Line(MEMORIES, record, _sha256(write_fields(record, MEMORY)))
 
 
-def same(metadata: Json, other: Json) -> bool:
-    """Whether two JSON values are one, whatever the order of their keys."""
-    return _canonical(metadata) == _canonical(other)
-
-
-def write_memory(record: Record) -> tuple[bytes, str]:
-    """Write a memory's line; return it and its hash."""
-    fields = _fields(record)
-    digest = hashlib.sha256(_canonical(fields).encode()).hexdigest()
-    carried: dict[str, Json] = {}
-    if record.vector is not None:
-        values = record.vector.astype("<f4", copy=False).tobytes()
-        carried = {"vector": binascii.b2a_base64(values, newline=False).decode(), "embedding": record.embedding}
-    return _written({"type": "memory", **fields, **carried, "hash": digest}), digest
-
-
-def hash_of_row(kind: str, row: Mapping[str, Scalar]) -> str:
-    """SHA-256, in hex, of the canonical JSON of a row and its kind."""
-    return hashlib.sha256(_canonical({"kind": kind, "row": dict(row)}).encode()).hexdigest()
-
-
-def held(tier: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return what a row holds, in the order of its columns; a number is written alike wherever it was kept."""
-    there = {column: row[column] for column in tier.told if row.get(column) is not None}
+def exported_row(table: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return what a line has of a row, in the order of its columns; a number is alike wherever it was kept."""
+    there = {column: row[column] for column in table.told if row.get(column) is not None}
     return {
         column: int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
         for column, value in there.items()
     }
 
 
-def write_row(tier: TierTable, row: Mapping[str, Scalar]) -> tuple[bytes, str]:
-    """Write the line of a row, as ``held`` returns it; return it and its hash."""
-    digest = hash_of_row(tier.kind, row)
-    return _written({"type": "tier", "kind": tier.kind, "row": dict(row), "hash": digest}), digest
+def row_line(table: TierTable, row: Mapping[str, Scalar]) -> Line:
+    """Return the line of a row."""
+    row = exported_row(table, row)
+    return Line(table, row, hash_of_row(table.kind, row))
 
 
-def write_manifest(manifest: Manifest) -> bytes:
-    """Write the first line."""
-    agent: dict[str, Json] = {} if manifest.agent_id is None else {"agent_id": manifest.agent_id}
-    return _written(
-        {
-            "type": "manifest",
-            "format": FORMAT,
-            "version": manifest.version,
-            "tenant": manifest.tenant,
-            **agent,
-            "memories": manifest.memories,
-            "embedding": list(manifest.embedding),
-            "vectors": manifest.vectors,
-        }
-    )
+def hash_of_row(kind: str, row: Mapping[str, Json]) -> str:
+    """SHA-256, in hex, of the canonical JSON of a row and its kind."""
+    return _sha256({"kind": kind, "row": dict(row)})
 
 
-def write_end(total: Total) -> bytes:
-    """Write the closing line."""
-    return _written({"type": "end", "memories": total.memories, "rows": total.rows, "hash": total.hash})
+def whole_file(manifest: Manifest, lines: Iterable[Line]) -> bytes:
+    """Write a whole file of these lines."""
+    total, written = Total(), [manifest.data]
+    for line in lines:
+        total.add(line)
+        written.append(line.data)
+    return b"".join([*written, total.end.data])
 
 
-def _written(line: Mapping[str, Json]) -> bytes:
-    return to_json(line).encode() + b"\n"
+def _sha256(value: Json) -> str:
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 
-def _fields(record: Record) -> dict[str, Json]:
-    """Return what a memory is, in the order of its line; what it has not is left out."""
-    fields: dict[str, Json] = {
-        "id": record.id,
-        "agent_id": record.agent_id,
-        "content": record.content,
-        "metadata": record.metadata,
-    }
-    if record.session_id is not None:
-        fields["session_id"] = record.session_id
-    if record.message_id is not None:
-        fields["message_id"] = record.message_id
-    if record.run_id is not None:
-        fields["run_id"] = record.run_id
-    if record.learned is not None:
-        fields["memory_type"], fields["learned"] = record.memory_type, record.learned.fields
-    for name in ("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"):
-        if (at := getattr(record, name)) is not None:
-            fields[name] = format_moment(at)
-    return fields
+def _written(kind: str, fields: Mapping[str, Json]) -> bytes:
+    return to_json({"type": kind, **fields}).encode() + b"\n"

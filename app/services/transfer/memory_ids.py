@@ -1,22 +1,22 @@
 """Tells under which ids the memories that rows name are there, where an import gave them others (docs/format.md)."""
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from app.domain import limits
-from app.domain.json_types import Scalar, to_json
+from app.domain.json_types import to_json
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import id_candidates
-from app.services.transfer.lines import RowLine
+from app.services.transfer.lines import Line, is_memory_id
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import Bulk
 
-_ID = re.compile(limits.MEMORY_ID_FORM)
 _AT_ONCE = 500
 """Ids that are looked for in one statement."""
+
+NamedMemory: TypeAlias = tuple[str, bool, str]
+"""The agent of a row, whether the row was moved to it, and the id by which the row names a memory."""
 
 
 class MemoryIds:
@@ -32,7 +32,7 @@ class MemoryIds:
         self._retry_budget = retry_budget
         self._bulk = Bulk(backends.tenant_id)
 
-    async def renamed(self, lines: Sequence[tuple[RowLine, bool]]) -> list[RowLine]:
+    async def renamed(self, lines: Sequence[tuple[Line, bool]]) -> list[Line]:
         """Return the rows with the ids that their memories have here; an id without a memory here stays.
 
         Each comes with whether it is moved to another agent than its line names.
@@ -40,66 +40,63 @@ class MemoryIds:
         Raises:
             Unavailable: the database does not answer.
         """
-        named = {
-            (line.agent_id or "", moved, id_): None
-            for line, moved in lines
-            for id_ in _named(line)
-            if _ID.fullmatch(id_)
-        }
-        wanted, new = list(named), dict[tuple[str, bool, str], str]()
+        named = {(line.agent_id or "", moved, id_): None for line, moved in lines for id_ in _ids(line)}
+        wanted, new = [name for name in named if is_memory_id(name[2])], dict[NamedMemory, str]()
         for start in range(0, len(wanted), _AT_ONCE):
             await self._backends.admission.part()
             new.update(await self._new_ids(wanted[start : start + _AT_ONCE]))
-        return [
-            _with(line, {id_: new[key] for id_ in _named(line) if (key := (line.agent_id or "", moved, id_)) in new})
-            for line, moved in lines
-        ]
 
-    async def _new_ids(self, wanted: Sequence[tuple[str, bool, str]]) -> dict[tuple[str, bool, str], str]:
+        def renamed(line: Line, *, moved: bool) -> Line:
+            return _with_ids(line, lambda id_: new.get((line.agent_id or "", moved, id_), id_))
+
+        return [renamed(line, moved=moved) for line, moved in lines]
+
+    async def _new_ids(self, wanted: Sequence[NamedMemory]) -> dict[NamedMemory, str]:
         """Return the ids that differ, of memories that their agents have."""
         tenant_id = self._backends.tenant_id
-        candidates = {
-            (agent, moved, id_): id_candidates(tenant_id, agent, id_, moved=moved) for agent, moved, id_ in wanted
-        }
+        candidates = {name: id_candidates(tenant_id, name[0], name[2], moved=name[1]) for name in wanted}
         asked = self._bulk.agents_of(sorted({one for ids in candidates.values() for one in ids}))
-        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([asked]))
+        rows = await self._retry_budget.rows(self._backends.data.database, asked)
         agents = {str(row["id"]): row["agent_id"] for row in rows}
-        own = {key: next((one for one in ids if agents.get(one) == key[0]), key[2]) for key, ids in candidates.items()}
-        return {key: id_ for key, id_ in own.items() if id_ != key[2]}
+        own = {
+            name: next((one for one in ids if agents.get(one) == name[0]), name[2]) for name, ids in candidates.items()
+        }
+        return {name: id_ for name, id_ in own.items() if id_ != name[2]}
 
 
-def _named(line: RowLine) -> set[str]:
+def _ids(line: Line) -> list[str]:
     """Return the ids of memories that a row names."""
-    return {id_ for column in line.tier.memories for id_ in _ids(_value(line, column))}
+    named: list[str] = []
+
+    def note(id_: str) -> str:
+        named.append(id_)
+        return id_
+
+    _with_ids(line, note)
+    return named
 
 
-def _value(line: RowLine, column: str) -> Any:  # noqa: ANN401 - any JSON
-    value = line.row.get(column)
-    return json.loads(value) if column in line.tier.json and isinstance(value, str) else value
-
-
-def _ids(value: Any) -> list[str]:  # noqa: ANN401 - any JSON
-    """Return the ids in a value: one, a list of them, or a list of objects that have ``memories``."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list):
-        return [id_ for part in value for id_ in _ids(part.get("memories") if isinstance(part, dict) else part)]
-    return []
-
-
-def _with(line: RowLine, new: Mapping[str, str]) -> RowLine:
-    if not new:
+def _with_ids(line: Line, id_of: Callable[[str], str]) -> Line:
+    """Return a row that names each memory by the id that ``id_of`` tells for its id."""
+    table = line.table
+    texts = {column: line.row[column] for column in table.memories if column in line.row}
+    values = {name: json.loads(str(text)) if name in table.json else text for name, text in texts.items()}
+    changed = {name: _replaced(value, id_of) for name, value in values.items()}
+    if changed == values:
         return line
-    changed = dict[str, Scalar]()
-    for column in line.tier.memories:
-        value = _replaced(_value(line, column), new)
-        changed[column] = to_json(value) if column in line.tier.json else value
-    return replace(line, row={**line.row, **changed})
+    return replace(
+        line,
+        payload={
+            **line.row,
+            **{name: to_json(value) if name in table.json else value for name, value in changed.items()},
+        },
+    )
 
 
-def _replaced(value: Any, new: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
+def _replaced(value: Any, id_of: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+    """Replace the ids in a value: one, or a list of them, or a list of objects that have ``memories``."""
     if isinstance(value, str):
-        return new.get(value, value)
+        return id_of(value)
     if isinstance(value, dict):
-        return value if "memories" not in value else {**value, "memories": _replaced(value["memories"], new)}
-    return [_replaced(part, new) for part in value] if isinstance(value, list) else value
+        return value if "memories" not in value else {**value, "memories": _replaced(value["memories"], id_of)}
+    return [_replaced(part, id_of) for part in value] if isinstance(value, list) else value

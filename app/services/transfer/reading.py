@@ -1,56 +1,52 @@
 """Reads the lines of the format that docs/format.md describes, and trusts none of them."""
 
-import binascii
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
 from app.domain import limits
-from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.errors import InvalidRequest
-from app.domain.learned import Learned
-from app.services.transfer.fields import (
-    DECODER,
-    bad,
-    check_names,
-    count_of,
-    digest_of,
-    moment_of,
-    object_of,
-    text_of,
-    texts_of,
-)
+from app.domain.json_types import Json
+from app.services.transfer.fields import DECODER, BadLineError, Field, bad, read_fields
 from app.services.transfer.lines import (
+    END,
     FORMAT,
+    HASH,
+    MANIFEST,
+    MEMORY,
+    ROW,
+    VECTOR,
     VERSION,
-    BadLineError,
+    VERSION_FIELD,
     End,
+    FileLine,
     Line,
     Manifest,
-    MemoryLine,
-    hash_of,
+    exported_row,
+    hash_of_row,
+    is_memory_id,
+    memory_line,
 )
 from app.services.transfer.record import Record
-from app.services.transfer.row_reading import read_row
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
-_MEMORY_ID = re.compile(limits.MEMORY_ID_FORM)
-_MESSAGE_ID = re.compile("[0-9a-f]{32}")
-_LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
-_REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
-_MOMENTS = {"occurred_at", "expires_at", "superseded_at", "forgotten_at"}
-_OTHERS = {"session_id", "message_id", "run_id", "memory_type", "learned", "vector", "embedding"}
-_MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, *_OTHERS}
-_LEARNED_NAMES = {"message_ids", "topic", "search_queries"}
-_MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
-_END_NAMES = {"type", "memories", "rows", "hash"}
+_TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.travels}
+_AGENT_ID = re.compile(limits.ID_FORM)
+_NAMES = ("agent_id", "agent_type", "instance", "task_type")
+"""Columns, in whatever table, that hold what has the form of an agent's id."""
+_GIVEN_HASH = Field("hash", object)
+"""It is looked at once all else is as it must be."""
+_LARGEST = 2**63 - 1
 _UNIT_WITHIN = 0.01
 """A vector that was kept in half precision is a little off its length."""
 
 
-def read_line(data: bytes) -> Line:
+def read_line(data: bytes) -> FileLine:
     """Read a line of any type.
 
     Raises:
@@ -62,46 +58,11 @@ def read_line(data: bytes) -> Line:
         raise BadLineError("is not valid JSON") from None
     if not isinstance(value, dict):
         raise BadLineError("is not a JSON object")
-    kind = value.get("type")
+    kind = value.pop("type", None)
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         raise BadLineError("has a type that is not known")
     return read(value)
-
-
-def _memory(value: dict[str, Any]) -> MemoryLine:
-    given = value.get("id")
-    id_ = given if isinstance(given, str) and _MEMORY_ID.fullmatch(given) else None
-    try:
-        check_names(value, _MEMORY_NAMES, _REQUIRED)
-        if id_ is None:
-            bad("id must be a memory's id, a ULID")
-        vector, embedding = _vector(value)
-        memory_type, learned = _learned(value)
-        record = Record(
-            agent_id=text_of(value, "agent_id"),
-            content=text_of(value, "content"),
-            metadata=object_of(value, "metadata"),
-            id=id_,
-            session_id=text_of(value, "session_id") if "session_id" in value else None,
-            occurred_at=moment_of(value, "occurred_at"),
-            created_at=moment_of(value, "created_at"),
-            expires_at=moment_of(value, "expires_at"),
-            superseded_at=moment_of(value, "superseded_at"),
-            forgotten_at=moment_of(value, "forgotten_at"),
-            message_id=_message_id(value),
-            memory_type=memory_type,
-            learned=learned,
-            run_id=_run_id(value),
-            vector=vector,
-            embedding=embedding,
-        )
-        check(record)
-        if hash_of(record) != digest_of(value):
-            bad("the hash is not that of the memory")
-    except BadLineError as error:
-        raise BadLineError(error.detail, id_) from None
-    return MemoryLine(record, value["hash"])
 
 
 def check(record: Record) -> None:
@@ -119,90 +80,134 @@ def check(record: Record) -> None:
 def _manifest(value: dict[str, Any]) -> Manifest:
     if value.get("format") != FORMAT:
         bad("is the manifest of another format")
-    version = count_of(value, "version")
-    if version > VERSION:
+    if (version := VERSION_FIELD.read(value.get("version"))) > VERSION:
         return Manifest("", None, 0, (), vectors=False, version=version)
-    check_names(value, _MANIFEST_NAMES, _MANIFEST_NAMES - {"agent_id"})
-    embedding, vectors = value["embedding"], value["vectors"]
-    if not isinstance(embedding, list) or not all(isinstance(label, str) for label in embedding):
-        bad("embedding must be a list of texts")
-    if not isinstance(vectors, bool):
-        bad("vectors must be true or false")
-    agent_id = text_of(value, "agent_id") if "agent_id" in value else None
-    return Manifest(text_of(value, "tenant"), agent_id, count_of(value, "memories"), embedding, vectors, version)
+    return Manifest(**{"agent_id": None} | read_fields(value, MANIFEST))
 
 
 def _end(value: dict[str, Any]) -> End:
-    check_names(value, _END_NAMES, _END_NAMES - {"rows"})
-    return End(count_of(value, "memories"), count_of(value, "rows") if "rows" in value else 0, digest_of(value))
+    return End(**read_fields(value, END))
 
 
-_READERS: Mapping[str, Callable[[dict[str, Any]], Line]] = {
+def _memory(value: dict[str, Any]) -> Line:
+    with _of(value.get("id")):
+        fields = read_fields(value, (*reversed(VECTOR), *MEMORY, _GIVEN_HASH))
+        if "learned" in fields and "message_id" in fields:
+            bad("a message is not learned")
+        if "vector" in fields:
+            fields["vector"] = _unit_vector(fields["vector"], fields["embedding"])
+        given = fields.pop("hash")
+        record = Record(**fields)
+        check(record)
+        line = memory_line(record)
+        _compare(given, line.hash, "memory")
+        return line
+
+
+def _row(value: dict[str, Any]) -> Line:
+    fields = read_fields(value, (*ROW, _GIVEN_HASH))
+    tier, row = _TIERS.get(fields["kind"]), fields["row"]
+    if tier is None:
+        bad("is of a kind that is not known")
+    with _of(row.get("id")):
+        _check_row(tier, row)
+        _compare(fields["hash"], hash_of_row(tier.kind, row), "row")
+        return Line(tier, exported_row(tier, row), fields["hash"])
+
+
+_READERS: Mapping[str, Callable[[dict[str, Any]], FileLine]] = {
     "manifest": _manifest,
     "memory": _memory,
-    "tier": read_row,
+    "tier": _row,
     "end": _end,
 }
 
 
-def _run_id(value: Mapping[str, Any]) -> str | None:
-    if "run_id" not in value:
-        return None
-    run_id = text_of(value, "run_id")
-    if not _MEMORY_ID.fullmatch(run_id):
-        bad("run_id must be a run's id, a ULID")
-    return run_id
-
-
-def _message_id(value: Mapping[str, Any]) -> str | None:
-    if "message_id" not in value:
-        return None
-    message_id = text_of(value, "message_id")
-    if not _MESSAGE_ID.fullmatch(message_id):
-        bad("message_id must be 32 hexadecimal digits")
-    return message_id
-
-
-def _learned(value: Mapping[str, Any]) -> tuple[MemoryType | None, Learned | None]:
-    if "learned" not in value and "memory_type" not in value:
-        return None, None
-    if "learned" not in value or "memory_type" not in value:
-        bad("memory_type and learned belong together")
-    if "message_id" in value:
-        bad("a message is not learned")
-    type_, fields = value["memory_type"], object_of(value, "learned")
-    if type_ not in get_args(MemoryType):
-        bad(f"memory_type must be one of {', '.join(get_args(MemoryType))}")
-    check_names(fields, _LEARNED_NAMES, {"message_ids"})
-    ids = texts_of(fields, "message_ids", limits.MAX_MESSAGES)
-    if not ids or not all(map(_MESSAGE_ID.fullmatch, ids)):
-        bad("message_ids must be the ids of messages, 32 hexadecimal digits each")
-    topic = text_of(fields, "topic") if "topic" in fields else None
-    queries = texts_of(fields, "search_queries", limits.MAX_SEARCH_QUERIES) if "search_queries" in fields else ()
-    bounded = [("topic", limits.TOPIC, topic), *(("search_queries", limits.SEARCH_QUERY, each) for each in queries)]
+@contextmanager
+def _of(id_: object) -> Iterator[None]:
+    """Have a refusal name the id of what is read, where it has the form of one."""
     try:
-        limits.check(*bounded)
-    except InvalidRequest as error:
-        bad(error.detail.removesuffix("."))
-    return type_, Learned(ids, topic, queries)
+        yield
+    except BadLineError as error:
+        raise BadLineError(error.detail, str(id_) if is_memory_id(id_) else None) from None
 
 
-def _vector(value: Mapping[str, Any]) -> tuple[Vector | None, str | None]:
-    if "vector" not in value and "embedding" not in value:
-        return None, None
-    if "vector" not in value or "embedding" not in value:
-        bad("vector and embedding belong together")
-    label = _LABEL.fullmatch(text_of(value, "embedding"))
-    if label is None:
-        bad("embedding must be provider/model/dimensions")
-    try:
-        data = binascii.a2b_base64(text_of(value, "vector"), strict_mode=True)
-    except (binascii.Error, ValueError):
-        bad("vector is not base64")
-    if len(data) != 4 * int(label[1]):
+def _compare(given: Json, hash_: str, what: str) -> None:
+    if HASH.read(given) != hash_:
+        bad(f"the hash is not that of the {what}")
+
+
+def _unit_vector(data: bytes, embedding: str) -> Vector:
+    if len(data) != 4 * int(embedding.rpartition("/")[2]):
         bad("vector has not as many numbers as its embedding has dimensions")
     values = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
     # What is no number is not within either bound; what is far too large must not be squared.
     if not (np.abs(values).max() <= 1 + _UNIT_WITHIN and abs(float(values @ values) - 1) <= 2 * _UNIT_WITHIN):
         bad("vector is not of unit length")
-    return values, value["embedding"]
+    return values
+
+
+def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
+    """Hold a row against the declaration of its table, whose own rules decide the rest.
+
+    Raises:
+        BadLineError: it has other columns, or a value that no column can have.
+    """
+    if "tenant_id" in row:
+        bad("a row names no tenant: it is that of the credential")
+    if unknown := row.keys() - set(tier.told):
+        bad(f"the row has a column that is not known: {min(unknown)[:40]!a}")
+    needed = {*tier.key, *(["agent_id"] if tier.of_agent else [])}
+    if missing := [column for column in sorted(needed) if row.get(column) is None]:
+        bad(f"the row lacks {' and '.join(missing)}")
+    for columns, holds, what in _rules(tier):
+        for column in columns:
+            if row.get(column) is not None and not holds(row[column]):
+                bad(f"{column} must {what}")
+    if tier.weighs is not None:
+        _check_weight(tier.weighs, row)
+
+
+def _rules(tier: TierTable) -> Iterator[tuple[Iterable[str], Callable[[Any], bool], str]]:
+    """Yield what columns hold, unless they are NULL: which ones, whether a value is so, and what to say if not."""
+    yield tier.told, _is_scalar, "be a text, a number or null"
+    yield _NAMES, lambda value: (value == "" and tier.unnamed) or _is_name(value), "have the form of an agent's id"
+    # A database would turn the one into the other, and the row would not be found under the key that it came with.
+    yield [column for column in tier.key if column in tier.integers], _is_integer, "be an integer"
+    yield [column for column in tier.key if column not in tier.integers], _is_text, "be a text"
+    yield tier.json, _is_json, "be a text that is valid JSON"
+
+
+def _check_weight(weighs: tuple[tuple[str, ...], int], row: Mapping[str, Any]) -> None:
+    """Refuse a row that says that it has fewer bytes than it has: limits are held against what rows say."""
+    columns, beside = weighs
+    least = sum(len(row[column].encode()) for column in columns if isinstance(row.get(column), str))
+    if not (_is_integer(row.get("bytes")) and row["bytes"] >= least + beside):
+        bad("bytes must not be less than what the row holds")
+
+
+def _is_scalar(value: object) -> bool:
+    return (
+        _is_text(value) or (type(value) is int and abs(value) <= _LARGEST) or (type(value) is float and isfinite(value))
+    )
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that a database keeps: without NUL and without half a surrogate pair."""
+    return isinstance(value, str) and "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and _AGENT_ID.fullmatch(value) is not None
+
+
+def _is_integer(value: object) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def _is_json(value: object) -> bool:
+    """Whether it is a text of JSON."""
+    try:
+        return isinstance(value, str) and DECODER.decode(value) is not NotImplemented
+    except (ValueError, RecursionError):
+        return False

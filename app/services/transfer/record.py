@@ -1,11 +1,11 @@
 """A memory on its way in or out, whatever the format it travels in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.learned import Learned
-from app.domain.memory import Supersedable
+from app.domain.memory import Memory, Scope, Supersedable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +36,13 @@ class Record(Supersedable):
     run_id: str | None = None
     vector: Vector | None = None
     embedding: str | None = None
+
+    def memory(self, tenant_id: str, id_: str, stored_at: int) -> Memory:
+        """Return the memory that storing it under an id makes; it is of that moment, where it brings none."""
+        same = {name: getattr(self, name) for name in _SAME}
+        scope, created_at = Scope(tenant_id, self.agent_id), stored_at if self.created_at is None else self.created_at
+        return Memory(**same | {"id": id_, "created_at": created_at}, scope=scope, type=self.memory_type)
+
+
+_SAME = {of_record.name for of_record in fields(Record)} & {of_memory.name for of_memory in fields(Memory)}
+"""The fields that a record has of a memory."""

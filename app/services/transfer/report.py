@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO, Literal, TypeAlias
 
@@ -17,7 +18,7 @@ Status: TypeAlias = Literal["imported", "unchanged", "duplicate", "conflict", "r
 - ``rejected``: the line cannot be taken, for the reason it is told with.
 """
 STATUSES: tuple[Status, ...] = ("imported", "unchanged", "duplicate", "conflict", "rejected")
-End: TypeAlias = Literal["holds", "wrong", "missing"]
+Ending: TypeAlias = Literal["holds", "wrong", "missing"]
 """Whether the closing line says of the lines before it what they are."""
 
 MAX_REJECTED_LISTED = 1000
@@ -27,6 +28,32 @@ _MAX_AGENTS = 1000
 """Agents whose memories and rows a report counts one by one."""
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
+
+
+@dataclass(slots=True)
+class ImportLine:
+    """A line of an import, and what became of it: it is settled from the first where it cannot be taken."""
+
+    number: int
+    id: str | None
+    """The id that its line has."""
+    status: Status | None = None
+    detail: str | None = None
+    agent_id: str | None = None
+    """Whom its memory or its row is imported to; None: all agents."""
+    size: int = 0
+    """What it takes in a statement, in bytes, about."""
+    moved: bool = False
+    """Whether the line names another agent than the one that it is imported to."""
+
+    def settle(self, status: Status, detail: str | None = None) -> None:
+        """Say what became of it."""
+        self.status, self.detail = status, detail
+
+    @property
+    def first_id(self) -> str:
+        """The first of the ids by which lines are stored in order; most need none."""
+        return ""
 
 
 class ImportReport:
@@ -41,37 +68,22 @@ class ImportReport:
         """How many rejected lines may still be listed; those beyond are only counted."""
         self.lines = 0
         self.manifest = False
-        self.end: End = "missing"
+        self.end: Ending = "missing"
         self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by whoever made the report
 
-    def add(
-        self,
-        line: int,
-        status: Status,
-        *,
-        id_: str | None = None,
-        detail: str | None = None,
-        agent_id: str | None = None,
-    ) -> None:
+    def add(self, line: ImportLine) -> None:
         """Note what became of a line, and to which agent a memory or a row was imported."""
+        status, agent_id = line.status or "rejected", line.agent_id
         self.counts[status] += 1
-        if (
-            status == "imported"
-            and agent_id is not None
-            and (agent_id in self.agents or len(self.agents) < _MAX_AGENTS)
-        ):
+        if status == "imported" and agent_id and (agent_id in self.agents or len(self.agents) < _MAX_AGENTS):
             self.agents[agent_id] += 1
         if status == "rejected":
             if not self.listable:
                 return
             self.listable -= 1
-        told: dict[str, Json] = {"line": line}
-        if id_ is not None:
-            told["id"] = id_
-        told["status"] = status
-        if detail is not None:
-            told["detail"] = detail
-        self._file.write(to_json(told).encode() + b"\n")
+        fields: dict[str, Json] = {"line": line.number, "id": line.id, "status": status, "detail": line.detail}
+        given = {name: value for name, value in fields.items() if value is not None}
+        self._file.write(to_json(given).encode() + b"\n")
 
     def count_rejected(self, times: int) -> None:
         """Count rejected lines that are not listed."""

@@ -8,6 +8,8 @@ from typing import TypeVar
 import structlog
 
 from app.domain.errors import RateLimited, UpstreamOverloaded
+from app.ports.database import Row
+from app.storage.scoped import ScopedStatement, TenantDatabase
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -36,3 +38,8 @@ class RetryBudget:
                 self.seconds -= wait
                 structlog.get_logger().info("transfer_waits", code=error.code, seconds=wait)
                 await self.sleep(wait)
+
+    async def rows(self, database: TenantDatabase, statement: ScopedStatement) -> list[Row]:
+        """Return the rows of one statement that reads. Raises as ``of`` and the database do."""
+        (rows,) = await self.of(lambda: database.run([statement]))
+        return rows

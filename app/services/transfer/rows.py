@@ -1,293 +1,189 @@
-"""Stores rows of the tiers that come from elsewhere, in batches of one kind (docs/format.md)."""
+"""Stores the rows of an import, in batches of one table (docs/format.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.errors import ContentTooLarge, DatabaseRejected, QuotaExceeded
-from app.domain.json_types import Scalar, to_json
+from app.domain.json_types import Scalar, same_json, to_json
 from app.domain.memory import Tenant
 from app.ports.database import Row, RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
+from app.services.transfer.fields import BadLineError
 from app.services.transfer.large_rows import KeptRow, LargeRows
-from app.services.transfer.lines import BadLineError, RowLine, held, same
+from app.services.transfer.lines import Line, exported_row
 from app.services.transfer.memory_ids import MemoryIds
-from app.services.transfer.report import ImportReport, Status
+from app.services.transfer.report import ImportLine
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.tiers.episodic import Episodic
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
 
-_BATCH_BYTES = 800_000
-_LONGEST_MS = limits.MAX_WORKING_TTL_SECONDS * 1000 + 60_000
-"""How much later than now a row of working memory may expire; the clocks of two services differ a little."""
-_BATCH_AGENTS = 50
-"""Each has a statement of its own in the run, which asks whether it is being erased."""
 
+@dataclass(slots=True, kw_only=True)
+class RowImportLine(ImportLine):
+    """A line with a row of a tier."""
 
-@dataclass(slots=True)
-class _RowLine:
-    """A line: a row, or what is wrong with the line; and what became of it."""
-
-    number: int
-    id: str | None
-    line: RowLine | None = None
-    status: Status | None = None
-    detail: str | None = None
+    line: Line
+    stored: KeptRow | None = None
+    """The row as it is to be written, where its large values are blobs."""
     missing: bool = False
     """Whether the row that it belongs to is missing."""
-    size: int = 0
-    """Of the row as JSON, in bytes."""
-    moved: bool = False
-    """Whether its line names another agent than the one that it is imported to."""
-    kept: KeptRow | None = None
-    """The row as it is to be written, where its large values are blobs."""
-
-    @property
-    def row(self) -> Mapping[str, Scalar]:
-        return {} if self.line is None else self.line.row
-
-    @property
-    def key(self) -> tuple[Scalar, ...]:
-        return () if self.line is None else self.line.key
-
-    @property
-    def agent_id(self) -> str | None:
-        return None if self.line is None else self.line.agent_id
-
-    def settle(self, status: Status, detail: str | None = None) -> None:
-        self.status, self.detail = status, detail
 
 
 class RowImport:
-    """The rows of one import into a tenant; whose they may be is as for memories.
+    """The rows of one import into a tenant.
 
     A row is written where its key is free, and never over another. What was written before an import was cut off is
     found unchanged by the next.
     """
 
-    def __init__(
-        self,
-        backends: TenantBackends,
-        report: ImportReport,
-        retry_budget: RetryBudget,
-        *,
-        only_agent: str | None,
-        to_agent: str | None,
-    ) -> None:
+    most_agents = 50
+    """Of how many agents lines may be that are stored together: of each is asked whether it is being erased."""
+    most_bytes = 800_000
+
+    def __init__(self, backends: TenantBackends, retry_budget: RetryBudget, *, only_agent: str | None) -> None:
         """Bind the tenant, and what ``Import`` is given."""
         self._backends = backends
-        self._report = report
         self._retry_budget = retry_budget
         self._large = LargeRows(backends)
         self._memory_ids = MemoryIds(backends, retry_budget)
         self._only_agent = only_agent
-        self._to_agent = to_agent
-        self._entries: list[_RowLine] = []
-        self._bytes = 0
         self._refused_bytes: dict[str | None, int] = {}
 
-    @property
-    def waiting(self) -> bool:
-        """Whether lines are held that were not reported yet."""
-        return bool(self._entries)
-
-    async def add(self, number: int, line: RowLine) -> None:
-        """Take a row that is as its table is declared. Raises as ``flush`` does."""
-        moved = False
-        # What names no agent is of none: it tells of the tenant.
-        if self._to_agent is not None and line.names_agent:
-            moved = line.row["agent_id"] != self._to_agent
-            line = RowLine(line.tier, {**line.row, "agent_id": self._to_agent}, line.hash)
-        try:
-            self._check(line)
-        except BadLineError as error:
-            await self.reject(number, error.detail, error.id)
-            return
+    def line(self, number: int, line: Line, *, moved: bool) -> RowImportLine:
+        """Return a line of the file with what is needed to store it."""
         size = len(to_json(dict(line.row)).encode())
-        if not self._fits(line, size):
-            await self.flush()
-        self._bytes += size
-        await self._take(_RowLine(number, line.id, line, size=size, moved=moved))
+        return RowImportLine(number, line.id, agent_id=line.agent_id, size=size, moved=moved, line=line)
 
-    async def reject(self, number: int, detail: str, id_: str | None) -> None:
-        """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
-        await self._take(_RowLine(number, id_, status="rejected", detail=detail))
-
-    async def flush(self) -> None:
-        """Store what was taken and report it.
+    async def store(self, lines: Sequence[RowImportLine]) -> None:
+        """Settle each line, all of one table, once its row is stored or known to be there.
 
         Raises:
             Erasing: the tenant, or an agent of the batch, is being erased; nothing more of the batch was stored.
             Unauthenticated: the credential was revoked; nothing more was stored.
             Unavailable: the database does not answer; importing again is safe.
         """
-        entries, self._entries, self._bytes = self._entries, [], 0
-        if entries:
-            await self._backends.admission.part()
-        await self._name_memories([entry for entry in entries if entry.line is not None and entry.line.tier.memories])
-        await self._keep_large([entry for entry in entries if entry.status is None])
+        await self._backends.admission.part()
+        if lines[0].line.table.memories:
+            renamed = await self._memory_ids.renamed([(line.line, line.moved) for line in lines])
+            for line, named in zip(lines, renamed, strict=True):
+                line.line = named
+        for line in lines:
+            if self._large.has(line.line.table, line.line.row):
+                await self._keep_large(line)
         try:
-            await self._store([entry for entry in entries if entry.status is None])
+            await self._store([line for line in lines if line.status is None])
         finally:
-            for kept in [entry.kept for entry in entries if entry.kept is not None]:
-                await self._large.let_go(kept)
-        for entry in entries:
-            self._report.add(
-                entry.number,
-                entry.status or "rejected",
-                id_=entry.id,
-                detail=entry.detail,
-                agent_id=entry.agent_id or None,
-            )
+            for stored in [line.stored for line in lines if line.stored is not None]:
+                await self._large.let_go(stored)
 
-    async def _take(self, entry: _RowLine) -> None:
-        self._entries.append(entry)
-        if len(self._entries) == self._backends.limits.import_lines:
-            await self.flush()
-
-    def _check(self, line: RowLine) -> None:
-        if self._only_agent is not None and line.agent_id != self._only_agent:
-            raise BadLineError("is for another agent than may be imported into", line.id)
-        if line.tier.for_anybody and self._backends.author.speakers is not None:
-            raise BadLineError("tells of what others said, and the credential may speak for some alone", line.id)
-        expires_at = line.row.get("expires_at")
-        if line.tier.expires and isinstance(expires_at, int) and expires_at <= self._backends.clock():
-            raise BadLineError("has expired", line.id)
-        if line.tier.day and isinstance(expires_at, int) and expires_at > self._backends.clock() + _LONGEST_MS:
-            raise BadLineError("expires later than working memory may", line.id)
-
-    def _fits(self, line: RowLine, size: int) -> bool:
-        taken = [entry for entry in self._entries if entry.line is not None]
-        kinds = {entry.line.tier.kind for entry in taken if entry.line is not None}
-        agents = {entry.agent_id for entry in taken} | {line.agent_id}
-        return kinds <= {line.tier.kind} and len(agents) <= _BATCH_AGENTS and self._bytes + size <= _BATCH_BYTES
-
-    async def _name_memories(self, entries: Sequence[_RowLine]) -> None:
-        """Have rows name memories by the ids that these have here."""
-        lines = [(entry.line, entry.moved) for entry in entries if entry.line is not None]
-        if lines:
-            for entry, line in zip(entries, await self._memory_ids.renamed(lines), strict=True):
-                entry.line = line
-
-    async def _keep_large(self, entries: Sequence[_RowLine]) -> None:
-        """Put large values into the object store, those of rows that are not there yet; settle the others."""
-        for entry in entries:
-            if entry.line is None or not self._large.has(entry.line.tier, entry.row):
-                continue
-            tier = entry.line.tier
-            known = TierRows(self._backends.tenant_id, tier).known([entry.row])
-            (there,) = await self._retry_budget.of(lambda known=known: self._backends.data.database.run([known]))  # type: ignore[misc]
-            if there:
-                whole = await self._retry_budget.of(lambda tier=tier, row=there[0]: self._large.whole(tier, row))  # type: ignore[misc]
-                entry.settle(*_became(entry, held(tier, whole), None))
-                continue
-            try:
-                entry.kept = await self._large.kept(tier, entry.row)
-            except (BadLineError, ContentTooLarge, QuotaExceeded) as refusal:
-                entry.settle("rejected", refusal.detail)
-
-    async def _store(self, entries: Sequence[_RowLine]) -> None:
-        """Write rows of one kind. Where one of them is refused, the others are written without it."""
-        entries = [entry for entry in entries if not self._is_over(entry)]
-        if not entries or entries[0].line is None:
-            return
-        tier = entries[0].line.tier
-        entries = await self._of_own_parents(entries)
-        if not entries:
+    async def _keep_large(self, line: RowImportLine) -> None:
+        """Put the large values of a row that is not there yet into the object store; settle any other."""
+        table, row = line.line.table, line.line.row
+        known = TierRows(self._backends.tenant_id, table).known([row])
+        there = await self._retry_budget.rows(self._backends.data.database, known)
+        if there:
+            whole = await self._retry_budget.of(lambda: self._large.whole(table, there[0]))
+            _settle(line, exported_row(table, whole), None)
             return
         try:
-            before, after = await self._written(tier, entries)
-        except QuotaExceeded as refusal:
-            if len(entries) == 1:
-                self._refused_bytes[entries[0].agent_id] = entries[0].size
-                entries[0].settle("rejected", refusal.detail)
-                return
-            await self._store_halves(entries)
+            line.stored = await self._large.kept(table, row)
+        except (BadLineError, ContentTooLarge, QuotaExceeded) as refusal:
+            line.settle("rejected", refusal.detail)
+
+    async def _store(self, lines: Sequence[RowImportLine]) -> None:
+        """Write rows. Where one of them is refused, the others are written without it."""
+        lines = await self._of_own_parents([line for line in lines if not self._is_over(line)])
+        if not lines:
             return
-        except DatabaseRejected as refusal:
-            if len(entries) == 1:
-                why = f" ({refusal.reason})" if isinstance(refusal, RunRefused) else ""
-                entries[0].settle("rejected", f"its table does not take the row{why}")
+        try:
+            before, after = await self._write(lines)
+        except (QuotaExceeded, DatabaseRejected) as refusal:
+            if len(lines) == 1:
+                self._refuse(lines[0], refusal)
                 return
-            await self._store_halves(entries)
+            middle = len(lines) // 2
+            await self._store(lines[:middle])
+            await self._store(lines[middle:])
             return
-        for entry in entries:
-            entry.settle(*_became(entry, before.get(entry.key), after.get(entry.key)))
-            before.setdefault(entry.key, after.get(entry.key, {}))  # the same key again is no new row
+        for line in lines:
+            key = line.line.key
+            _settle(line, before.get(key), after.get(key))
+            before.setdefault(key, after.get(key, {}))  # the same key again is no new row
 
-    async def _of_own_parents(self, entries: Sequence[_RowLine]) -> Sequence[_RowLine]:
-        """Settle runs whose parents are other agents', whose logs their ends would be told; return the others."""
-        ids = sorted({str(entry.row["parent_run_id"]) for entry in entries if entry.row.get("parent_run_id")})
-        if self._only_agent is None or not ids:
-            return entries
-        statement = Episodic(self._backends.tenant_id).of_others(ids, self._only_agent)
-        (rows,) = await self._retry_budget.of(lambda: self._backends.data.database.run([statement]))
-        others = {row["id"] for row in rows}
-        for entry in entries:
-            if entry.row.get("parent_run_id") in others:
-                entry.settle("rejected", "parent_run_id is a run of another agent than may be imported into")
-        return [entry for entry in entries if entry.status is None]
-
-    async def _store_halves(self, entries: Sequence[_RowLine]) -> None:
-        middle = len(entries) // 2
-        await self._store(entries[:middle])
-        await self._store(entries[middle:])
-
-    def _is_over(self, entry: _RowLine) -> bool:
+    def _is_over(self, line: RowImportLine) -> bool:
         """Settle a row that is no smaller than one of its agent for which there was no room; tell whether it is so."""
-        refused_bytes = self._refused_bytes.get(entry.agent_id)
-        if refused_bytes is None or entry.size < refused_bytes:
+        refused_bytes = self._refused_bytes.get(line.agent_id)
+        if refused_bytes is None or line.size < refused_bytes:
             return False
-        entry.settle("rejected", "is over a limit of bytes, as a row before it")
+        line.settle("rejected", "is over a limit of bytes, as a row before it")
         return True
 
-    async def _written(self, tier: TierTable, entries: Sequence[_RowLine]) -> tuple["_Rows", "_Rows"]:
+    def _refuse(self, line: RowImportLine, refusal: QuotaExceeded | DatabaseRejected) -> None:
+        if isinstance(refusal, QuotaExceeded):
+            self._refused_bytes[line.agent_id] = line.size
+            line.settle("rejected", refusal.detail)
+            return
+        why = f" ({refusal.reason})" if isinstance(refusal, RunRefused) else ""
+        line.settle("rejected", f"its table does not take the row{why}")
+
+    async def _of_own_parents(self, lines: Sequence[RowImportLine]) -> Sequence[RowImportLine]:
+        """Settle runs whose parents are other agents', whose logs their ends would be told; return the others."""
+        ids = sorted({str(parent) for line in lines if (parent := line.line.value("parent_run_id"))})
+        if self._only_agent is None or not ids:
+            return lines
+        statement = Episodic(self._backends.tenant_id).of_others(ids, self._only_agent)
+        others = {row["id"] for row in await self._retry_budget.rows(self._backends.data.database, statement)}
+        for line in lines:
+            if line.line.value("parent_run_id") in others:
+                line.settle("rejected", "parent_run_id is a run of another agent than may be imported into")
+        return [line for line in lines if line.status is None]
+
+    async def _write(self, lines: Sequence[RowImportLine]) -> tuple["_Rows", "_Rows"]:
         """Write rows, and return what the tenant had under their keys before, and what it has now."""
-        tenant_id = self._backends.tenant_id
-        rows = TierRows(tenant_id, tier)
-        given = [entry.row for entry in entries]
-        written = [entry.row if entry.kept is None else entry.kept.row for entry in entries]
-        agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
-        statements = [rows.known(given), rows.insert(written, self._most(tier)), rows.known(given)]
-        if tier.parent is not None:
+        table, tenant_id = lines[0].line.table, self._backends.tenant_id
+        rows = TierRows(tenant_id, table)
+        given = [line.line.row for line in lines]
+        stored = [line.line.row if line.stored is None else line.stored.row for line in lines]
+        agents = sorted({line.agent_id for line in lines if line.agent_id})
+        statements = [rows.known(given), rows.insert(stored, self._most(table)), rows.known(given)]
+        if table.parent is not None:
             statements.insert(0, rows.orphans(given))
         results = await self._retry_budget.of(
             lambda: write(self._backends, Tenant(tenant_id), statements, kind="import", agents=agents)
         )
         before, _, after = results[-3:]
-        for found in results[0] if tier.parent is not None else ():
-            entries[int(found["place"] or 0)].missing = True
-        return _by_key(tier, before), _by_key(tier, after)
+        for orphan in results[0] if table.parent is not None else ():
+            lines[int(orphan["place"] or 0)].missing = True
+        return _by_key(table, before), _by_key(table, after)
 
-    def _most(self, tier: TierTable) -> list[int]:
+    def _most(self, table: TierTable) -> list[int]:
         """Return how much each limit of the table allows."""
         of_tenant = {"TENANT_EPISODES": self._backends.limits.tenant_episodes}
-        return [of_tenant[each.name] if each.name in of_tenant else getattr(limits, each.name) for each in tier.limits]
+        return [of_tenant[each.name] if each.name in of_tenant else getattr(limits, each.name) for each in table.limits]
 
 
 _Rows = dict[tuple[Scalar, ...], Mapping[str, Scalar]]
 
 
-def _by_key(tier: TierTable, rows: Sequence[Row]) -> _Rows:
-    there = [held(tier, row) for row in rows]
-    return {tuple(row[column] for column in tier.key): row for row in there}
+def _by_key(table: TierTable, rows: Sequence[Row]) -> _Rows:
+    return {tuple(row[column] for column in table.key): row for row in (exported_row(table, row) for row in rows)}
 
 
-def _became(
-    entry: _RowLine, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None
-) -> tuple[Status, str | None]:
-    """Tell what became of a row from what its key had before and has now."""
-    if before is None and after is not None:
-        return "imported", None
-    tier = None if entry.line is None else entry.line.tier
-    if before is None and entry.missing and tier is not None and tier.parent is not None:
-        return "rejected", tier.parent.missing
-    if before is None and tier is not None and tier.limits:
-        return "rejected", tier.over  # nothing but its key is one of a kind in these tables, besides turns
-    if before is None:
-        return "conflict", "another row has what only one may have"
-    if same(dict(before), dict(entry.row)):
-        return "unchanged", None
-    return "conflict", "another row has this key"
+def _settle(line: RowImportLine, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None) -> None:
+    """Say what became of a line from what its key had before and has now."""
+    table = line.line.table
+    if before is not None and same_json(before, line.line.row):
+        line.settle("unchanged")
+    elif before is not None:
+        line.settle("conflict", "another row has this key")
+    elif after is not None:
+        line.settle("imported")
+    elif line.missing and table.parent is not None:
+        line.settle("rejected", table.parent.missing)
+    elif table.limits:
+        line.settle("rejected", table.over)  # nothing but its key is one of a kind in these tables, besides turns
+    else:
+        line.settle("conflict", "another row has what only one may have")

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.services.transfer.intake import CutLine, LineCutter, LineReader
-from app.services.transfer.lines import BadLineError, End, Manifest, MemoryLine, RowLine
-from app.storage.tiers.tables import TIER_TABLES
+from app.services.transfer.fields import BadLineError
+from app.services.transfer.intake import LineReader, ReadLine
+from app.services.transfer.lines import Line
 
 _SHOWN = 20
-_KINDS = [tier.kind for tier in TIER_TABLES]
 
 
 @dataclass(slots=True)
@@ -23,13 +22,11 @@ class ExportVerdict:
     flaws: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def count(self, line: MemoryLine | RowLine) -> None:
+    def count(self, line: Line) -> None:
         """Count what a line holds."""
-        if isinstance(line, RowLine):
-            self.rows += 1
-        else:
-            self.memories += 1
-            self.vectors += line.record.vector is not None
+        self.memories += line.is_memory
+        self.rows += not line.is_memory
+        self.vectors += line.is_memory and line.record.vector is not None
 
     def add(self, flaw: str, times: int = 1) -> None:
         """Count a flaw that lines in a row have, and keep what is said of the first of them."""
@@ -43,47 +40,42 @@ class Verifier:
 
     def __init__(self) -> None:
         """Begin with the first line."""
-        self._cutter, self._reader, self._verdict = LineCutter(), LineReader(), ExportVerdict()
+        self._reader, self._verdict = LineReader(), ExportVerdict()
         self._before: tuple[Any, ...] | None = None
 
     def take(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self._take(self._cutter.lines(chunk))
+        self._take(self._reader.lines(chunk))
 
     def end(self) -> ExportVerdict:
         """Return what was found, once all bytes were taken."""
-        self._take(self._cutter.last())
-        self._verdict.lines = self._cutter.number
-        if self._reader.end is None:
+        self._take(self._reader.last())
+        self._verdict.lines = self._reader.count
+        if self._reader.ending == "missing":
             self._verdict.add("there is no closing line: the file is cut off")
-        elif not self._reader.whole:
+        elif self._reader.ending == "wrong":
             self._verdict.add("the closing line is not that of the lines before it")
         return self._verdict
 
-    def _take(self, lines: Iterable[CutLine]) -> None:
-        for number, text, times in lines:
-            try:
-                line = self._reader.read(text)
-            except BadLineError as error:
-                self._verdict.add(f"line {number} {error.detail}", times)
-                continue
-            if not isinstance(line, Manifest | End):
+    def _take(self, lines: Iterable[ReadLine]) -> None:
+        for number, line, times in lines:
+            if isinstance(line, BadLineError):
+                self._verdict.add(f"line {number} {line.detail}", times)
+            elif isinstance(line, Line):
                 self._judge(number, line)
 
-    def _judge(self, number: int, line: MemoryLine | RowLine) -> None:
-        reader, verdict = self._reader, self._verdict
-        if reader.manifest is None and verdict.memories == verdict.rows == 0:
+    def _judge(self, number: int, line: Line) -> None:
+        manifest, verdict = self._reader.manifest, self._verdict
+        if manifest is None and verdict.memories == verdict.rows == 0:
             verdict.add(f"line {number} comes without a manifest before it")
         verdict.count(line)
-        place = _place(line)
-        if self._before is not None and place <= self._before:
+        if self._before is not None and line.position <= self._before:
             verdict.add(
                 f"line {number} is out of order: memories go by created_at, then id, and then rows by kind and key, "
                 "each once"
             )
-        self._before = place
-        agent_id = line.agent_id if isinstance(line, RowLine) else line.record.agent_id
-        if reader.manifest is not None and reader.manifest.agent_id not in {None, agent_id}:
+        self._before = line.position
+        if manifest is not None and manifest.agent_id not in {None, line.agent_id}:
             verdict.add(f"line {number} is of another agent than the manifest names")
 
 
@@ -93,10 +85,3 @@ def verify(chunks: Iterable[bytes]) -> ExportVerdict:
     for chunk in chunks:
         verifier.take(chunk)
     return verifier.end()
-
-
-def _place(line: MemoryLine | RowLine) -> tuple[Any, ...]:
-    """Return what lines are in the order of; numbers come before texts."""
-    if isinstance(line, RowLine):
-        return _KINDS.index(line.tier.kind) + 1, *((isinstance(part, str), part) for part in line.key)
-    return 0, line.record.created_at or 0, line.record.id or ""

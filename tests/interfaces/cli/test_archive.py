@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from app.runtime.archive import archive_all
-from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.lines import Manifest, memory_line, whole_file
 from app.services.transfer.record import Record
 from tests.interfaces.cli.line import Line
 from tests.support.service import serving
@@ -22,11 +22,8 @@ def test_what_is_archived_is_listed_read_and_restored(line: Line) -> None:
         id="01HK2Z4M1V7Q8T3B5N6C7D8E9F",
         created_at=1_704_067_200_000,
     )
-    written, digest = write_memory(record)
-    total = Total()
-    total.add(digest)
     file = line.folder / "old.ndjson"
-    file.write_bytes(write_manifest(Manifest("acme", None, 1, (), vectors=False)) + written + write_end(total))
+    file.write_bytes(whole_file(Manifest("acme", None, 1, (), vectors=False), [memory_line(record)]))
     assert line.run("import", str(file), "--tenant", "acme").returncode == 0
 
     async def move() -> None:

@@ -18,7 +18,7 @@ from app.domain.preconditions import Precondition
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
 from app.runtime.tenant_services import TenantServices
-from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_row
+from app.services.transfer.lines import Manifest, row_line, whole_file
 from app.services.transfer.verify import verify
 from app.storage.tiers.tables import TIER_TABLES
 from tests.services.transfer.corpus import exported, imported
@@ -316,12 +316,8 @@ async def test_delegated_runs_travel_with_what_they_were_handed(bench: Bench, tm
 
 def runs_of(*parents: tuple[str, str | None], agent_id: str = "bot") -> bytes:
     """Write a file of runs, each with its parent."""
-    total, lines = Total(), [write_manifest(Manifest("acme", None, 0, (), vectors=False))]
-    for run_id, parent in parents:
-        line, digest = write_row(RUNS, held(RUNS, row_of(RUNS, 0, agent_id) | {"id": run_id, "parent_run_id": parent}))
-        total.add(digest)
-        lines.append(line)
-    return b"".join([*lines, write_end(total)])
+    rows = [row_of(RUNS, 0, agent_id) | {"id": run_id, "parent_run_id": parent} for run_id, parent in parents]
+    return whole_file(Manifest("acme", None, 0, (), vectors=False), [row_line(RUNS, row) for row in rows])
 
 
 def rejected(report: list[dict[str, Any]]) -> list[tuple[int, str]]:

@@ -14,9 +14,10 @@ from app.domain.json_types import Json, to_json
 from app.domain.learned import Learned
 from app.domain.limits import METADATA_BYTES
 from app.services.transfer.export import Export
+from app.services.transfer.fields import BadLineError
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.lines import Manifest, memory_line, whole_file
 from app.services.transfer.reading import check
 from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
@@ -112,13 +113,8 @@ def numbered(count: int, *, agent_id: str = "bot", start: int = 0) -> list[Recor
 
 def file_of(memories: Sequence[Record], tenant: str = "acme") -> bytes:
     """Write a whole file of these memories, in the order that an export has."""
-    total = Total()
-    lines = [write_manifest(Manifest(tenant, None, len(memories), (), vectors=False))]
-    for record in sorted(memories, key=lambda record: (record.created_at or 0, record.id or "")):
-        line, digest = write_memory(record)
-        total.add(digest)
-        lines.append(line)
-    return b"".join([*lines, write_end(total)])
+    records = sorted(memories, key=lambda record: (record.created_at or 0, record.id or ""))
+    return whole_file(Manifest(tenant, None, len(memories), (), vectors=False), map(memory_line, records))
 
 
 async def in_chunks(data: bytes, size: int = 1000) -> AsyncIterator[bytes]:

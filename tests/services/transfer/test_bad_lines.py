@@ -10,14 +10,14 @@ from app.domain.errors import Erasing
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.services.transfer.intake import CutLine, LineCutter
-from app.services.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
+from app.services.transfer.lines import LINE_BYTES, Manifest, memory_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import MAX_REJECTED_LISTED
 from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import changed, exported, file_of, imported, numbered
 from tests.support.gateways import Bench
 
-GOOD = write_memory(Record(agent_id="bot", content="bad line", metadata={}, id=f"01K{99:023d}", created_at=1))[0]
+GOOD = memory_line(Record(agent_id="bot", content="bad line", metadata={}, id=f"01K{99:023d}", created_at=1)).data
 HASH = "0" * 64
 EMBEDDED_ALONE = pytest.mark.parametrize("backend", ["embedded"], indirect=True)
 """A line is read, and refused, before anything is asked of a backend."""
@@ -59,7 +59,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "a vector of no numbers": (changed(GOOD, vector="AADAfw==", embedding="a/b/1"), "not of unit length"),
     "an infinite vector": (changed(GOOD, vector="AACAfw==", embedding="a/b/1"), "not of unit length"),
     "an odd config": (changed(GOOD, vector="AAAA", embedding="hashing"), "provider/model/dimensions"),
-    "a second manifest": (write_manifest(Manifest("acme", None, 0, (), vectors=False)), "only the first line"),
+    "a second manifest": (Manifest("acme", None, 0, (), vectors=False).data, "only the first line"),
     "another format": (b'{"type":"manifest","format":"mem0"}\n', "another format"),
 }
 

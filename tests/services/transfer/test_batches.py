@@ -12,8 +12,9 @@ from app.bootstrap import DATABASE_FILE
 from app.domain.errors import Unavailable
 from app.domain.limits import MEMORY_ID
 from app.domain.memory import Scope
-from app.services.transfer.batch import ImportLine, batches, candidates
+from app.services.transfer.batch import MemoryImportLine, batches, candidates
 from app.services.transfer.importer import Import
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from tests.interfaces.cli.line import Line
@@ -24,9 +25,9 @@ SCOPE = Scope("acme", "bot")
 _WRITTEN = Path("/proc/self/io")
 
 
-def entry(number: int, content: str, *, size: int = 1, id_: str | None = None) -> ImportLine:
+def entry(number: int, content: str, *, size: int = 1, id_: str | None = None) -> MemoryImportLine:
     record = Record(agent_id="bot", content=content, id=id_)
-    return ImportLine(number, record, candidates("acme", record), size=size)
+    return MemoryImportLine(number, id_, size=size, record=record, candidates=candidates("acme", record))
 
 
 def test_the_batches_of_a_window_have_ids_in_a_row_and_all_lines_once() -> None:
@@ -66,7 +67,7 @@ async def test_lines_that_come_in_the_order_of_their_ids_are_stored_batch_by_bat
         importing = Import(backends, report)
         await importing.begin()
         for line, record in enumerate(records if in_order else reversed(records)):
-            await importing.add(line, record)
+            await importing.add(line, memory_line(record))
         assert await bench.memories() == stored
         await importing.finish()
     assert await bench.memories() == 5
@@ -123,7 +124,7 @@ async def test_a_memory_without_an_id_that_an_older_version_imported_is_found(be
         with closing(ImportReport()) as report:
             importing = Import(bench.backends.of_tenant("acme"), report)
             await importing.begin()
-            await importing.add(1, record)
+            await importing.add(1, memory_line(record))
             await importing.finish()
             assert report.counts["unchanged"] == 1
 

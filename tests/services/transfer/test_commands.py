@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.interfaces.cli import cli
-from app.services.transfer.report import ImportReport
+from app.services.transfer.report import ImportLine, ImportReport
 from tests.services.transfer.corpus import file_of, numbered
 
 
@@ -154,7 +154,7 @@ def test_an_import_that_writes_to_very_many_agents_names_some_and_counts_the_res
     assert told.endswith(" and others (100).\n")
     with closing(ImportReport()) as report:
         for n in range(1200):
-            report.add(n, "imported", agent_id=f"agent-{n}")
+            report.add(ImportLine(n, None, "imported", agent_id=f"agent-{n}"))
         assert len(report.agents) == 1000
 
 

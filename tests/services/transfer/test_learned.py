@@ -8,7 +8,8 @@ from app.domain.memory import Scope
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from app.services.profiles.profile import ProfileService
-from app.services.transfer.lines import BadLineError, write_memory
+from app.services.transfer.fields import BadLineError
+from app.services.transfer.lines import memory_line
 from app.services.transfer.reading import read_line
 from tests.services.compared import compare, of_one_thing
 from tests.services.scripted_reader import ScriptedReader
@@ -79,7 +80,7 @@ async def test_its_questions_are_embedded_with_it_by_an_import_and_a_repair(benc
 
 
 LEARNED: dict[str, Any] = {"message_ids": ["0" * 32], "topic": "home", "search_queries": ["Where?"]}
-GOOD = changed(write_memory(numbered(1)[0])[0], learned=LEARNED, memory_type="fact")
+GOOD = changed(memory_line(numbered(1)[0]).data, learned=LEARNED, memory_type="fact")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from itertools import pairwise
 from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.record import Record
+from app.services.transfer.lines import Line
 from app.services.transfer.report import ImportReport
 from tests.services.transfer.corpus import file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
@@ -47,9 +47,9 @@ class _Counting:
     def __getattr__(self, name: str) -> object:
         return getattr(self.importing, name)
 
-    async def add(self, line: int, record: Record) -> None:
+    async def add(self, number: int, line: Line) -> None:
         self.lines += 1
-        await self.importing.add(line, record)
+        await self.importing.add(number, line)
 
 
 async def test_an_export_writes_a_few_lines_in_each_part(bench: Bench) -> None:

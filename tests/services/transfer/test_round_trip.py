@@ -19,7 +19,7 @@ from app.domain.query import Query
 from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.lines import write_memory
+from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
@@ -248,5 +248,5 @@ def test_a_hash_does_not_depend_on_the_order_of_keys() -> None:
     other = Record(
         agent_id="bot", content="x", metadata={"b": {"d": 2, "c": 1}, "a": 1}, id=f"01K{1:023d}", created_at=1
     )
-    assert write_memory(one)[1] == write_memory(other)[1]
-    assert write_memory(one)[0] != write_memory(other)[0]
+    assert memory_line(one).hash == memory_line(other).hash
+    assert memory_line(one).data != memory_line(other).data

@@ -22,7 +22,7 @@ from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.working import WorkingMemory
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.lines import LINE_BYTES, Manifest, Total, held, write_end, write_manifest, write_row
+from app.services.transfer.lines import LINE_BYTES, Manifest, row_line, whole_file
 from app.services.transfer.report import ImportReport
 from app.services.transfer.rows import RowImport
 from app.services.transfer.verify import verify
@@ -63,13 +63,7 @@ def statuses(report: list[dict[str, Any]]) -> Counter[str]:
 
 
 def file_of_rows(rows: list[tuple[TierTable, dict[str, Scalar]]]) -> bytes:
-    total = Total()
-    lines = [write_manifest(Manifest("acme", None, 0, (), vectors=False))]
-    for tier, row in rows:
-        line, digest = write_row(tier, held(tier, row))
-        total.add_row(digest)
-        lines.append(line)
-    return b"".join([*lines, write_end(total)])
+    return whole_file(Manifest("acme", None, 0, (), vectors=False), [row_line(tier, row) for tier, row in rows])
 
 
 def calls(count: int, agent: str = "bot") -> list[tuple[TierTable, dict[str, Scalar]]]:

@@ -15,9 +15,9 @@ from app.domain.errors import (
 )
 from app.domain.moments import milliseconds, parse_moment
 from app.interfaces.fields import invalid
-from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.lines import Manifest, memory_line, whole_file
 from app.services.transfer.record import Record
-from app.services.transfer.report import ImportReport
+from app.services.transfer.report import ImportLine, ImportReport
 
 TENANT = "acme"
 AGENT_ID = "default"
@@ -318,17 +318,13 @@ def _lines() -> str:
         id=MEMORY_ID,
         created_at=milliseconds(parse_moment(MOMENT)),
     )
-    line, digest = write_memory(record)
-    total = Total()
-    total.add(digest)
-    manifest = Manifest("acme", None, total.memories, [_CONFIG.label], vectors=False)
-    return (write_manifest(manifest) + line + write_end(total)).decode()
+    return whole_file(Manifest("acme", None, 1, [_CONFIG.label], vectors=False), [memory_line(record)]).decode()
 
 
 def _report() -> str:
     report = ImportReport()
     report.lines, report.manifest, report.end = 3, True, "holds"
-    report.add(2, "imported", id_=MEMORY_ID)
+    report.add(ImportLine(2, MEMORY_ID, "imported"))
     text = b"".join(report.chunks()).decode()
     report.close()
     return text
