@@ -1,7 +1,7 @@
 """Exports and imports are done in small parts, each of which waits for the requests that are under way."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import Line
 from app.services.transfer.report import ImportReport
+from app.services.turns.admission import Admission, TenantAdmission
 from tests.services.transfer.corpus import file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, with_changed
@@ -37,6 +38,17 @@ class _Told:
         return max(after - before for before, after in pairwise([*self.seen, self.lines()]))
 
 
+class _PacedBy(TenantAdmission):
+    """The turns of a process of its own, in which each part of long work waits for something else."""
+
+    def __init__(self, part: Callable[[], Awaitable[None]]) -> None:
+        super().__init__("acme", Admission())
+        self._wait = part
+
+    async def part(self) -> None:
+        await self._wait()
+
+
 @dataclass
 class _Counting:
     """An import that counts the lines it takes."""
@@ -55,7 +67,7 @@ class _Counting:
 async def test_an_export_writes_a_few_lines_in_each_part(bench: Bench) -> None:
     await imported(bench, file_of(numbered(MEMORIES)))
     told = _Told()
-    export = Export(with_changed(bench.backends.of_tenant("acme"), part=told.part), vectors=True)
+    export = Export(with_changed(bench.backends.of_tenant("acme"), admission=_PacedBy(told.part)), vectors=True)
     told.lines = lambda: export.total.memories
     async for _ in export.chunks():
         pass
@@ -70,7 +82,7 @@ async def test_an_export_waits_for_its_parts(bench: Bench) -> None:
     async def part() -> None:
         await begins.wait()
 
-    export = Export(with_changed(bench.backends.of_tenant("acme"), part=part))
+    export = Export(with_changed(bench.backends.of_tenant("acme"), admission=_PacedBy(part)))
     chunks = export.chunks()
     first = asyncio.ensure_future(anext(chunks))
     await asyncio.wait([first], timeout=0.05)
@@ -85,7 +97,7 @@ async def test_an_export_waits_for_its_parts(bench: Bench) -> None:
 
 async def test_an_import_reads_a_few_lines_in_each_part(bench: Bench) -> None:
     told, report = _Told(), ImportReport()
-    counting = _Counting(Import(with_changed(bench.backends.of_tenant("acme"), part=told.part), report))
+    counting = _Counting(Import(with_changed(bench.backends.of_tenant("acme"), admission=_PacedBy(told.part)), report))
     told.lines = lambda: counting.lines
     await import_lines(in_chunks(file_of(numbered(MEMORIES))), counting, report)  # type: ignore[arg-type]
     report.close()
