@@ -1,6 +1,6 @@
 """The command that merges memories that restate each other, tells what it has merged, and takes it back."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -9,10 +9,9 @@ import click
 
 from app.bootstrap import build_reader, open_databases, process_name
 from app.domain.consolidation import Consolidation, ConsolidationUndone
-from app.domain.errors import MemoryGatewayError, ShardUnavailable
+from app.domain.errors import ShardUnavailable
 from app.domain.limits import CONSOLIDATION_ID
 from app.domain.moments import format_moment
-from app.domain.shards import MAIN
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import (
@@ -20,12 +19,13 @@ from app.interfaces.cli.parameters import (
     Bounded,
     CommandAnswer,
     Id,
+    each_shard,
     prints_answer,
     quiet_settings,
-    tell_shard,
     with_runtime,
 )
 from app.interfaces.cli.reconcile import rate_option
+from app.interfaces.http.schemas.consolidation import ConsolidationUndoneAnswer, MergeAnswer
 from app.ports.database import Database
 from app.runtime.maintenance import UNMETERED
 from app.runtime.runtime import Runtime
@@ -71,7 +71,7 @@ async def consolidate(
 
 def told(done: Consolidated) -> dict[str, Any]:
     """Return what was done as JSON tells it."""
-    merges = [{"tenant": tenant, **_merge(asdict(merge))} for tenant, merge in done.merges]
+    merges = [{"tenant": tenant, **MergeAnswer.model_validate(merge).model_dump()} for tenant, merge in done.merges]
     counts = {name: value for name, value in asdict(done).items() if name != "merges"}
     return {**counts, "merges": merges}
 
@@ -114,19 +114,16 @@ async def _consolidate(
     """Consolidate every shard; return the sum. A shard that cannot be used keeps no other one waiting."""
     rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     done = Consolidated()
-    failed = []
     async with (
         open_databases(settings, leased=True) as databases,
         consolidating(settings, rate_limiter, tenant, dry_run=dry_run) as one,
     ):
-        for shard, database in databases.items():
-            tell_shard(shard, len(databases))
-            try:
-                done.sum_up(await one(database))
-            except MemoryGatewayError as error:
-                if shard == MAIN:
-                    raise
-                failed.append(f"The shard {shard} cannot be used: {error.detail}")
+
+        async def work(database: Database) -> Sequence[str]:
+            done.sum_up(await one(database))
+            return []
+
+        failed = await each_shard(databases, work)
     if failed:
         raise ShardUnavailable(f"{' '.join(failed)} The others were consolidated.")
     return done
@@ -141,10 +138,6 @@ def _text(done: Consolidated, *, dry_run: bool) -> str:
     lines = [f"{merge.other_id} into {merge.kept_id} ({tenant}, {merge.agent_id})" for tenant, merge in done.merges]
     said = f"Would be done of {done.agents} agents of {done.tenants} tenants: " if dry_run else ""
     return "\n".join([f"{said}{sentence(done)}", *(lines if dry_run else [])])
-
-
-def _merge(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {("memory_id" if name == "other_id" else name): value for name, value in fields.items()}
 
 
 async def _report(tenant: str) -> CommandAnswer:
@@ -175,5 +168,4 @@ async def _undo(tenant: str, consolidation_id: str, *, yes: bool) -> CommandAnsw
     undone = await with_runtime(work, tenant)
     done, forecast = f"{undone.memories} memories hold again.", f"{undone.memories} memories would hold again."
     text = done if yes else f"{forecast} Do it with --yes."
-    answer = {**asdict(undone), "merges": [_merge(asdict(merge)) for merge in undone.merges]}
-    return CommandAnswer(answer, text)
+    return CommandAnswer(ConsolidationUndoneAnswer.model_validate(undone).model_dump(), text)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -13,10 +13,13 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import click
 
 from app.bootstrap import build_shards
+from app.domain.errors import MemoryGatewayError, ShardUnavailable
 from app.domain.limits import Bound, is_id
 from app.domain.moments import milliseconds, parse_moment
+from app.domain.shards import MAIN
 from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
+from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.settings import Settings, load_settings, notices
@@ -164,6 +167,26 @@ def tell_shard(name: str, shards: int) -> None:
     """Tell on standard error which shard a command is at, where there are several."""
     if shards > 1:
         click.echo(f"... shard {name}", err=True)
+
+
+async def each_shard(
+    databases: Mapping[str, Database], work: Callable[[Database], Awaitable[Sequence[str]]]
+) -> list[str]:
+    """Do work on the database of every shard; return what went wrong: of the work, and of shards that cannot be used.
+
+    A shard that cannot be used keeps no other one waiting, unless it is the first.
+    """
+    failed: list[str] = []
+    for shard, database in databases.items():
+        tell_shard(shard, len(databases))
+        try:
+            failed += await work(database)
+        except MemoryGatewayError as error:
+            if shard == MAIN:
+                raise
+            unnamed = not isinstance(error, ShardUnavailable)
+            failed.append(f"The shard {shard} cannot be used: {error.detail}" if unnamed else error.detail)
+    return failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, fields
 
@@ -10,13 +11,12 @@ import click
 from app.bootstrap import build_objects, open_databases
 from app.domain.errors import Conflict, MemoryGatewayError, ShardUnavailable
 from app.domain.moments import wall_clock
-from app.domain.shards import MAIN
 from app.indexing.jobs.consolidate import Consolidated
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.consolidate import ConsolidateShard, consolidating, sentence
-from app.interfaces.cli.parameters import CommandAnswer, as_json_option, quiet_settings, run, tell_shard
+from app.interfaces.cli.parameters import CommandAnswer, as_json_option, each_shard, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
 from app.observability.metrics import Metrics
 from app.ports.database import Database
@@ -72,12 +72,11 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
     objects = build_objects(settings, Metrics(), embedded=not settings.on_cloudflare)
     pruned: Counter[str] = Counter()
     merged = Consolidated() if settings.consolidate else None
-    failed = []
     async with AsyncExitStack() as opened:
         databases = await opened.enter_async_context(open_databases(settings, leased=True))
         merging = await opened.enter_async_context(consolidating(settings, rate_limiter)) if merged else None
-        for shard, database in databases.items():
-            tell_shard(shard, len(databases))
+
+        async def work(database: Database) -> Sequence[str]:
             unmerged = None if merging is None or merged is None else await _merge(merging, database, merged)
             job = Prune(
                 database,
@@ -87,14 +86,10 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
                 report=_tell,
                 objects=objects,
             )
-            try:
-                pruned.update(asdict(await job.run()))
-            except MemoryGatewayError as error:
-                if shard == MAIN:
-                    raise
-                failed.append(_failed(shard, error))
-            else:
-                failed += [] if unmerged is None else [f"Memories were not merged: {unmerged.detail}"]
+            pruned.update(asdict(await job.run()))
+            return [] if unmerged is None else [f"Memories were not merged: {unmerged.detail}"]
+
+        failed = await each_shard(databases, work)
     return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), merged, failed
 
 
@@ -107,10 +102,6 @@ async def _merge(merging: ConsolidateShard, database: Database, merged: Consolid
     except MemoryGatewayError as error:
         return error
     return None
-
-
-def _failed(shard: str, error: MemoryGatewayError) -> str:
-    return error.detail if isinstance(error, ShardUnavailable) else f"The shard {shard} cannot be used: {error.detail}"
 
 
 def _tell(pruned: int) -> None:

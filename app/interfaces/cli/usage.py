@@ -8,6 +8,7 @@ import click
 
 from app.domain.quotas import LIMIT_NAMES, ModelUsage, RowCounts, Usage
 from app.interfaces.cli.parameters import CommandAnswer, Id, on_tenant, tenant_option
+from app.interfaces.http.schemas.browse import AgentUsageAnswer, ModelUsageAnswer, UsageAnswer
 from app.runtime.runtime import Runtime
 from app.storage.quotas import MAX_AGENTS
 
@@ -52,7 +53,7 @@ def _usages(
     if kept is not None:
         text += f"\n\nkept beside the memories:\n{counts_text(kept.counts)}"
     if models is not None:
-        answer["models"] = asdict(models) | {"limits": _given(asdict(models.limits))}
+        answer["models"] = ModelUsageAnswer.model_validate(models).model_dump(exclude_none=True)
         limits, used = models.limits, (models.calls_today, models.tokens_today)
         text += f"\n\nlanguage models today: {_of(used[0], limits.calls_per_day)} calls"
         text += f", {_of(used[1], limits.tokens_per_day)} tokens"
@@ -68,11 +69,6 @@ def _of(count: int, most: int | None) -> str:
     return f"{count} of {'unlimited' if most is None else most}"
 
 
-def _given(limits: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the limits there are: one that is absent does not exist."""
-    return {name: limit for name, limit in limits.items() if limit is not None}
-
-
 def _row(whose: str, usage: Usage) -> list[str]:
     limits = asdict(usage.limits)
     used = zip(LIMIT_NAMES, (usage.memories, usage.bytes, usage.stores_this_minute), strict=True)
@@ -81,10 +77,8 @@ def _row(whose: str, usage: Usage) -> list[str]:
 
 def _as_json(usage: Usage) -> dict[str, Any]:
     """Return usage as ``GET /usage`` has it."""
-    whose = {} if usage.agent_id is None else {"agent_id": usage.agent_id}
-    used = {"memories": usage.memories, "bytes": usage.bytes, "bytes_by_tier": dict(usage.bytes_by_tier)}
-    limits = _given(asdict(usage.limits))
-    return {**used, "stores_this_minute": usage.stores_this_minute, "limits": limits, **whose}
+    answer = UsageAnswer if usage.agent_id is None else AgentUsageAnswer
+    return answer.model_validate(usage).model_dump(exclude_none=True)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
