@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,8 @@ class MemoryGatewayError(Exception):
         super().__init__(self.detail)
         self.cure = cure
         self.errors = tuple(errors)
+
+    @classmethod
+    def of_field(cls, field: str, message: str, rest: str = "") -> Self:
+        """Return the error that one field is the reason of: what is wrong with it, and what else there is to say."""
+        return cls(f"{field} {message}. {rest}".rstrip(), errors=[FieldError(field, message)])

@@ -9,9 +9,8 @@ from app.domain.episodes import Run
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
 from app.domain.memory import owner_of
-from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import write
+from app.services.tiers.writing import errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row
@@ -61,14 +60,10 @@ class Auditor:
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)
         trail = RunTrail(owner_of(self._backends.tenant_id, only_agent))
-        try:
-            recorded = trail.record(run_id, calls, self._backends.author)
-            noted = counted_bytes([to_json(call.entry) for call in calls])
+        recorded = trail.record(run_id, calls, self._backends.author)
+        noted = counted_bytes([to_json(call.entry) for call in calls])
+        async with errors_of({"tool_calls": lambda _: self._full(trail, run_id)}):
             _, kept, found = await write(self._backends, trail.owner, recorded, run_id=run_id, leaving=noted)
-        except RunRefused as refusal:
-            if refusal.reason != "tool_calls":
-                raise
-            raise await self._full(trail, run_id) from refusal
         if not found:
             raise NotFound("There is no such run.")
         written = {str(row["id"]) for row in kept}

@@ -11,9 +11,9 @@ from app.domain.errors import NotFound, PreconditionFailed, QuotaExceeded
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Tenant
 from app.domain.preconditions import Precondition
-from app.ports.database import Row, RunRefused
+from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import WriteKind, write
+from app.services.tiers.writing import Refusals, WriteKind, errors_of, write
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.context import NewVersion, SharedDocuments
@@ -31,6 +31,7 @@ class SharedContext:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
+        self._database = backends.data.database
         self._cache = backends.data.caches.context
         self._statements = SharedDocuments(backends.tenant_id)
 
@@ -101,14 +102,14 @@ class SharedContext:
             InvalidRequest: the name has not the form of one.
         """
         limits.check(("name", limits.CONTEXT_NAME, name))
-        (rows,) = await self._backends.data.database.run([self._statements.versions(name)])
+        (rows,) = await self._database.run([self._statements.versions(name)])
         if not rows:
             raise NotFound("There is no such document.")
         return read_rows(ContextVersion, rows)
 
     async def listed(self) -> list[ContextVersion]:
         """Return what documents there are, by their names."""
-        (rows,) = await self._backends.data.database.run([self._statements.every(content=False)])
+        (rows,) = await self._database.run([self._statements.every(content=False)])
         return read_rows(ContextVersion, rows)
 
     async def delete(self, name: str) -> None:
@@ -144,7 +145,7 @@ class SharedContext:
         if version is None:
             documents = await self._read([name])
         else:
-            (rows,) = await self._backends.data.database.run([self._statements.version(name, version)])
+            (rows,) = await self._database.run([self._statements.version(name, version)])
             documents = read_rows(ContextDocument, rows)
         if not documents:
             raise NotFound(absent)
@@ -152,14 +153,14 @@ class SharedContext:
 
     async def _read(self, names: Sequence[str]) -> list[ContextDocument]:
         now, changes = self._backends.clock(), self._cache.changes
-        (rows,) = await self._backends.data.database.run([self._statements.current(names)])
+        (rows,) = await self._database.run([self._statements.current(names)])
         documents = read_rows(ContextDocument, rows)
         self._cache.put_documents(self._backends.tenant_id, documents, now, changes)
         return documents
 
     async def _read_every(self) -> list[ContextDocument]:
         now, changes = self._backends.clock(), self._cache.changes
-        (rows,) = await self._backends.data.database.run([self._statements.every(content=True)])
+        (rows,) = await self._database.run([self._statements.every(content=True)])
         documents = read_rows(ContextDocument, rows)
         self._cache.put_names(self._backends.tenant_id, [each.name for each in documents], now, changes)
         self._cache.put_documents(self._backends.tenant_id, documents, now, changes)
@@ -175,24 +176,21 @@ class SharedContext:
         self, name: str, statements: Sequence[ScopedStatement], kind: WriteKind = "store"
     ) -> list[list[Row]]:
         """Write, have the cache forget the document, and say what a refusal by the schema means."""
+        refusals: Refusals = {
+            "precondition": lambda _: PreconditionFailed(
+                "The document is not as If-Match or If-None-Match asks. Nothing was changed."
+            ),
+            "documents_full": lambda _: self._full("documents", limits.MAX_CONTEXT_DOCUMENTS),
+            "bytes_full": lambda _: self._full("bytes", limits.MAX_CONTEXT_BYTES),
+        }
         try:
-            return await write(self._backends, Tenant(self._backends.tenant_id), statements, kind=kind)
-        except RunRefused as refusal:
-            match refusal.reason:
-                case "precondition":
-                    message = "The document is not as If-Match or If-None-Match asks. Nothing was changed."
-                    raise PreconditionFailed(message) from refusal
-                case "documents_full":
-                    raise await self._full("documents", limits.MAX_CONTEXT_DOCUMENTS) from refusal
-                case "bytes_full":
-                    raise await self._full("bytes", limits.MAX_CONTEXT_BYTES) from refusal
-                case _:
-                    raise
+            async with errors_of(refusals):
+                return await write(self._backends, Tenant(self._backends.tenant_id), statements, kind=kind)
         finally:
             self._cache.changed(self._backends.tenant_id, name)
 
     async def _full(self, what: str, limit: int) -> QuotaExceeded:
-        ((row,),) = await self._backends.data.database.run([self._statements.used()])
+        ((row,),) = await self._database.run([self._statements.used()])
         used = int(row[what] or 0)
         return QuotaExceeded(
             f"This is over the tenant's limit of {limit} {what} of shared context, of which {used} are used. "

@@ -14,7 +14,6 @@ from app.domain.errors import (
     Conflict,
     FieldError,
     InvalidRequest,
-    MemoryGatewayError,
     NotFound,
     QuotaExceeded,
     RunEnded,
@@ -23,16 +22,17 @@ from app.domain.json_types import Json, same_json, to_json
 from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.domain.quotas import WARN_FROM, Use
-from app.ports.database import Row, RunRefused
+from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
-from app.services.tiers.writing import write
+from app.services.tiers.writing import Refusals, errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.episodic import Episodic
 
+_NO_RUN = "There is no such run."
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limit of which little is left."""
 
@@ -93,9 +93,8 @@ class EpisodicMemory:
             )
         begun = read_rows(Run, found)
         if begun and begun[0].parent_run_id != run.parent_run_id:
-            message = "is not the parent of the run of this run_id"
-            raise Conflict(
-                f"parent_run_id {message}. Nothing was changed.", errors=[FieldError("parent_run_id", message)]
+            raise Conflict.of_field(
+                "parent_run_id", "is not the parent of the run of this run_id", "Nothing was changed."
             )
         if not (
             begun
@@ -138,8 +137,7 @@ class EpisodicMemory:
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
         if not 1 <= len(episodes) <= limits.MAX_EPISODES_WRITTEN:
-            message = f"must be 1 to {limits.MAX_EPISODES_WRITTEN} episodes"
-            raise InvalidRequest(f"episodes {message}.", errors=[FieldError("episodes", message)])
+            raise InvalidRequest.of_field("episodes", f"must be 1 to {limits.MAX_EPISODES_WRITTEN} episodes")
         named = self._named(episodes)
         most = self._backends.limits.tenant_episodes
         statements = [
@@ -192,7 +190,7 @@ class EpisodicMemory:
         limits.check(("run_id", limits.RUN_ID, run_id))
         (rows,) = await self._database.run([self._statements.run(run_id, only_agent)])
         if not rows:
-            raise _no_run()
+            raise NotFound(_NO_RUN)
         return read_rows(Run, rows)[0]
 
     async def _end(
@@ -218,26 +216,20 @@ class EpisodicMemory:
         self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str
     ) -> list[list[Row]]:
         """Write, and say what a refusal by the schema means (``schema.sql``)."""
-        try:
+        refusals: Refusals = {
+            "no_run": lambda _: NotFound(_NO_RUN),
+            "taken": lambda _: Conflict("An episode_id names an episode of another run. Nothing was written."),
+            "ended": lambda _: RunEnded("The run has ended: it takes no more episodes. Nothing was written."),
+            "runs_full": lambda _: _full("runs", limits.MAX_RUNS, limits.MAX_RUNS),
+            "episodes_full": self._episodes_full,
+            **_NO_CHILD,
+        }
+        async with errors_of(refusals):
             return await write(self._backends, scope, statements, run_id=run_id)
-        except RunRefused as refusal:
-            match refusal.reason:
-                case "no_run":
-                    raise _no_run() from refusal
-                case "taken":
-                    raise Conflict("An episode_id names an episode of another run. Nothing was written.") from refusal
-                case "ended":
-                    raise RunEnded("The run has ended: it takes no more episodes. Nothing was written.") from refusal
-                case "runs_full":
-                    raise _full("runs", limits.MAX_RUNS, limits.MAX_RUNS) from refusal
-                case "no_parent" | "parent_ended" | "too_deep" | "children_full" as reason:
-                    raise _no_child(reason) from refusal
-                case "episodes_full":
-                    ((count,),) = await self._database.run([self._statements.count()])
-                    used = int(count["episodes"] or 0)
-                    raise _full("episodes", used, self._backends.limits.tenant_episodes) from refusal
-                case _:
-                    raise
+
+    async def _episodes_full(self, _: str) -> QuotaExceeded:
+        ((count,),) = await self._database.run([self._statements.count()])
+        return _full("episodes", int(count["episodes"] or 0), self._backends.limits.tenant_episodes)
 
     def _named(self, episodes: Sequence[NewEpisode]) -> Mapping[str, NewEpisode]:
         """Return the episodes by their ids; those that are made here go up, so that they keep the order given."""
@@ -265,30 +257,10 @@ def _warn_from(most: int) -> int:
     return math.ceil(most * WARN_FROM)
 
 
-def _no_run() -> NotFound:
-    return NotFound("There is no such run.")
-
-
-def _no_child(reason: str) -> MemoryGatewayError:
-    """Return what keeps a run from having the parent that is named."""
-    match reason:
-        case "no_parent":
-            return NotFound("There is no such run.", errors=[FieldError("parent_run_id", "names no such run")])
-        case "parent_ended":
-            message = "names a run that has ended"
-            return RunEnded(
-                f"parent_run_id {message}. Nothing was begun.", errors=[FieldError("parent_run_id", message)]
-            )
-        case "too_deep":
-            most = limits.MAX_RUN_DEPTH
-            return _beyond(f"At most {most} runs are above a run.", "run_depth", most)
-        case _:
-            most = limits.MAX_RUN_CHILDREN
-            return _beyond(f"A run delegates at most {most} runs.", "run_children", most)
-
-
 def _beyond(detail: str, what: str, most: int) -> QuotaExceeded:
-    return QuotaExceeded(f"{detail} Nothing was begun.", reached=f"{what};scope=run;used={most};limit={most}")
+    return QuotaExceeded(
+        f"{detail.format(most)} Nothing was begun.", reached=f"{what};scope=run;used={most};limit={most}"
+    )
 
 
 def _ended(run: Run) -> RunEnded:
@@ -301,3 +273,12 @@ def _full(what: str, used: int, limit: int) -> QuotaExceeded:
         "memory-gateway prune deletes what is too old.",
         reached=f"{what};scope=tenant;used={used};limit={limit}",
     )
+
+
+_NO_CHILD: Refusals = {
+    "no_parent": lambda _: NotFound(_NO_RUN, errors=[FieldError("parent_run_id", "names no such run")]),
+    "parent_ended": lambda _: RunEnded.of_field("parent_run_id", "names a run that has ended", "Nothing was begun."),
+    "too_deep": lambda _: _beyond("At most {} runs are above a run.", "run_depth", limits.MAX_RUN_DEPTH),
+    "children_full": lambda _: _beyond("A run delegates at most {} runs.", "run_children", limits.MAX_RUN_CHILDREN),
+}
+"""What keeps a run from having the parent that is named."""

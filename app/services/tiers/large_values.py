@@ -14,7 +14,7 @@ from typing import Any
 
 from app.domain import limits
 from app.domain.blobs import Blob
-from app.domain.errors import BlobGone, ContentTooLarge, FieldError, MemoryGatewayError, UpstreamTimeout
+from app.domain.errors import BlobGone, ContentTooLarge, MemoryGatewayError, UpstreamTimeout
 from app.domain.json_types import Json, same_json, to_json
 from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
@@ -78,7 +78,7 @@ class LargeValues:
                 f"has {len(data)} bytes as JSON, at most {limits.LARGE_VALUE_BYTES} are allowed where the service "
                 "has no object store"
             )
-            raise ContentTooLarge(f"{field} {message}.", errors=[FieldError(field, message)])
+            raise ContentTooLarge.of_field(field, message)
         blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE, kind=kind)
         told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
         return StoredValue(to_json({"blob": told}), blob.id)

@@ -284,8 +284,7 @@ def _running(rows: list[Row], agent_type: str) -> SelectingRun:
 
 
 def _other_type(field: str, run_type: str, asked: str) -> InvalidRequest:
-    message = f"does not fit: the run is of an agent of the type {run_type}, and {asked}"
-    return InvalidRequest(f"{field} {message}.", errors=[FieldError(field, message)])
+    return InvalidRequest.of_field(field, f"does not fit: the run is of an agent of the type {run_type}, and {asked}")
 
 
 def _no_workflow() -> NotFound:

@@ -11,7 +11,6 @@ from app.domain import limits
 from app.domain.author import Author
 from app.domain.errors import (
     ContentTooLarge,
-    FieldError,
     InvalidRequest,
     LongTermDisabled,
     MemoryGatewayError,
@@ -21,14 +20,14 @@ from app.domain.errors import (
 from app.domain.memory import Scope
 from app.domain.messages import NewMessage, message_id
 from app.domain.windows import AppendedTurns, FallingTurn, Summary, Window, WindowState, WindowTurn
-from app.ports.database import Row, RunRefused
+from app.ports.database import Row
 from app.retrieval.selection import tokens
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.window_summaries import WindowSummaries, continued
 from app.services.tiers.working_refusals import too_many_instances
-from app.services.tiers.writing import write
+from app.services.tiers.writing import errors_of, write
 from app.storage.rows import read_row, read_rows
 from app.storage.tiers.windows import Windows, read_summaries
 
@@ -67,7 +66,7 @@ class WindowService:
         limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
         if not 1 <= len(messages) <= limits.MAX_APPENDED:
             message = f"has {len(messages)} messages, from 1 to {limits.MAX_APPENDED} are allowed"
-            raise InvalidRequest(f"messages {message}.", errors=[FieldError("messages", message)])
+            raise InvalidRequest.of_field("messages", message)
         await check(messages, instance, self._backends.clock())
         limits.check(
             *(
@@ -78,12 +77,8 @@ class WindowService:
         turns = _turns(instance, messages)
         untold = all(message.timestamp is None for message in messages)
         run = statements.append(turns, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
-        try:
+        async with errors_of({"too_many_instances": too_many_instances, "over_window": _too_large}):
             (known,), _, (row,) = await write(self._backends, statements.scope, run)
-        except RunRefused as refusal:
-            if refusal.reason == "too_many_instances":
-                raise too_many_instances() from refusal
-            raise (_too_large() if refusal.reason == "over_window" else refusal) from refusal
         state = read_row(WindowState, row)
         if state.due:
             self._backends.background.start(self.settle(agent_id, instance), name="window")
@@ -214,12 +209,12 @@ def _turns(instance: str, messages: Sequence[NewMessage]) -> list[WindowTurn]:
     return list(turns.values())
 
 
-def _too_large() -> ContentTooLarge:
+def _too_large(_: str) -> ContentTooLarge:
     message = (
         f"do not fit: the window holds at most {limits.MAX_WINDOW_BYTES} bytes and {limits.MAX_WINDOW_MESSAGES} "
         "messages that could not be moved into long-term memory yet"
     )
-    return ContentTooLarge(f"messages {message}. Nothing was appended.", errors=[FieldError("messages", message)])
+    return ContentTooLarge.of_field("messages", message, "Nothing was appended.")
 
 
 def _remembered(batch: Sequence[FallingTurn], rows: Sequence[Row]) -> list[FallingTurn]:

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.domain import limits
-from app.domain.errors import BlobGone, ContentTooLarge, FieldError, NotFound
+from app.domain.errors import BlobGone, ContentTooLarge, NotFound
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, owner_of
 from app.domain.preconditions import Precondition
 from app.domain.working import LogEntry, WorkingKey
-from app.ports.database import RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues
-from app.services.tiers.working_refusals import NO_RUN, not_as_asked, refused
-from app.services.tiers.writing import write
+from app.services.tiers.working_refusals import NO_RUN, REFUSALS, not_as_asked
+from app.services.tiers.writing import errors_of, write
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import agent_of_run
@@ -173,10 +172,8 @@ class WorkingMemory:
         limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
         limits.check(*((f"entries.{number}", limits.LOG_ENTRY, entry) for number, entry in enumerate(entries)))
         texts = [to_json(entry) for entry in entries]
-        try:
+        async with errors_of(REFUSALS):
             *_, (end,) = await write(self._backends, scope, append_log(scope, run_id, texts, ttl_seconds))
-        except RunRefused as refusal:
-            raise refused(refusal, field="entries") from refusal
         return Logged(len(texts), int(end["number"] or 0), int(end["expires_at"] or 0))
 
     async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
@@ -193,12 +190,8 @@ class WorkingMemory:
         text, agent_id = to_json(value), keys.scope.agent_id
         async with self._large.kept(agent_id, "value", text) as kept:
             put = keys.put(key, kept.text, ttl_seconds, only, size=len(text.encode()), blob_id=kept.blob_id)
-            try:
+            async with errors_of({**REFUSALS, "over_budget": lambda _: self._over_budget(keys)}):
                 before, _, (row,) = await write(self._backends, keys.scope, put)
-            except RunRefused as refusal:
-                if refusal.reason == "over_budget":
-                    raise await self._over_budget(keys) from refusal
-                raise refused(refusal, field="value") from refusal
         for replaced in read_rows(WorkingKey, before):
             await self._large.remove(agent_id, replaced.blob_id)
         return WorkingWrite(replace(read_row(WorkingKey, row), value=value), created=not before)
@@ -224,7 +217,7 @@ class WorkingMemory:
             f"does not fit: the instance holds {used['used']} bytes of keys and values, at most "
             f"{limits.WORKING_BYTES} are allowed"
         )
-        return ContentTooLarge(f"value {message}. Nothing was changed.", errors=[FieldError("value", message)])
+        return ContentTooLarge.of_field("value", message, "Nothing was changed.")
 
     async def _run(self, run_id: str, only_agent: str | None) -> Scope:
         """Return the scope of a run's agent."""

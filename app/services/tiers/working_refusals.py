@@ -2,7 +2,7 @@
 
 from app.domain import limits
 from app.domain.errors import ContentTooLarge, FieldError, NotFound, PreconditionFailed, QuotaExceeded
-from app.ports.database import RunRefused
+from app.services.tiers.writing import Refusals
 
 NO_RUN = "There is no such run."
 
@@ -12,7 +12,7 @@ def no_such_run() -> NotFound:
     return NotFound(NO_RUN, errors=[FieldError("run_id", "names no such run")])
 
 
-def too_many_instances() -> QuotaExceeded:
+def too_many_instances(_: str) -> QuotaExceeded:
     """Return the refusal of another instance where the tenant has as many as it may."""
     most = limits.MAX_WORKING_INSTANCES
     return QuotaExceeded(
@@ -21,28 +21,29 @@ def too_many_instances() -> QuotaExceeded:
     )
 
 
-def refused(refusal: RunRefused, *, field: str) -> Exception:
-    """Return what a refusal by the schema means (``schema.sql``); ``field`` has what was to be written."""
-    match refusal.reason:
-        case "no_run":
-            return NotFound(NO_RUN)
-        case "precondition_failed":
-            return not_as_asked()
-        case "too_many_instances":
-            return too_many_instances()
-        case "too_many_keys":
-            most = limits.MAX_WORKING_KEYS
-            return QuotaExceeded(
-                f"The instance has {most} keys, as many as it may. Nothing was changed.",
-                reached=f"working_keys;scope=instance;used={most};limit={most}",
-            )
-        case "over_log":
-            message = f"do not fit: a run's log holds at most {limits.LOG_BYTES} bytes"
-            return ContentTooLarge(f"{field} {message}. Nothing was appended.", errors=[FieldError(field, message)])
-        case _:
-            return refusal
+def _too_many_keys(_: str) -> QuotaExceeded:
+    most = limits.MAX_WORKING_KEYS
+    return QuotaExceeded(
+        f"The instance has {most} keys, as many as it may. Nothing was changed.",
+        reached=f"working_keys;scope=instance;used={most};limit={most}",
+    )
+
+
+def _over_log(_: str) -> ContentTooLarge:
+    message = f"do not fit: a run's log holds at most {limits.LOG_BYTES} bytes"
+    return ContentTooLarge.of_field("entries", message, "Nothing was appended.")
 
 
 def not_as_asked() -> PreconditionFailed:
     """Return the refusal of a write whose precondition does not hold."""
     return PreconditionFailed("The key is not as If-Match or If-None-Match asks. Nothing was changed.")
+
+
+REFUSALS: Refusals = {
+    "no_run": lambda _: NotFound(NO_RUN),
+    "precondition_failed": lambda _: not_as_asked(),
+    "too_many_instances": too_many_instances,
+    "too_many_keys": _too_many_keys,
+    "over_log": _over_log,
+}
+"""What refusals by the schema mean (``schema.sql``)."""

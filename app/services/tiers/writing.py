@@ -1,6 +1,7 @@
 """Writes to a tier: what must hold of every one of them, whatever the tier."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Literal, TypeAlias
 
 from ulid import ULID
@@ -24,6 +25,10 @@ A store counts in the rate, and must fit into the quota of bytes. An import must
 counted when they are memories, begins where there is room for a byte. Upkeep brings nothing.
 """
 
+_OVER = ("over_stores", "over_bytes_of_agent", "over_bytes_of_tenant")
+Refusals: TypeAlias = Mapping[str, Callable[[str], MemoryGatewayError | Awaitable[MemoryGatewayError]]]
+"""Errors by the reasons of triggers, made of the reason; some say how much is used, which is read for them."""
+
 
 async def write(
     backends: TenantBackends,
@@ -45,7 +50,7 @@ async def write(
         Erasing: the agent or the tenant is being erased; nothing was written.
         QuotaExceeded: the agent or the tenant would hold too many bytes, or writes too often; nothing was written.
         Unauthenticated: the credential was revoked; nothing was written.
-        RunRefused: one of the tier's own triggers refused the run; nothing was written.
+        RunRefused: one of the tier's own triggers refused the run, for ``errors_of``; nothing was written.
         Unavailable: the database does not answer; some of it may be written.
     """
     scopes = [scope, *(Scope(backends.tenant_id, agent_id) for agent_id in agents)]
@@ -59,26 +64,30 @@ async def write(
     ]
     # What a run keeps of itself comes last, so that no quota refuses it.
     kept = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
-    try:
+    of_gate: Refusals = {
+        "erasing": lambda _: _erasing(),
+        "revoked": lambda _: refused("it was revoked"),
+        **dict.fromkeys(_OVER, lambda reason: _over(backends, scope, reason, run_id=run_id, agents=agents)),
+    }
+    async with errors_of(of_gate):
         rows = await backends.data.database.run([*before, *statements, *after, *kept])
-    except RunRefused as refusal:
-        raise await _refused(backends, scope, refusal, run_id=run_id, agents=agents) from refusal
     return rows[len(before) : len(before) + len(statements)]
 
 
-async def _refused(
-    backends: TenantBackends, scope: Scope | Tenant, refusal: RunRefused, *, run_id: str | None, agents: Sequence[str]
-) -> MemoryGatewayError:
-    """Return what a refusal by the gate of all tiers means; that of another trigger is returned as it is."""
-    match refusal.reason:
-        case "erasing":
-            return Erasing("The agent, or its tenant, is being erased. Try again once the erasure has its receipt.")
-        case "revoked":
-            return refused("it was revoked")
-        case "over_stores" | "over_bytes_of_agent" | "over_bytes_of_tenant":
-            return await _over(backends, scope, refusal.reason, run_id=run_id, agents=agents)
-        case _:
-            return refusal
+@asynccontextmanager
+async def errors_of(refusals: Refusals) -> AsyncIterator[None]:
+    """Raise what a trigger's refusal of the run means; another refusal is raised as it is."""
+    try:
+        yield
+    except RunRefused as refusal:
+        if refusal.reason not in refusals:
+            raise
+        error = refusals[refusal.reason](refusal.reason)
+        raise (error if isinstance(error, MemoryGatewayError) else await error) from refusal
+
+
+def _erasing() -> Erasing:
+    return Erasing("The agent, or its tenant, is being erased. Try again once the erasure has its receipt.")
 
 
 async def _over(

@@ -56,7 +56,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
     """
     services = caller.agent(request.agent_id)
     begun = await services.episodic.begin(request.to(NewRun), only_agent=caller.principal.agent_id)
-    return StartedRunAnswer.of(begun)
+    return StartedRunAnswer.model_validate(begun)
 
 
 @episodic.get("/runs", name="runs", responses=responses(*READS, InvalidCursor))

@@ -5,9 +5,9 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.browse import ListCursor
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 
 BLOB: dict[str, Any] = {
     "blob_id": examples.MEMORY_ID,
@@ -34,12 +34,7 @@ class BlobQuery(Request):
 class BlobListQuery(BlobQuery):
     """Which blobs to list."""
 
-    limit: Annotated[
-        int,
-        Digits,
-        Within(limits.LIST_LIMIT),
-        Field(description="The most blobs of one answer.", json_schema_extra={"examples": [20]}),
-    ] = 20
+    limit: Annotated[ListLimit, Field(description="The most blobs of one answer.")] = 20
     cursor: ListCursor = None
 
 

@@ -1,8 +1,8 @@
 """Requests and answers of the routes of runs and episodes."""
 
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.episodes import RunStatus
@@ -29,7 +29,6 @@ from app.interfaces.http.schemas.optional import (
     id_schema,
     optional,
 )
-from app.services.tiers.episodic import Begun
 
 _VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
 _STATUSES: list[str] = ["running", "completed", "failed"]
@@ -59,7 +58,7 @@ _OptionalRunId: TypeAlias = Annotated[
 _OptionalEpisodeId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.EPISODE_ID)] | None, NotNull, _ID_SCHEMA
 ]
-_AgentFilter: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
+AgentFilter: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
 _TypeFilter: TypeAlias = Annotated[
     AgentName | None,
     id_schema(limits.AGENT_ID, episodic_examples.AGENT_TYPE),
@@ -143,7 +142,7 @@ class FailRunRequest(Request):
 class RunsQuery(Request):
     """Which runs to list."""
 
-    agent_id: Annotated[_AgentFilter, Field(description="Whose runs; absent: all that the credential reaches.")] = None
+    agent_id: Annotated[AgentFilter, Field(description="Whose runs; absent: all that the credential reaches.")] = None
     agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
     status: Annotated[
         RunStatus | None, WithJsonSchema({"type": "string", "enum": _STATUSES, "examples": ["running"]})
@@ -162,7 +161,7 @@ class RunsQuery(Request):
 class EpisodesQuery(Request):
     """Which episodes to list."""
 
-    agent_id: Annotated[_AgentFilter, Field(description="Whose episodes; absent: all that the credential reaches.")] = (
+    agent_id: Annotated[AgentFilter, Field(description="Whose episodes; absent: all that the credential reaches.")] = (
         None
     )
     agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
@@ -196,20 +195,13 @@ class StartedRunAnswer(Answer):
 
     model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.STARTED_RUN]})
 
-    run_id: str
-    agent_id: str
-    agent_type: str
-    status: RunStatus
-    started_at: Timestamp
-    input: Any = Field(description="What it was started with.")
+    run_id: str = Field(validation_alias=AliasPath("run", "id"))
+    agent_id: str = Field(validation_alias=AliasPath("run", "agent_id"))
+    agent_type: str = Field(validation_alias=AliasPath("run", "agent_type"))
+    status: RunStatus = Field(validation_alias=AliasPath("run", "status"))
+    started_at: Timestamp = Field(validation_alias=AliasPath("run", "started_at"))
+    input: Any = Field(validation_alias=AliasPath("run", "input"), description="What it was started with.")
     episodes: list[EpisodeAnswer] = Field(description="Newest first; their ids are kept with the run.")
-
-    @classmethod
-    def of(cls, begun: Begun) -> Self:
-        """Make it of a run that has begun, whose input may be large: it is not copied."""
-        run = begun.run
-        told = {name: getattr(run, name) for name in ("agent_id", "agent_type", "status", "started_at", "input")}
-        return cls.model_validate({**told, "run_id": run.id, "episodes": begun.episodes})
 
 
 class RunAnswer(Answer):

@@ -1,16 +1,17 @@
 """Requests and answers of the routes of facts."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import ConfigDict, Field
 
 from app.domain import limits
-from app.domain.facts import Fact, FactStatement
+from app.domain.facts import FactStatement
 from app.domain.query import Query
-from app.interfaces.fields import Answer, Digits, MomentMs, Number, QueryText, Request, Timestamp, TopK, Within
+from app.interfaces.fields import Answer, MomentMs, Number, QueryText, Request, Timestamp, TopK, Within
 from app.interfaces.http.schemas import examples, facts_examples
-from app.interfaces.http.schemas.browse import ListCursor
-from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.episodic import AgentFilter, AgentName, AgentType, RunId
 from app.interfaces.http.schemas.optional import (
     OptionalCodes,
     OptionalText,
@@ -35,7 +36,6 @@ Subject: TypeAlias = Annotated[
 Predicate: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"examples": ["lives in"]}), Within(limits.FACT_PREDICATE)
 ]
-_Agent: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
 _Type: TypeAlias = Annotated[AgentType | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
 _Run: TypeAlias = Annotated[RunId | None, id_schema(limits.RUN_ID, examples.MEMORY_ID)]
 _SomeSubject: TypeAlias = Annotated[Subject | None, id_schema(limits.FACT_SUBJECT, "user")]
@@ -95,7 +95,7 @@ class RecallFactsRequest(Request):
 class FactsQuery(Request):
     """Which facts to list."""
 
-    agent_id: Annotated[_Agent, Field(description=_OWNER)] = None
+    agent_id: Annotated[AgentFilter, Field(description=_OWNER)] = None
     agent_type: Annotated[_Type, Field(description=_SHARED)] = None
     subject: Annotated[_SomeSubject, Field(description="Only those of this subject.")] = None
     predicate: Annotated[_SomePredicate, Field(description="Only those of this predicate.")] = None
@@ -104,12 +104,7 @@ class FactsQuery(Request):
         bool,
         Field(description="Those too that hold no more, or not yet.", json_schema_extra={"examples": [True]}),
     ] = False
-    limit: Annotated[
-        int,
-        Digits,
-        Within(limits.LIST_LIMIT),
-        Field(description="The most facts of one answer.", json_schema_extra={"examples": [20]}),
-    ] = 20
+    limit: Annotated[ListLimit, Field(description="The most facts of one answer.")] = 20
     cursor: ListCursor = None
 
 
@@ -179,47 +174,21 @@ class FactsAnswer(Answer):
 
 def learned_answer(learned: StoredFact) -> LearnedFactAnswer:
     """Return the answer for a fact that was stored."""
-    fact = learned.fact
-    return LearnedFactAnswer(
-        fact_id=fact.fact_id or learned.memory_id,
-        memory_id=learned.memory_id,
-        subject=fact.subject,
-        predicate=fact.predicate,
-        object=fact.object,
-        holds=learned.holds,
-    )
+    given = {"memory_id": learned.memory_id, "holds": learned.holds}
+    fact_id = learned.fact.fact_id or learned.memory_id
+    return LearnedFactAnswer.model_validate({**asdict(learned.fact), **given, "fact_id": fact_id})
 
 
 def recalled_answer(recalled: Recalled) -> RecalledFactAnswer:
-    """Return the answer for a fact that was found."""
-    entry = recalled.entry
+    """Return the answer for a fact that was found; where its words are all there is, it is sure."""
+    entry, fact = recalled.entry, {"confidence": 1.0} if recalled.fact is None else asdict(recalled.fact)
+    times = {"created_at": entry.created_at, "occurred_at": entry.occurred_at}
     return RecalledFactAnswer.model_validate(
-        {
-            **_told(entry.id, entry.content, recalled.fact),
-            "score": entry.score,
-            "created_at": entry.created_at,
-            "occurred_at": entry.occurred_at,
-        }
+        {**fact, **times, "memory_id": entry.id, "content": entry.content, "score": entry.score}
     )
 
 
-def fact_answer(held: FactStatement) -> FactAnswer:
+def fact_answer(statement: FactStatement) -> FactAnswer:
     """Return the answer for a fact of a listing."""
-    told = _told(held.memory_id, held.content, held.fact)
-    return FactAnswer.model_validate({**told, "since": held.since, "until": held.until, "holds": held.holds})
-
-
-def _told(memory_id: str, content: str, fact: Fact | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"memory_id": memory_id, "content": content, "confidence": 1.0}
-    if fact is None:
-        return told
-    return {
-        **told,
-        "subject": fact.subject,
-        "predicate": fact.predicate,
-        "object": fact.object,
-        "confidence": fact.confidence,
-        "fact_id": fact.fact_id,
-        "agent_type": fact.agent_type,
-        "learned_from_run_id": fact.learned_from_run_id,
-    }
+    given = {name: getattr(statement, name) for name in ("memory_id", "content", "since", "until", "holds")}
+    return FactAnswer.model_validate({**asdict(statement.fact), **given})
