@@ -1,77 +1,75 @@
 """Statements over the shared documents of one tenant. Rows are read as the types of ``app.domain.context``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from app.domain import limits
-from app.domain.context import CONFIGURATION
+from app.domain.context import CONFIGURATION, ContextDocument, ContextVersion
 from app.domain.json_types import Json
 from app.domain.memory import Tenant
 from app.domain.preconditions import Precondition
 from app.ports.database import NOW
+from app.storage.declared import columns_of, insert
 from app.storage.scoped import ScopedStatement
 
-_LISTED = "held.name, held.version, held.sha256, held.size, held.media_type, held.updated_at"
-_TENANT = "held.tenant_id = ?1 ->> 'tenant_id'"
-_NAMED = f"{_TENANT} AND held.name = ?1 ->> 'name'"
-_LAST = f"SELECT held.* FROM context_versions AS held WHERE {_NAMED} ORDER BY held.version DESC LIMIT 1"
-_WRITTEN = f"SELECT 1 FROM context_versions AS held WHERE {_NAMED} AND held.write_id = ?1 ->> 'write_id'"
-_ADMIT = """
-INSERT INTO context_write (tenant_id, name, write_id, size, sha256, media_type, if_match, if_none_match, kept,
-  most_documents, most_bytes, uncounted)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'name', ?1 ->> 'write_id', ?1 ->> 'size', ?1 ->> 'sha256', ?1 ->> 'media_type',
-  ?1 ->> 'if_match', ?1 ->> 'if_none_match', ?1 ->> 'kept', ?1 ->> 'most_documents', ?1 ->> 'most_bytes',
-  ?1 ->> 'uncounted'
-"""
-_PUT = f"""
-INSERT INTO context_versions
-  (tenant_id, name, version, size, sha256, media_type, updated_at, write_id, content)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'name', 1 + coalesce(
-    (SELECT max(held.version) FROM context_versions AS held WHERE {_NAMED}),
-    (SELECT held.version FROM context_floor AS held WHERE {_TENANT}), 0
-  ), ?1 ->> 'size', ?1 ->> 'sha256', ?1 ->> 'media_type', {NOW}, ?1 ->> 'write_id', ?1 ->> 'content'
-WHERE NOT EXISTS ({_WRITTEN}) AND NOT EXISTS (
-  SELECT 1 FROM ({_LAST}) AS last WHERE last.sha256 = ?1 ->> 'sha256' AND last.media_type = ?1 ->> 'media_type'
+_LISTED = columns_of(ContextVersion, "own")
+_WHOLE = columns_of(ContextDocument, "own")
+_TENANT = "own.tenant_id = ?1 ->> 'tenant_id'"
+_NAMED = f"{_TENANT} AND own.name = ?1 ->> 'name'"
+_LAST = f"SELECT own.* FROM context_versions AS own WHERE {_NAMED} ORDER BY own.version DESC LIMIT 1"
+_WRITTEN = f"SELECT 1 FROM context_versions AS own WHERE {_NAMED} AND own.write_id = ?1 ->> 'write_id'"
+_ADMIT = insert(
+    "context_write",
+    "name write_id size sha256 media_type if_match if_none_match kept most_documents most_bytes uncounted",
 )
-"""
+_PUT = insert(
+    "context_versions",
+    "name size sha256 media_type write_id content",
+    f"""WHERE NOT EXISTS ({_WRITTEN}) AND NOT EXISTS (
+  SELECT 1 FROM ({_LAST}) AS last WHERE last.sha256 = ?1 ->> 'sha256' AND last.media_type = ?1 ->> 'media_type'
+)""",
+    version=f"""1 + coalesce(
+    (SELECT max(own.version) FROM context_versions AS own WHERE {_NAMED}),
+    (SELECT own.version FROM context_floor AS own WHERE {_TENANT}), 0
+  )""",
+    updated_at=NOW,
+)
 _TRIM = f"""
-DELETE FROM context_versions AS held WHERE {_NAMED} AND held.version <= (
+DELETE FROM context_versions AS own WHERE {_NAMED} AND own.version <= (
   SELECT max(last.version) FROM context_versions AS last
   WHERE last.tenant_id = ?1 ->> 'tenant_id' AND last.name = ?1 ->> 'name'
 ) - ?1 ->> 'kept'
 """
 _PUT_ANSWER = f"""
-SELECT {_LISTED}, held.content FROM context_versions AS held WHERE {_NAMED}
-ORDER BY held.write_id = ?1 ->> 'write_id' DESC, held.version DESC LIMIT 1
+SELECT {_WHOLE} FROM context_versions AS own WHERE {_NAMED}
+ORDER BY own.write_id = ?1 ->> 'write_id' DESC, own.version DESC LIMIT 1
 """
-_ONE = (
-    f"SELECT {_LISTED}, held.content FROM context_versions AS held WHERE {_NAMED} AND held.version = ?1 ->> 'version'"
-)
+_ONE = f"SELECT {_WHOLE} FROM context_versions AS own WHERE {_NAMED} AND own.version = ?1 ->> 'version'"
 _CURRENT = f"""
-SELECT {_LISTED}, held.content
-FROM json_each(?1, '$.names') AS asked CROSS JOIN context_versions AS held
-WHERE {_TENANT} AND held.name = asked.value AND held.version = (
+SELECT {_WHOLE}
+FROM json_each(?1, '$.names') AS asked CROSS JOIN context_versions AS own
+WHERE {_TENANT} AND own.name = asked.value AND own.version = (
   SELECT max(last.version) FROM context_versions AS last
   WHERE last.tenant_id = ?1 ->> 'tenant_id' AND last.name = asked.value
 )
 """
 # SQLite takes the other columns from the row that has the maximum.
 _EVERY = f"""
-SELECT held.name, max(held.version) AS version, held.sha256, held.size, held.media_type, held.updated_at{{content}}
-FROM context_versions AS held WHERE {_TENANT} AND held.name <> ?1 ->> 'uncounted' GROUP BY held.name ORDER BY held.name
+SELECT {{columns}}
+FROM context_versions AS own WHERE {_TENANT} AND own.name <> ?1 ->> 'uncounted' GROUP BY own.name ORDER BY own.name
 """
 _VERSIONS = (
-    f"SELECT {_LISTED} FROM context_versions AS held WHERE {_NAMED} ORDER BY held.version DESC LIMIT ?1 ->> 'kept'"
+    f"SELECT {_LISTED} FROM context_versions AS own WHERE {_NAMED} ORDER BY own.version DESC LIMIT ?1 ->> 'kept'"
 )
 _RAISE_FLOOR = f"""
 INSERT INTO context_floor (tenant_id, version)
-SELECT held.tenant_id, max(held.version) FROM context_versions AS held WHERE {_NAMED} GROUP BY held.tenant_id
+SELECT own.tenant_id, max(own.version) FROM context_versions AS own WHERE {_NAMED} GROUP BY own.tenant_id
 ON CONFLICT (tenant_id) DO UPDATE SET version = max(context_floor.version, excluded.version)
 """
-_DELETE = f"DELETE FROM context_versions AS held WHERE {_NAMED}"
+_DELETE = f"DELETE FROM context_versions AS own WHERE {_NAMED}"
 _USED = f"""
-SELECT count(DISTINCT held.name) AS documents, coalesce(sum(held.size), 0) AS bytes
-FROM context_versions AS held WHERE {_TENANT} AND held.name <> ?1 ->> 'uncounted'
+SELECT count(DISTINCT own.name) AS documents, coalesce(sum(own.size), 0) AS bytes
+FROM context_versions AS own WHERE {_TENANT} AND own.name <> ?1 ->> 'uncounted'
 """
 
 
@@ -97,13 +95,8 @@ class SharedDocuments:
 
         The run is refused as ``precondition``, ``documents_full`` or ``bytes_full``.
         """
-        same: dict[str, Json] = {
-            "name": new.name,
-            "write_id": new.write_id,
-            "size": len(new.content.encode()),
-            "sha256": new.sha256,
-            "media_type": new.media_type,
-        }
+        same: dict[str, Json] = {**asdict(new), "size": len(new.content.encode())}
+        del same["content"]
         admit = ScopedStatement.write(
             self._tenant,
             _ADMIT,
@@ -129,7 +122,8 @@ class SharedDocuments:
 
     def every(self, *, content: bool) -> ScopedStatement:
         """Read all documents by their names, without the configuration."""
-        sql = _EVERY.format(content=", held.content" if content else "")
+        kind = ContextDocument if content else ContextVersion
+        sql = _EVERY.format(columns=columns_of(kind, "own", version="max(own.version)"))
         return ScopedStatement.read(self._tenant, sql, uncounted=CONFIGURATION)
 
     def version(self, name: str, version: int) -> ScopedStatement:

@@ -6,6 +6,7 @@ The first stops the run where nothing may be written, the last where the run has
 from app.domain.author import Author
 from app.domain.memory import Scope, Tenant
 from app.domain.quotas import Defaults
+from app.storage.declared import insert
 from app.storage.scoped import ScopedStatement
 
 # The agent of a run is not always known to who writes to the run.
@@ -14,14 +15,8 @@ coalesce(?1 ->> 'agent_id', (
   SELECT run.agent_id FROM agent_runs AS run WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
 ))
 """
-_ENTER = f"""
-INSERT INTO tier_write (tenant_id, agent_id, written_by, issued_at, limits, ticket)
-SELECT ?1 ->> 'tenant_id', {_AGENT}, ?1 ->> 'by', ?1 ->> 'issued_at', ?1 ->> 'limits', ?1 ->> 'ticket'
-"""
-_LEAVE = f"""
-INSERT INTO tier_written (tenant_id, agent_id, limits, leaving, may_pass)
-SELECT ?1 ->> 'tenant_id', {_AGENT}, ?1 ->> 'limits', ?1 ->> 'leaving', ?1 ->> 'may_pass'
-"""
+_ENTER = insert("tier_write", "issued_at limits ticket", agent_id=_AGENT, written_by="?1 ->> 'by'")
+_LEAVE = insert("tier_written", "limits leaving may_pass", agent_id=_AGENT)
 
 
 def gate(

@@ -4,12 +4,15 @@ They are read in one order of time, of the database's clock, in pages. Nothing t
 comes into its replay: episodes are refused then, tool calls are marked, and recalls have a later time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
-from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step
+from app.domain.audit import ChildRun, LoggedCall, LoggedRecall, Step, StepKind
 from app.domain.episodes import Episode
 from app.domain.memory import Scope, Tenant
 from app.ports.database import Row
+from app.storage.declared import names_of
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
@@ -64,10 +67,7 @@ _SOURCES = (
         order="step.number",
         tie="'t' || printf('%05d', step.number)",
         size="coalesce(length(CAST(step.input AS BLOB)), 0) + coalesce(length(CAST(step.output AS BLOB)), 0)",
-        columns=(
-            *("id", "agent_id", "number", "tool", "input", "input_hash", "outcome", "error", "output", "ms", "tokens"),
-            "called_at",
-        ),
+        columns=names_of(LoggedCall),
         condition="AND step.after_end = 0",
     ),
     _StepTable(
@@ -78,7 +78,7 @@ _SOURCES = (
         order="step.id",
         tie="'e' || step.id",
         size="length(CAST(step.content AS BLOB)) + length(CAST(step.data AS BLOB))",
-        columns=("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
+        columns=names_of(Episode),
     ),
     _StepTable(
         kind="recall",
@@ -88,7 +88,7 @@ _SOURCES = (
         order="step.id",
         tie="'r' || step.id",
         size="length(step.detail)",
-        columns=("id", "agent_id", "detail"),
+        columns=names_of(LoggedRecall),
         # A recall names any run it likes, also one that has ended.
         condition=_BEFORE_THE_END.format(at="step.recorded_at"),
     ),
@@ -152,20 +152,19 @@ def steps(owner: Scope | Tenant, run_id: str, after: ListPosition, *, limit: int
     )
 
 
+_KINDS: Mapping[StepKind, type[LoggedCall | Episode | LoggedRecall | ChildRun]] = {
+    "tool_call": LoggedCall,
+    "episode": Episode,
+    "recall": LoggedRecall,
+    "child_started": ChildRun,
+    "child_ended": ChildRun,
+}
+
+
 def step_of(row: Row) -> Step:
     """Read a row of ``steps``."""
-    at = int(row["at"] or 0)
-    match row["kind"]:
-        case "tool_call":
-            return Step("tool_call", at, read_row(LoggedCall, row))
-        case "episode":
-            return Step("episode", at, read_row(Episode, row))
-        case "child_started":
-            return Step("child_started", at, read_row(ChildRun, row))
-        case "child_ended":
-            return Step("child_ended", at, read_row(ChildRun, row))
-        case _:
-            return Step("recall", at, read_row(LoggedRecall, row))
+    kind = cast(StepKind, row["kind"])
+    return Step(kind, int(row["at"] or 0), read_row(_KINDS[kind], row))
 
 
 def position_of(row: Row) -> ListPosition:

@@ -73,7 +73,6 @@ class TierTable:
         table: The table. It has a column ``tenant_id``.
         columns: Every column but ``tenant_id`` and those that a row's own trigger fills in.
         key: The columns of its primary key behind ``tenant_id``.
-        of_agent: Whether it has a column ``agent_id``: else the rows belong to all agents of the tenant.
         counted: Whether receipts and counts name it.
         expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
@@ -97,7 +96,6 @@ class TierTable:
     table: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    of_agent: bool = True
     counted: bool = True
     exported: bool = True
     expires: bool = False
@@ -113,6 +111,11 @@ class TierTable:
     large: tuple[Large, ...] = ()
     for_anybody: bool = False
     memories: tuple[str, ...] = ()
+
+    @property
+    def of_agent(self) -> bool:
+        """Whether each row belongs to the agent of its ``agent_id``: else to all agents of the tenant."""
+        return "agent_id" in self.columns and not self.names_agent
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -131,7 +134,7 @@ _INSTANCE = ("agent_id", "instance")
 _RUN = Parent("agent_runs", (("id", "run_id"), ("agent_id", "agent_id")), "its agent has no such run")
 _EPISODIC = (
     # The triggers of runs and episodes fill in the counts, and drop the row with the last of them.
-    TierTable("episodic_count", "episodic_count", ("warned_day",), (), of_agent=False, counted=False),
+    TierTable("episodic_count", "episodic_count", ("warned_day",), (), counted=False),
     TierTable(
         "runs",
         "agent_runs",
@@ -157,13 +160,12 @@ _EPISODIC = (
         limits=(RowLimit("TENANT_EPISODES", used=_COUNT.format("episodes")),),
         parent=_RUN,
     ),
-    TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
+    TierTable("context_floor", "context_floor", ("version",), (), counted=False),
     TierTable(
         "context",
         "context_versions",
         (*names_of(ContextVersion), "write_id", "content"),
         ("name", "version"),
-        of_agent=False,
         limits=(
             RowLimit("MAX_CONTEXT_DOCUMENTS", unit="name", exempt=_NO_DOCUMENT),
             RowLimit("MAX_CONTEXT_BYTES", amount="size", exempt=_NO_DOCUMENT),
@@ -271,7 +273,6 @@ _SNAPSHOTS = (
         table="snapshot",
         columns=("id", "state", "bytes", "agents", "created_at", "renewed_at"),
         key=("id",),
-        of_agent=False,
         exported=False,
         json=("agents",),
     ),
@@ -298,7 +299,6 @@ _PROCEDURAL = (
             *("created_at", "updated_at", "version", "written_by", "written_through", "written_at"),
         ),
         key=("id",),
-        of_agent=False,
         json=("spec",),
         limits=(RowLimit("MAX_WORKFLOWS"), RowLimit("MAX_WORKFLOWS_OF_TASK", of=("agent_type", "task_type"))),
         over="is over a limit of the tenant or of its task",
@@ -308,7 +308,6 @@ _PROCEDURAL = (
         table="workflow_outcome",
         columns=("workflow_id", "run_id", "score", "created_at", "written_by", "written_through", "agent_id"),
         key=("workflow_id", "run_id"),
-        of_agent=False,
         names_agent=True,
     ),
     TierTable(
@@ -316,7 +315,6 @@ _PROCEDURAL = (
         table="workflow_tally",
         columns=("workflow_id", "written_by", "author", "agent_id", "successes", "failures", "counted_at"),
         key=("workflow_id", "written_by"),
-        of_agent=False,
         names_agent=True,
         counted=False,
         parent=_WORKFLOW,
@@ -326,7 +324,6 @@ _PROCEDURAL = (
         table="workflow_version",
         columns=("workflow_id", *names_of(WorkflowVersion)),
         key=("workflow_id", "version"),
-        of_agent=False,
         json=("spec",),
         integers=("version",),
         limits=(RowLimit("MAX_WORKFLOW_VERSIONS", of=("workflow_id",)),),
@@ -377,7 +374,6 @@ _CONSOLIDATION = (
             *("memories", "facts", "chains", "tasks"),
         ),
         key=("id",),
-        of_agent=False,
         counted=False,
         for_anybody=True,
     ),
