@@ -18,7 +18,7 @@ from app.domain.embedding import encode
 from app.domain.query import Filter, Query
 from app.ports.embedder import Embedder
 from app.runtime.runtime import Runtime
-from app.services.memories.recall import Recaller
+from app.services.memories.recall import search
 from app.settings import load_settings
 from bench.d1 import CountedD1, Read, installed, serving
 from bench.data import SECRETS, messages, notes, one_agent, questions
@@ -134,13 +134,13 @@ async def _recalls(load: _Load, folder: Path, url: str) -> list[Read]:
     await runtime.start()
     try:
         (scope,) = one_agent()
-        recaller = Recaller(backends.of_tenant(scope.tenant_id))
+        tenant = backends.of_tenant(scope.tenant_id)
         where = Filter(metadata={"topic": "t3"}) if load.filtered else Filter()
         found = []
         for warm in (True, False):
             for text in _queries():
                 database.reads.clear()
-                await recaller.recall(scope, Query(text, where=where))
+                await search(tenant, scope, Query(text, where=where))
                 if not warm:
                     found.append(_sum([read for read in database.reads if "memory_words" in read.sql]))
         return found

@@ -17,6 +17,7 @@ from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
 from app.ports.database import Row
 from app.storage import filters
+from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK
 from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
@@ -61,11 +62,11 @@ class CandidateQuery:
     """What each channel's section of the statement reads: a JSON array, by the section's name."""
     index_name: str
     """Where what is queued for it is always a candidate."""
-    max_pending: int
+    max_pending: int = MAX_PENDING
     """How many of those at most, of those that were stored."""
-    max_in_bulk: int = 0
+    max_in_bulk: int = MAX_IN_BULK
     """How many of those at most that an import or a job has queued."""
-    newest_in_bulk: int = 0
+    newest_in_bulk: int = NEWEST_IN_BULK
     """How many of these where there are more."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0

@@ -6,7 +6,6 @@ revision is known to be visible in the index, and a minute longer.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -77,30 +76,24 @@ WHERE outbox.id = each.value AND {_OF_INDEX}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Outbox:
-    """Statements over one scope's queued vectors. The tenant is bound here, once."""
+def pending(scope: Scope, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
+    """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
-    scope: Scope
-
-    def pending(self, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
-        """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
-
-        Those that were forgotten are left out, and for a model what a program keeps for itself. One more than is scored
-        at most is read, to tell that there are more; ``scored`` tells which rows these are.
-        """
-        condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
-        if for_model:
-            condition += f" AND {filters.kept_by_no_program('memory')}"
-        return ScopedStatement.read(
-            self.scope,
-            _PENDING.format(condition=condition),
-            index_name=index_name,
-            where=filters.argument(where),
-            most=MAX_PENDING + 1,
-            most_in_bulk=MAX_IN_BULK,
-            newest_in_bulk=NEWEST_IN_BULK,
-        )
+    Those that were forgotten are left out, and for a model what a program keeps for itself. One more than is scored at
+    most is read, to tell that there are more; ``scored`` tells which rows these are.
+    """
+    condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
+    if for_model:
+        condition += f" AND {filters.kept_by_no_program('memory')}"
+    return ScopedStatement.read(
+        scope,
+        _PENDING.format(condition=condition),
+        index_name=index_name,
+        where=filters.argument(where),
+        most=MAX_PENDING + 1,
+        most_in_bulk=MAX_IN_BULK,
+        newest_in_bulk=NEWEST_IN_BULK,
+    )
 
 
 def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str) -> ScopedStatement:
@@ -110,7 +103,7 @@ def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str
 
 
 def scored(rows: Sequence[Row]) -> tuple[list[Row], bool]:
-    """Return which of the rows that ``Outbox.pending`` has read are scored, and whether there are more."""
+    """Return which of the rows that ``pending`` has read are scored, and whether there are more."""
     stored = [row for row in rows if not row["in_bulk"]]
     in_bulk = [row for row in rows if row["in_bulk"]]
     more = len(stored) > MAX_PENDING or any(int(str(row["in_bulk"])) > 1 for row in in_bulk)

@@ -17,7 +17,7 @@ from app.retrieval.pool import Pool
 from app.retrieval.query.parsing import ParsedQuery
 from app.runtime.runtime import Runtime
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.memories.recall import Recaller
+from app.services.memories.recall import search
 from app.settings import Settings
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
@@ -151,6 +151,5 @@ async def _shown(runtime: Runtime) -> None:
 async def _case(
     runtime: Runtime, text: str, answers: frozenset[str] = frozenset(), outdated: frozenset[str] = frozenset()
 ) -> Case:
-    recaller = Recaller(runtime.backends.of_tenant(_TENANT, _author()))
-    search = await recaller.search(Scope(_TENANT, _AGENT), Query(text))
-    return Case(search.fusion.query, search.fusion.pool, answers, outdated)
+    found = await search(runtime.backends.of_tenant(_TENANT, _author()), Scope(_TENANT, _AGENT), Query(text))
+    return Case(found.fusion.query, found.fusion.pool, answers, outdated)

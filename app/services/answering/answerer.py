@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel, first_line
 from app.domain.query import Entry, Query
-from app.language.dates.questions import time_question
 from app.services.answering.choosing import choice, off_the_loop
 from app.services.answering.composing import ComposedAnswer, compose
 from app.services.answering.repetitions import with_former_statements, without_repetitions
 from app.services.answering.standing import StandingInstructions
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.memories.gathering import ANALYSIS_UNAVAILABLE, Analysing
+from app.services.memories.gathering import ANALYSIS_UNAVAILABLE
 from app.services.memories.recall import Recall
 from app.services.tenant.backends import TenantBackends
 
@@ -63,10 +62,11 @@ class Answering:
 
     async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
-        recall = await self.recall(asked, QUOTED_FROM[asked.length])
-        return await self.instructed(asked, recall, self._answered(asked, recall))
+        query = asked.to_query(QUOTED_FROM[asked.length], for_answer=False)
+        recall = with_former_statements(await self._gateway.recall(self._agent_id, query))
+        return await self._instructed(asked, recall, self._answered(asked, recall))
 
-    async def instructed(
+    async def _instructed(
         self, asked: ProfileQuestion, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
     ) -> ProfileRecall:
         """Return what is answered from a recall with the standing instructions beside it.
@@ -75,14 +75,7 @@ class Answering:
         """
         return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
 
-    async def recall(
-        self, asked: ProfileQuestion, top_k: int, analysing: Analysing | None = None, *, for_answer: bool = False
-    ) -> Recall:
-        """Find the entries that answer a query best; ``for_answer``: those from which a language model answers."""
-        query = asked.to_query(top_k, for_answer=for_answer)
-        return with_former_statements(await self._gateway.recall(self._agent_id, query, analysing))
-
-    async def quoted(self, asked: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
+    async def _quoted(self, asked: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
         """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
         best = without_repetitions(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
         chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
@@ -93,15 +86,8 @@ class Answering:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], recall.degraded)
-        answer, degraded = await self.quoted(asked, recall)
+        answer, degraded = await self._quoted(asked, recall)
         return recalled(answer, recall, [*recall.degraded, *degraded])
-
-    async def facts(self, asked: ProfileQuestion, recall: Recall) -> Sequence[str]:
-        """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
-        if time_question(asked.query) is None:
-            return []
-        chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
-        return chosen.computed.facts if chosen.computed else []
 
 
 def is_nothing(recall: Recall) -> bool:

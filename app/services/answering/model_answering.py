@@ -12,12 +12,14 @@ from app.domain.errors import ReaderUnavailable
 from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
+from app.language.dates.questions import time_question
 from app.services.access.agent_database import AgentDatabase
-from app.services.answering.answerer import Answering, ProfileQuestion, is_nothing, recalled
-from app.services.answering.choosing import off_the_loop
+from app.services.answering.answerer import MIN_SCORE, Answering, ProfileQuestion, is_nothing, recalled
+from app.services.answering.choosing import choice, off_the_loop
 from app.services.answering.composing import ComposedAnswer
 from app.services.answering.evidence import Evidence, evidence
 from app.services.answering.recall_model import RecallModel
+from app.services.answering.repetitions import with_former_statements
 from app.services.answering.summary import summary, written
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
@@ -50,7 +52,7 @@ class _ModelInput:
     facts: Sequence[str]
 
 
-class ModelAnswering:
+class ModelAnswering(Answering):
     """Answers for one profile of a tenant by a language model.
 
     A recall never fails for the model. Without an answer that stands in the memories it gives their sentences, and
@@ -59,39 +61,40 @@ class ModelAnswering:
 
     def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
         """Bind the profile and the tenant's model."""
+        super().__init__(backends, agent_id)
         self._backends = backends
         self._scope = Scope(backends.tenant_id, agent_id)
-        self._answering = Answering(backends, agent_id)
         self._model = model
 
     async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         model = self._recall_model()
+        query = asked.to_query(CANDIDATES[asked.thinking], for_answer=True)
         async with model.analysing(asked.query, asked.now) as analysing:
-            recall = await self._answering.recall(asked, CANDIDATES[asked.thinking], analysing, for_answer=True)
-        return await self._answering.instructed(asked, recall, self._answered(asked, recall, model))
+            recall = with_former_statements(await self._gateway.recall(self._agent_id, query, analysing))
+        return await self._instructed(asked, recall, self._written(asked, recall, model))
 
-    async def _answered(self, asked: ProfileQuestion, recall: Recall, model: RecallModel) -> ProfileRecall:
+    async def _written(self, asked: ProfileQuestion, recall: Recall, model: RecallModel) -> ProfileRecall:
         degraded = recall.degraded
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], degraded)
         writing = partial(evidence, recall.entries, recall.formers, reference_time=asked.now)
-        told = _ModelInput(await off_the_loop(recall.entries, writing), await self._answering.facts(asked, recall))
+        told = _ModelInput(await off_the_loop(recall.entries, writing), await self._facts(asked, recall))
         request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
         answer = await model.answer(request)
         if isinstance(answer, str):
-            return await self._quoted(asked, recall, [*degraded, answer])
+            return await self._quoted_instead(asked, recall, [*degraded, answer])
         if not answer.sentences:
             return recalled(ComposedAnswer(), recall, degraded)  # the memories do not answer it
         checked = await self._checked(asked, recall, answer, told)
         if isinstance(checked, str):
-            return await self._quoted(asked, recall, [*degraded, checked])
+            return await self._quoted_instead(asked, recall, [*degraded, checked])
         ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
         return replace(recalled(ComposedAnswer(), recall, degraded), answer=checked.text, cited=ids)
 
-    async def _quoted(self, asked: ProfileQuestion, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
-        answer, unread = await self._answering.quoted(asked, recall)
+    async def _quoted_instead(self, asked: ProfileQuestion, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+        answer, unread = await self._quoted(asked, recall)
         return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
@@ -123,6 +126,13 @@ class ModelAnswering:
 
     def _recall_model(self) -> RecallModel:
         return RecallModel(self._backends, self._scope.agent_id, self._model)
+
+    async def _facts(self, asked: ProfileQuestion, recall: Recall) -> Sequence[str]:
+        """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
+        if time_question(asked.query) is None:
+            return []
+        chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
+        return chosen.computed.facts if chosen.computed else []
 
     async def _checked(
         self, asked: ProfileQuestion, recall: Recall, answer: Synthesised, told: _ModelInput

@@ -13,7 +13,7 @@ from app.retrieval.obstacles import Obstacle, obstacle, relaxed
 from app.retrieval.pool import Candidate
 from app.retrieval.query.terms import STOP_WORDS
 from app.retrieval.search import Search
-from app.services.memories.recall import Recaller
+from app.services.memories.recall import search
 from app.services.tenant.backends import TenantBackends
 from app.storage.relations import of_memory
 from app.storage.rows import read_rows
@@ -45,7 +45,6 @@ class Explainer:
     def __init__(self, backends: TenantBackends) -> None:
         """Take the tenant's backends."""
         self._backends = backends
-        self._recaller = Recaller(backends)
 
     async def explain(self, scope: Scope, query: Query, memory_id: str) -> Explanation:
         """Explain how a query sees a memory.
@@ -55,46 +54,45 @@ class Explainer:
             NotFound: the scope has no such memory.
             Unavailable: there is no answer.
         """
-        search = await self._recaller.search(scope, query, also=memory_id)
-        self._backends.audit.degraded(search.degraded)
-        memory = search.fusion.pool.candidates.get(memory_id)
+        found = await search(self._backends, scope, query, also=memory_id)
+        self._backends.audit.degraded(found.degraded)
+        memory = found.fusion.pool.candidates.get(memory_id)
         if memory is None:
             raise NotFound("There is no such memory.")
-        entry = search.entry(memory, explain=True)
-        obstacles, change = await self._way_in(scope, query, search, memory)
-        rank = 1 + search.ranking.index(memory)
+        entry = found.entry(memory, explain=True)
+        obstacles, change = await self._way_in(scope, query, found, memory)
+        rank = 1 + found.ranking.index(memory)
         (rows,) = await self._backends.data.database.run([of_memory(scope, memory_id)])
-        own = [one for one in search.comparisons if memory_id in (one.older_id, one.newer_id)]
+        own = [one for one in found.comparisons if memory_id in (one.older_id, one.newer_id)]
         comparisons = [*read_rows(Comparison, rows), *own]
-        return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded, comparisons)
+        return Explanation(rank, entry.score, entry.findings, obstacles, change, found.degraded, comparisons)
 
     async def _way_in(
-        self, scope: Scope, query: Query, search: Search, memory: Candidate
+        self, scope: Scope, query: Query, found: Search, memory: Candidate
     ) -> tuple[list[Obstacle], Query | None]:
         """Take one obstacle after the other out of the way. Return them, and the query that then returns the memory."""
         obstacles: list[Obstacle] = []
         trial = query
-        while (what := obstacle(search, trial, memory)) is not None:
+        while (what := obstacle(found, trial, memory)) is not None:
             if what not in obstacles:
                 obstacles.append(what)
-            changed = relaxed(search, trial, memory, what)
+            changed = relaxed(found, trial, memory, what)
             if changed is None and trial.text == query.text:
                 changed = _nearer(trial, memory, what)
             if changed is None or changed == trial:
                 return obstacles, None
             if (changed.text, changed.where, changed.as_of) != (trial.text, trial.where, trial.as_of):
-                again = await self._recaller.search(scope, changed, also=memory.id)
+                again = await search(self._backends, scope, changed, also=memory.id)
                 if memory.id not in again.fusion.pool.candidates:  # deleted meanwhile
                     return obstacles, None
-                search, memory = again, again.fusion.pool.candidates[memory.id]
+                found, memory = again, again.fusion.pool.candidates[memory.id]
             trial = changed
         return obstacles, await self._proved(scope, trial, memory) if obstacles else None
 
     async def _proved(self, scope: Scope, query: Query, memory: Candidate) -> Query | None:
         """Return the query if a recall with it does return the memory."""
-        recall = await self._recaller.recall(scope, query)
-        returned = any(entry.id == memory.id for entry in recall.entries)
-        return query if returned else None
+        entries, _ = (await search(self._backends, scope, query)).select(query)
+        return query if any(entry.id == memory.id for entry in entries) else None
 
 
 def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:

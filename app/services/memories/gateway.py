@@ -16,7 +16,7 @@ from app.domain.query import Query
 from app.services.answering.recall_model import RecallModel
 from app.services.memories.explain import Explainer, Explanation
 from app.services.memories.gathering import Analysing
-from app.services.memories.recall import Recall, Recaller
+from app.services.memories.recall import Recall, search, select
 from app.services.memories.write import Keep, Warn, Writer
 from app.services.tenant.backends import TenantBackends, settled
 from app.storage import request_state
@@ -95,12 +95,13 @@ class LongTermMemoryGateway:
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)
         self._backends.admission.recall(scope.agent_id, self._backends.clock())
-        recaller, author = Recaller(self._backends), self._backends.author
+        author = self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
         # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
         with self._backends.admission.request() if analysing is None else nullcontext():
-            recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
+            found = await settled(lambda: search(self._backends, scope, query, analysing=analysing, note=note))
+            recall = select(found, query, note)
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
         return recall

@@ -25,7 +25,7 @@ from app.services.memories.vector_search import Outage, VectorSearch
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
-from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
+from app.storage.outbox import pending, scored
 from app.storage.scoped import ScopedStatement
 from app.storage.topics import topics
 
@@ -202,11 +202,11 @@ class CandidateGatherer:
         wanted = self._wanted(parsed, vectors.config.index_name, width, fill)
         run = self._backends.data.database.run
         try:
-            (state,), pending, rows, *known = await run(self._statements(wanted, vectors))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors))
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
-            (state,), pending, rows, *known = await run(self._statements(wanted, vectors))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors))
         seen = self._backends.data.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
@@ -216,7 +216,7 @@ class CandidateGatherer:
         return _ReadCandidates(
             [Candidate(**each) for each in fields],
             ScopeStats(**stats),
-            *scored(pending),
+            *scored(queued),
             topics=[str(row["topic"]) for row in known[0]] if known else [],
             wanted=wanted,
             has_all_words=wanted.search_words and not state["words_missing"],
@@ -231,9 +231,6 @@ class CandidateGatherer:
                 if channel.section
             },
             index_name=index_name,
-            max_pending=MAX_PENDING,
-            max_in_bulk=MAX_IN_BULK,
-            newest_in_bulk=NEWEST_IN_BULK,
             where=query.where,
             fill=fill,
             also=self._also,
@@ -248,7 +245,7 @@ class CandidateGatherer:
         """Return what reads the state, what is queued for the index, the candidates, and for a model the topics."""
         return [
             request_state.read_for_recall(self._scope),
-            Outbox(self._scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
+            pending(self._scope, wanted.where, wanted.index_name, for_model=wanted.for_model),
             replace(find_candidates(self._scope, wanted), awaits=vectors.awaited),
             *([] if self._analysing is None else [topics(self._scope)]),
         ]

@@ -14,7 +14,7 @@ from app.retrieval.selection import counted
 from app.services.answering import topics
 from app.services.memories.gathering import Analysing, CandidateGatherer, is_crowded
 from app.services.memories.judging import judge
-from app.services.memories.vector_search import Outage, VectorSearch
+from app.services.memories.vector_search import VectorSearch
 from app.services.tenant.backends import TenantBackends
 
 
@@ -45,81 +45,68 @@ class Recall:
             self.note.entries = tuple(entries)
 
 
-class Recaller:
-    """Recalls for one tenant, bound here."""
+async def search(
+    backends: TenantBackends,
+    scope: Scope,
+    query: Query,
+    *,
+    also: str | None = None,
+    analysing: Analysing | None = None,
+    note: RecallNote | None = None,
+) -> Search:
+    """Find and weigh the candidates of a query, with the embedding config that was last seen in use.
 
-    def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
-        self._backends = backends
+    The scope's memory ``also`` is a candidate in any case. ``analysing`` gives what a language model makes of the
+    query, while that is embedded. ``note`` is told what the search takes.
 
-    async def recall(
-        self, scope: Scope, query: Query, analysing: Analysing | None = None, note: RecallNote | None = None
-    ) -> Recall:
-        """Answer a query with the config that was last seen in use.
+    Raises:
+        EmbeddingConfigChanged: another config is in use.
+        LongTermDisabled: the agent's long-term memory is switched off.
+        Unavailable: there is no answer, since an outage is never an empty one; or, where the recall is strict, the
+            embedder, the index or the index of words did not answer.
+    """
+    gathered = await CandidateGatherer(backends, scope, query, also=also, analysing=analysing, note=note).gather()
+    if analysing is not None:
+        topics.remember(backends.data.caches.topics, scope, gathered.topics, backends.clock())
+    # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
+    strict = backends.models.recall_strict if query.strict is None else query.strict
+    if strict and gathered.outages:
+        raise gathered.outages[0].error
+    fusion = Fusion(gathered.parsed, gathered.pool, backends.channels)
+    outage = gathered.vectors.outage
+    if outage is not None and gathered.pool.candidates and not any(fusion.found.values()):
+        raise outage.error  # no other channel has found anything, though there is something to find
+    # As of this moment memories hold, as ``candidates.sql`` has it.
+    horizon = backends.clock() + DAY_MS if query.as_of is None else query.as_of
+    judged = await judge(fusion, query, backends.models, horizon)
+    missing = [
+        *_degraded(gathered.vectors, fusion, query),
+        *gathered.vectors.degraded,
+        *gathered.degraded,
+        *judged.degraded,
+    ]
+    return Search(fusion, list(dict.fromkeys(missing)), judged.relevance, judged.is_read, judged.comparisons)
 
-        ``analysing`` gives what a language model makes of the query, while that is embedded.
-        ``note`` is told what is found, and what that takes.
 
-        Raises:
-            EmbeddingConfigChanged: another config is in use.
-            LongTermDisabled: the agent's long-term memory is switched off.
-            Unavailable: there is no answer, since an outage is never an empty one; or, where the recall is strict, the
-                embedder, the index or the index of words did not answer.
-        """
-        search = await self.search(scope, query, analysing=analysing, note=note)
-        candidates, groups = search.select(query)
-        if note is not None:
-            note.entries = ids = [candidate.id for candidate in candidates]
-            note.degraded = search.degraded
-            by_channel = search.fusion.by_channel
-            note.channels = [name for name, scores in by_channel.items() if scores and any(map(scores.get, ids))]
-        return Recall(
-            [search.entry(candidate, explain=query.explain) for candidate in candidates],
-            search.degraded,
-            search.confidence,
-            search.formers,
-            [candidate.id for candidate in candidates if candidate.keyed],
-            search.sources,
-            search.relevance if search.is_read else {},
-            note,
-            groups,
-        )
-
-    async def search(
-        self,
-        scope: Scope,
-        query: Query,
-        *,
-        also: str | None = None,
-        analysing: Analysing | None = None,
-        note: RecallNote | None = None,
-    ) -> Search:
-        """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
-
-        Raises as ``recall`` does.
-        """
-        gatherer = CandidateGatherer(self._backends, scope, query, also=also, analysing=analysing, note=note)
-        gathered = await gatherer.gather()
-        if analysing is not None:
-            topics.remember(self._backends.data.caches.topics, scope, gathered.topics, self._backends.clock())
-        # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
-        strict = self._backends.models.recall_strict if query.strict is None else query.strict
-        if strict and gathered.outages:
-            raise gathered.outages[0].error
-        fusion = Fusion(gathered.parsed, gathered.pool, self._backends.channels)
-        _check(fusion, gathered.vectors.outage)
-        judged = await judge(fusion, query, self._backends.models, self._horizon(query))
-        missing = [
-            *_degraded(gathered.vectors, fusion, query),
-            *gathered.vectors.degraded,
-            *gathered.degraded,
-            *judged.degraded,
-        ]
-        return Search(fusion, list(dict.fromkeys(missing)), judged.relevance, judged.is_read, judged.comparisons)
-
-    def _horizon(self, query: Query) -> int:
-        """Return the moment as of which memories hold, as ``candidates.sql`` has it."""
-        return self._backends.clock() + DAY_MS if query.as_of is None else query.as_of
+def select(found: Search, query: Query, note: RecallNote | None = None) -> Recall:
+    """Return the entries that a query makes of a search, and what is told of them; ``note`` is told too."""
+    candidates, groups = found.select(query)
+    if note is not None:
+        note.entries = ids = [candidate.id for candidate in candidates]
+        note.degraded = found.degraded
+        by_channel = found.fusion.by_channel
+        note.channels = [name for name, scores in by_channel.items() if scores and any(map(scores.get, ids))]
+    return Recall(
+        [found.entry(candidate, explain=query.explain) for candidate in candidates],
+        found.degraded,
+        found.confidence,
+        found.formers,
+        [candidate.id for candidate in candidates if candidate.keyed],
+        found.sources,
+        found.relevance if found.is_read else {},
+        note,
+        groups,
+    )
 
 
 def _degraded(vectors: VectorSearch, fusion: Fusion, query: Query) -> list[str]:
@@ -131,9 +118,3 @@ def _degraded(vectors: VectorSearch, fusion: Fusion, query: Query) -> list[str]:
     crowded = is_crowded(vectors.hits, candidates.values(), query) and len(compared) < len(candidates)
     few = sum(1 for _ in counted(compared, query)) < query.top_k
     return ["filter_beyond_index"] if few and (crowded or not vectors.hits.filtered) else []
-
-
-def _check(fusion: Fusion, outage: Outage | None) -> None:
-    """Raise why the vector channel is away, where no other has found anything though there is something to find."""
-    if outage is not None and fusion.pool.candidates and not any(fusion.found.values()):
-        raise outage.error

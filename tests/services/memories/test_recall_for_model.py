@@ -10,7 +10,6 @@ import pytest
 
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.services.memories import gathering
 from app.services.transfer.record import Record
 from app.storage import outbox
 from tests.services.transfer.corpus import file_of
@@ -112,8 +111,7 @@ async def test_a_row_in_a_session_gives_and_takes_nothing_from_the_memories_besi
 async def test_rows_that_wait_for_the_index_take_no_place_of_memories_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (outbox, gathering):
-        monkeypatch.setattr(module, "MAX_PENDING", 3)
+    monkeypatch.setattr(outbox, "MAX_PENDING", 3)
     async with bench_on(tmp_path) as bench:
         await bench.gateway.store("bot", NewMemory(MEMORY))
         for n in range(4):

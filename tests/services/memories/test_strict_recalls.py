@@ -156,8 +156,7 @@ async def test_vectors_that_are_damaged_are_no_error(bench: Bench) -> None:
 async def test_more_that_waits_for_the_index_than_is_compared_is_no_error(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("app.storage.outbox", "app.services.memories.gathering"):
-        monkeypatch.setattr(f"{module}.MAX_PENDING", 1)
+    monkeypatch.setattr("app.storage.outbox.MAX_PENDING", 1)
     bench.index.error = UpstreamUnavailable("It cannot be reached.")
     for number in range(2):
         await bench.gateway.store("bot", NewMemory(f"Invoice {number} goes to Lund."))
