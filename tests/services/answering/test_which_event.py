@@ -35,6 +35,7 @@ def test_of_two_statements_the_one_with_the_questions_deed_and_thing_tells_the_d
         ("How long have I had the car?", "I sold my car on 2026-04-02."),  # its end
         ("Wann habe ich das Auto gekauft?", "Ich habe das Auto am 2. April 2026 verkauft."),
         ("När köpte jag båten?", "Jag sålde båten den 2 april 2026."),
+        ("Wann bin ich gelaufen?", "Ich habe am 2. April 2026 geliefert."),
     ],
 )
 def test_of_another_deed_thing_or_person_nothing_is_computed(query: str, said: str) -> None:
