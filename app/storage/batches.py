@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.json_types import Json, Scalar
-from app.domain.memory import Tenant
+from app.domain.memory import MORE_FIELDS, Tenant
 from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
@@ -15,7 +15,7 @@ MEMORIES = TierTable(
     table="long_term_memory",
     columns=(
         *("id", "agent_id", "content", "metadata", "session_id", "message_id", "run_id", "memory_type", "learned"),
-        *("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"),
+        *("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at", *MORE_FIELDS),
     ),
     key=("created_at", "id"),
     expires=True,
