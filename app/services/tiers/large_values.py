@@ -43,33 +43,31 @@ class LargeValues:
         self._objects = backends.data.objects
 
     @asynccontextmanager
-    async def kept(self, agent_id: str, field: str, text: str) -> AsyncIterator[StoredValue]:
+    async def kept(
+        self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store"
+    ) -> AsyncIterator[StoredValue]:
         """Give what a row is to have of a JSON text, while the row is written; what no row took is removed.
+
+        What cannot be removed now is found by ``reconcile``.
 
         Raises:
             ContentTooLarge: the value is large, and there is no object store; it names the field.
             UpstreamTimeout: the value took so long that it was given up; nothing was written.
             QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``Blobs.put`` does.
         """
-        kept = await self.keep(agent_id, field, text)
+        kept = await self._keep(agent_id, field, text, kind)
         try:
             yield kept
         except RunRefused as refusal:
-            await self.let_go(agent_id, kept)
             if refusal.reason == _LATE:
                 raise UpstreamTimeout("The value was not kept in time. Send it again.") from refusal
             raise
-        except Exception:
-            await self.let_go(agent_id, kept)
-            raise
-        await self.let_go(agent_id, kept)
+        finally:
+            if kept.blob_id is not None:
+                with suppress(MemoryGatewayError):
+                    await self._blobs.give_up(agent_id, kept.blob_id)
 
-    async def keep(self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store") -> StoredValue:
-        """Put a JSON text that is too large for a row into the store; the row or ``let_go`` has to follow.
-
-        Raises:
-            ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``kept`` does.
-        """
+    async def _keep(self, agent_id: str, field: str, text: str, kind: WriteKind) -> StoredValue:
         if not is_large(text):
             return StoredValue(text)
         data = text.encode()
@@ -82,12 +80,6 @@ class LargeValues:
         blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE, kind=kind)
         told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
         return StoredValue(to_json({"blob": told}), blob.id)
-
-    async def let_go(self, agent_id: str, kept: StoredValue) -> None:
-        """Remove what was kept, unless a row has it. What cannot be removed now is found by ``reconcile``."""
-        if kept.blob_id is not None:
-            with suppress(MemoryGatewayError):
-                await self._blobs.give_up(agent_id, kept.blob_id)
 
     async def remove(self, agent_id: str, blob_id: str | None) -> None:
         """Remove what a row had. What cannot be removed now is removed by ``prune``."""

@@ -1,25 +1,16 @@
 """Large values of rows on their way out and in: a line has the value itself, wherever it lies (docs/format.md)."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from app.domain.errors import BlobGone, MemoryGatewayError, UpstreamRejected
+from app.domain.errors import BlobGone, UpstreamRejected
 from app.domain.json_types import Scalar, to_json
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import LargeValues, StoredValue, is_large
+from app.services.tiers.large_values import LargeValues, is_large
 from app.services.transfer.fields import BadLineError
 from app.storage.tiers.tables import Large, TierTable
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRow:
-    """A row as it is to be written, and which of its values are blobs now."""
-
-    row: Mapping[str, Scalar]
-    agent_id: str
-    values: tuple[StoredValue, ...]
 
 
 class LargeRows:
@@ -51,34 +42,27 @@ class LargeRows:
                 found[large.column] = to_json({**held, large.within: value} if large.within else value)
         return found
 
-    async def kept(self, tier: TierTable, row: Mapping[str, Scalar]) -> KeptRow | None:
-        """Put the large values of a line's row into the store; None where it has none.
+    @asynccontextmanager
+    async def stored(self, tier: TierTable, row: Mapping[str, Scalar]) -> AsyncIterator[Mapping[str, Scalar]]:
+        """Give a line's row as it is to be written, its large values as blobs; those that no row took are removed.
 
         Raises:
             BadLineError: a value is larger than it may be.
-            ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``LargeValues.keep`` does.
+            ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``LargeValues.kept`` does.
         """
-        agent_id, values, changed = str(row.get("agent_id")), list[StoredValue](), dict[str, Scalar]()
-        try:
+        agent_id, changed = str(row.get("agent_id")), dict[str, Scalar]()
+        async with AsyncExitStack() as values:
             for large in tier.large:
                 text = row.get(large.column)
                 if isinstance(text, str) and is_large(text):
                     held = json.loads(text)
                     inner = _inner(held, large)
-                    values.append(await self._values.keep(agent_id, large.column, inner, kind="import"))
-                    pointer = json.loads(values[-1].text)
+                    kept = self._values.kept(agent_id, large.column, inner, kind="import")
+                    stored = await values.enter_async_context(kept)
+                    pointer = json.loads(stored.text)
                     changed[large.column] = to_json({**held, large.within: pointer} if large.within else pointer)
-                    changed[large.blob] = values[-1].blob_id
-        except (BadLineError, MemoryGatewayError):
-            for value in values:
-                await self._values.let_go(agent_id, value)
-            raise
-        return KeptRow({**row, **changed}, agent_id, tuple(values)) if values else None
-
-    async def let_go(self, kept: KeptRow) -> None:
-        """Remove the values of a row that was not written; those of one that was stay."""
-        for value in kept.values:
-            await self._values.let_go(kept.agent_id, value)
+                    changed[large.blob] = stored.blob_id
+            yield {**row, **changed}
 
 
 def _inner(held: Any, large: Large) -> str:  # noqa: ANN401 - any JSON

@@ -1,6 +1,7 @@
 """Stores the rows of an import, in batches of one table (docs/format.md)."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from app.domain import limits
@@ -11,7 +12,7 @@ from app.ports.database import Row, RunRefused
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.services.transfer.fields import BadLineError
-from app.services.transfer.large_rows import KeptRow, LargeRows
+from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import Line, exported_row
 from app.services.transfer.memory_ids import MemoryIds
 from app.services.transfer.report import ImportLine
@@ -26,8 +27,8 @@ class RowImportLine(ImportLine):
     """A line with a row of a tier."""
 
     line: Line
-    stored: KeptRow | None = None
-    """The row as it is to be written, where its large values are blobs."""
+    stored: Mapping[str, Scalar] | None = None
+    """The row as it is to be written, where large values of it are blobs."""
     missing: bool = False
     """Whether the row that it belongs to is missing."""
 
@@ -70,16 +71,13 @@ class RowImport:
             renamed = await self._memory_ids.renamed([(line.line, line.moved) for line in lines])
             for line, named in zip(lines, renamed, strict=True):
                 line.line = named
-        for line in lines:
-            if self._large.has(line.line.table, line.line.row):
-                await self._keep_large(line)
-        try:
+        async with AsyncExitStack() as values:
+            for line in lines:
+                if self._large.has(line.line.table, line.line.row):
+                    await self._keep_large(line, values)
             await self._store([line for line in lines if line.status is None])
-        finally:
-            for stored in [line.stored for line in lines if line.stored is not None]:
-                await self._large.let_go(stored)
 
-    async def _keep_large(self, line: RowImportLine) -> None:
+    async def _keep_large(self, line: RowImportLine, values: AsyncExitStack) -> None:
         """Put the large values of a row that is not there yet into the object store; settle any other."""
         table, row = line.line.table, line.line.row
         known = TierRows(self._backends.tenant_id, table).known([row])
@@ -89,7 +87,7 @@ class RowImport:
             _settle(line, exported_row(table, whole), None)
             return
         try:
-            line.stored = await self._large.kept(table, row)
+            line.stored = await values.enter_async_context(self._large.stored(table, row))
         except (BadLineError, ContentTooLarge, QuotaExceeded) as refusal:
             line.settle("rejected", refusal.detail)
 
@@ -146,7 +144,7 @@ class RowImport:
         table, tenant_id = lines[0].line.table, self._backends.tenant_id
         rows = TierRows(tenant_id, table)
         given = [line.line.row for line in lines]
-        stored = [line.line.row if line.stored is None else line.stored.row for line in lines]
+        stored = [line.line.row if line.stored is None else line.stored for line in lines]
         agents = sorted({line.agent_id for line in lines if line.agent_id})
         statements = [rows.known(given), rows.insert(stored, self._most(table)), rows.known(given)]
         if table.parent is not None:

@@ -12,36 +12,27 @@ agent X where X has the form of an agent id. Namespace, key and score are kept a
 namespaces ``["memories"]`` and ``["memories", X]``, which say nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from app.domain.json_types import Json, to_json
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields, finished, is_name
-from app.services.transfer.formats.form import Format, Located, Untaken, listed
+from app.services.transfer.formats.entries import Fields, Untaken, is_name
+from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
-
-NAME = "langgraph"
 
 _ROOT = "memories"
 _TEXTS = ("content", "text", "memory", "data")
 
 
-def _entries(value: Json) -> Sequence[Located] | None:
-    return listed(value, within=["items"], mark="value")
-
-
-def _take(entry: Json, agent_id: str) -> Record:
-    fields = Fields(entry)
-    fields.drop_repeated("updated_at", of="created_at")
-    content, metadata = _parted(fields.take("value"))
-    namespace = fields.peek("namespace")
+def _take(fields: Fields, agent_id: str) -> Record:
+    content, metadata = _parted(fields.pop("value", None))
+    namespace = fields.get("namespace")
     named = _agent(namespace)
     if namespace == [_ROOT] or (named is not None and namespace == [_ROOT, named]):
         fields.drop("namespace")
-    record = Record(
+    return Record(
         agent_id=named or agent_id, content=content, metadata=metadata, created_at=fields.moment("created_at")
     )
-    return finished(record, NAME, fields.left())
 
 
 def _parted(value: Json) -> tuple[str, dict[str, Json]]:
@@ -49,15 +40,18 @@ def _parted(value: Json) -> tuple[str, dict[str, Json]]:
         raise Untaken("has no object in value, or an empty one")
     nested = value.get("content")
     if isinstance(nested, Mapping) and is_name(nested.get("content")):
-        inner = {key: one for key, one in nested.items() if key != "content"}
-        outer = {key: one for key, one in value.items() if key != "content"}
-        return str(nested["content"]), outer | ({"content": inner} if inner else {})
-    name = next((name for name in _TEXTS if is_name(value.get(name))), None)
-    if name is None and any(isinstance(value.get(name), str) for name in _TEXTS):
+        inner = _without("content", nested)
+        return str(nested["content"]), _without("content", value) | ({"content": inner} if inner else {})
+    texts = [name for name in _TEXTS if isinstance(value.get(name), str)]
+    for name in filter(lambda name: is_name(value[name]), texts):
+        return str(value[name]), _without(name, value)
+    if texts:
         raise Untaken("has a blank text")
-    if name is None:
-        return to_json(value), {}
-    return str(value[name]), {key: one for key, one in value.items() if key != name}
+    return to_json(value), {}
+
+
+def _without(name: str, value: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: one for key, one in value.items() if key != name}
 
 
 def _agent(namespace: Json) -> str | None:
@@ -67,4 +61,4 @@ def _agent(namespace: Json) -> str | None:
     return None
 
 
-FORMAT = Format(NAME, _entries, _take)
+FORMAT = Format("langgraph", within=["items"], mark="value", take=_take)

@@ -10,34 +10,23 @@ Tags, type, hash and every other field are kept as ``mcp-memory-service.<field>`
 neither is an ``embedding``: it names no model.
 """
 
-from collections.abc import Sequence
-
-from app.domain.json_types import Json
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields, finished
-from app.services.transfer.formats.form import Format, Located, listed
+from app.services.transfer.formats.entries import Fields
+from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
 
-NAME = "mcp-memory-service"
 
-
-def _entries(value: Json) -> Sequence[Located] | None:
-    return listed(value, within=["memories"], mark="content")
-
-
-def _take(entry: Json, agent_id: str) -> Record:
-    fields = Fields(entry)
+def _take(fields: Fields, agent_id: str) -> Record:
     fields.drop("embedding")
     content, metadata = fields.content("content"), fields.metadata("metadata")
-    if fields.peek("tags") == []:
+    if fields.get("tags") == []:
         fields.drop("tags")
-    fields.drop_repeated("updated_at", of="created_at")
-    created = "created_at" if "created_at" in fields else "created_at_iso"
+    created = "created_at_iso" if fields.get("created_at") is None else "created_at"
     if is_id(metadata.get("agent_id")):
         agent_id = str(metadata.pop("agent_id"))
     record = Record(agent_id=agent_id, content=content, metadata=metadata, created_at=fields.moment(created))
     fields.drop("created_at_iso", *(["updated_at_iso"] if created == "created_at" else []))
-    return finished(record, NAME, fields.left())
+    return record
 
 
-FORMAT = Format(NAME, _entries, _take)
+FORMAT = Format("mcp-memory-service", within=["memories"], mark="content", take=_take)

@@ -10,25 +10,14 @@ an agent id; ``user_id`` also stays in the metadata as ``mem0.user_id``. ``run_i
 is kept as ``mem0.<field>``.
 """
 
-from collections.abc import Sequence
-
-from app.domain.json_types import Json
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields, finished
-from app.services.transfer.formats.form import Format, Located, listed
+from app.services.transfer.formats.entries import Fields
+from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
 
-NAME = "mem0"
 
-
-def _entries(value: Json) -> Sequence[Located] | None:
-    return listed(value, within=["results", "memories"], mark="memory")
-
-
-def _take(entry: Json, agent_id: str) -> Record:
-    fields = Fields(entry)
-    fields.drop_repeated("updated_at", of="created_at")
-    record = Record(
+def _take(fields: Fields, agent_id: str) -> Record:
+    return Record(
         agent_id=_agent(fields) or agent_id,
         content=fields.content("memory"),
         metadata=fields.metadata("metadata"),
@@ -36,14 +25,13 @@ def _take(entry: Json, agent_id: str) -> Record:
         created_at=fields.moment("created_at"),
         expires_at=fields.moment("expiration_date"),
     )
-    return finished(record, NAME, fields.left())
 
 
 def _agent(fields: Fields) -> str | None:
-    if is_id(fields.peek("agent_id")):
-        return str(fields.take("agent_id"))
-    user = fields.peek("user_id")
+    if is_id(fields.get("agent_id")):
+        return str(fields.pop("agent_id"))
+    user = fields.get("user_id")
     return str(user) if is_id(user) else None
 
 
-FORMAT = Format(NAME, _entries, _take)
+FORMAT = Format("mem0", within=["results", "memories"], mark="memory", take=_take)

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TextIO, TypeAlias, cast
 
 from app.domain.errors import MalformedRequest
@@ -14,25 +15,18 @@ _LONGEST_NUMBER = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """The whole of a file."""
+class SourceValue:
+    """The whole of a file, or one line of several."""
 
     value: Json
+    """None, as JSON ``null`` is, where it is a line that is not JSON."""
+    line: int | None = None
+    """The line's number; None: it is the whole."""
+    end: int = 0
+    """How many bytes of UTF-8 the file has up to the line's end."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """One line of several; ``value`` is None, as JSON ``null`` is, where it is not JSON.
-
-    ``end`` is how many bytes of UTF-8 the file has up to the line's end.
-    """
-
-    number: int
-    value: Json
-    end: int
-
-
-def values(stream: TextIO) -> Iterator[Document | SourceLine]:
+def values(stream: TextIO) -> Iterator[SourceValue]:
     """Read a file: a document is read whole, lines are read one by one, blank ones are passed over.
 
     A number that SQLite cannot compare exactly becomes a text, ``NaN`` and ``Infinity`` become null.
@@ -40,39 +34,32 @@ def values(stream: TextIO) -> Iterator[Document | SourceLine]:
     Raises:
         MalformedRequest: it is neither a JSON document nor begins with a line of JSON, or it is not UTF-8.
     """
-    lines = _lines(stream)
-    first = next(lines, None)
-    if first is None:
+    rest = _lines(stream)
+    begun = list(islice(rest, 2))
+    lines = chain(begun, rest)
+    if not begun:
         return
-    number, end, text = first
     try:
-        value = _parsed(text)
+        whole = _parsed(begun[0][2])
     except ValueError:
-        yield Document(_document([text, *(line for _, _, line in lines)]))
+        yield SourceValue(_document(text for _, _, text in lines))
         return
-    second = next(lines, None)
-    if second is None:
-        yield Document(value)
+    if len(begun) == 1:
+        yield SourceValue(whole)
         return
-    yield SourceLine(number, value, end)
-    for number, end, text in _and_then(second, lines):
+    for number, end, text in lines:
         try:
             value = _parsed(text)
         except ValueError:
             value = None
-        yield SourceLine(number, value, end)
+        yield SourceValue(value, number, end)
 
 
-_Line: TypeAlias = tuple[int, int, str]
+_NumberedLine: TypeAlias = tuple[int, int, str]
 """A line's number, where it ends in the file, and its text."""
 
 
-def _and_then(first: _Line, rest: Iterator[_Line]) -> Iterator[_Line]:
-    yield first
-    yield from rest
-
-
-def _lines(stream: TextIO) -> Iterator[_Line]:
+def _lines(stream: TextIO) -> Iterator[_NumberedLine]:
     end = 0
     try:
         for number, line in enumerate(stream, 1):
@@ -96,7 +83,7 @@ def _document(lines: Iterable[str]) -> Json:
 
 def _parsed(text: str) -> Json:
     try:
-        return cast("Json", json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_constant))
+        return cast("Json", json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=lambda _: None))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -109,7 +96,3 @@ def _whole(digits: str) -> int | str:
 def _fraction(digits: str) -> float | str:
     number = float(digits)
     return number if math.isfinite(number) and abs(number) <= MAX_NUMBER else digits
-
-
-def _constant(_: str) -> None:
-    return None
