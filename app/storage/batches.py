@@ -8,6 +8,7 @@ from app.domain.memory import MORE_FIELDS, Tenant
 from app.ports.database import NOW
 from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
 
 MEMORIES = TierTable(
@@ -19,19 +20,12 @@ MEMORIES = TierTable(
     ),
     key=("created_at", "id"),
     expires=True,
+    read_as=(
+        ("memory_type", "iif(held.learned IS NULL, NULL, held.type)"),
+        ("forgotten_at", "iif(held.forgotten_with IS NULL, held.forgotten_at, NULL)"),
+    ),
 )
 """Memories as an export has them, by ``created_at`` and ``id``; their table is written by the memories' own writer."""
-_OF_COLUMN = {
-    "memory_type": "iif(memory.learned IS NULL, NULL, memory.type) AS memory_type",
-    "forgotten_at": "iif(memory.forgotten_with IS NULL, memory.forgotten_at, NULL) AS forgotten_at",
-}
-_COLUMNS = ", ".join(_OF_COLUMN.get(column, f"memory.{column}") for column in MEMORIES.columns)
-
-PAGE_ROWS = 500
-PAGE_BYTES = 1_000_000
-
-_BEFORE_ALL: tuple[int, str] = (-(2**62), "")
-"""Where the first page begins."""
 
 _SURVEY = f"""
 SELECT memory.embedding_provider AS provider, memory.embedding_model AS model,
@@ -41,26 +35,7 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND {living("memory")} {{agent}}
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# The inner queries read keys and sizes alone, so that what does not fit into the page is not carried along.
-_PAGE = f"""
-SELECT {_COLUMNS}, page.found
-FROM (
-  SELECT number, count(*) OVER () AS found,
-    sum(bytes) OVER (ORDER BY created_at, id ROWS UNBOUNDED PRECEDING) - bytes AS before
-  FROM (
-    SELECT memory.rowid AS number, memory.created_at, memory.id,
-      length(CAST(memory.content AS BLOB)) + length(CAST(memory.metadata AS BLOB))
-        + coalesce(length(CAST(memory.learned AS BLOB)), 0) AS bytes
-    FROM long_term_memory AS memory
-    WHERE memory.tenant_id = ?1 ->> 'tenant_id'
-      AND (memory.created_at, memory.id) > (?1 ->> 'after_at', ?1 ->> 'after_id')
-      AND memory.created_at <= ?1 ->> 'last' AND {living("memory", "?1 ->> 'now'")} {{agent}}
-    ORDER BY memory.created_at, memory.id LIMIT {PAGE_ROWS}
-  )
-) AS page CROSS JOIN long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.rowid = page.number AND page.before < {PAGE_BYTES}
-ORDER BY memory.created_at, memory.id
-"""
+_PAGE = f"""held.created_at <= ?1 ->> 'last' AND {living("held", "?1 ->> 'now'")}"""
 _OF_AGENT = "AND memory.agent_id = ?1 ->> 'agent_id'"
 
 
@@ -77,13 +52,13 @@ def restored(kind: str, item: str, at: str) -> str:
 # What is learned of messages, and these, stay together where they are. Nothing goes whose end would let a younger
 # memory hold again that it has superseded.
 _OLD = f"""
-{_OF_AGENT} AND memory.message_id IS NULL AND memory.learned IS NULL AND NOT EXISTS (
+{_PAGE} AND held.message_id IS NULL AND held.learned IS NULL AND NOT EXISTS (
   SELECT 1 FROM claim AS own CROSS JOIN claim AS other CROSS JOIN long_term_memory AS younger
-  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = memory.agent_id AND own.memory_id = memory.id
+  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = held.agent_id AND own.memory_id = held.id
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = own.agent_id AND other.key = own.key
     AND other.superseded_at IS NOT NULL AND younger.tenant_id = ?1 ->> 'tenant_id' AND younger.id = other.memory_id
-    AND (younger.created_at, younger.id) > (memory.created_at, memory.id)
-) AND NOT {restored("memories", "memory", "created_at")}
+    AND (younger.created_at, younger.id) > (held.created_at, held.id)
+) AND NOT {restored("memories", "held", "created_at")}
 """
 
 _BY_ID = """
@@ -133,15 +108,11 @@ class Bulk:
 
     def page(self, after: Sequence[Scalar] | None, *, last: int, now: int) -> ScopedStatement:
         """Read the memories that follow the key ``after``, oldest first; ``found`` tells how many were looked at."""
-        after_at, after_id = after or _BEFORE_ALL
-        more: dict[str, Json] = {"after_at": after_at, "after_id": after_id, "last": last, "now": now}
-        sql = _PAGE.format(agent=self._agent)
-        return ScopedStatement.read(self._tenant, sql, agent_id=self.agent_id, **more)
+        return TierRows(self.tenant_id, MEMORIES, self.agent_id).page(after, where=_PAGE, last=last, now=now)
 
     def old(self, until: int, *, now: int) -> ScopedStatement:
         """Read the oldest memories of the agent that may be archived, if they were stored by ``until``."""
-        more: dict[str, Json] = {"after_at": _BEFORE_ALL[0], "after_id": "", "last": until, "now": now}
-        return ScopedStatement.read(self._tenant, _PAGE.format(agent=_OLD), agent_id=self.agent_id, **more)
+        return TierRows(self.tenant_id, MEMORIES, self.agent_id).page(None, where=_OLD, last=until, now=now)
 
     def by_id(self, ids: Sequence[str]) -> ScopedStatement:
         """Read what the tenant has under these ids."""

@@ -15,7 +15,7 @@ from app.services.transfer.lines import Line, Manifest, Total, memory_line, row_
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.turns.turns import paced
-from app.storage.batches import MEMORIES, PAGE_ROWS, Bulk
+from app.storage.batches import MEMORIES, Bulk
 from app.storage.outbox import waiting
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
@@ -76,7 +76,7 @@ class Export:
     async def _lines(self, survey: Sequence[Row]) -> AsyncIterator[bytes]:
         if survey:
             last, now = max(int(row["last"] or 0) for row in survey), int(survey[0]["now"] or 0)
-            async for page in self._pages(MEMORIES, partial(self._bulk.page, last=last, now=now), PAGE_ROWS):
+            async for page in self._pages(MEMORIES, partial(self._bulk.page, last=last, now=now)):
                 vectors = await self._vectors_of(page) if self._vectors else {}
                 yield await self._written(self._memory(row, vectors) for row in page)
         for tier in [tier for tier in TIER_TABLES if tier.travels and (tier.of_agent or self._agent_id is None)]:
@@ -85,14 +85,14 @@ class Export:
 
     async def _rows_of(self, tier: TierTable) -> AsyncIterator[bytes]:
         of_rows = tier_rows.TierRows(self._tenant_id, tier, self._agent_id).page
-        async for page in self._pages(tier, of_rows, tier_rows.PAGE_ROWS):
+        async for page in self._pages(tier, of_rows):
             at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
             for start in range(0, len(page), at_once):
                 rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
                 yield await self._written(row_line(tier, row) for row in rows)
 
     async def _pages(
-        self, table: TierTable, page: Callable[[Sequence[Scalar] | None], ScopedStatement], most: int
+        self, table: TierTable, page: Callable[[Sequence[Scalar] | None], ScopedStatement]
     ) -> AsyncIterator[list[Row]]:
         after: Sequence[Scalar] | None = None
         while True:
@@ -102,7 +102,7 @@ class Export:
                 return
             self.agents |= {str(row["agent_id"]) for row in rows if row.get("agent_id")}
             yield rows
-            if len(rows) == int(rows[0]["found"] or 0) < most:
+            if len(rows) == int(rows[0]["found"] or 0) < tier_rows.PAGE_ROWS:
                 return
             after = [rows[-1][column] for column in table.key]
 

@@ -20,7 +20,7 @@ FROM (
     sum(bytes) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) - bytes AS before
   FROM (
     SELECT {held_key}, {bytes} AS bytes FROM {table} AS held
-    WHERE held.tenant_id = ?1 ->> 'tenant_id' {after} {agent} {living}
+    WHERE held.tenant_id = ?1 ->> 'tenant_id' AND {where} {after} {agent}
     ORDER BY {held_key} LIMIT {page_rows}
   )
 ) AS page CROSS JOIN {table} AS held
@@ -56,24 +56,31 @@ class TierRows:
     tier: TierTable
     agent_id: str | None = None
 
-    def page(self, after: Sequence[Scalar] | None) -> ScopedStatement:
-        """Read the rows that follow the key ``after``, by their keys; ``found`` tells how many were looked at."""
+    def page(self, after: Sequence[Scalar] | None, *, where: str | None = None, **values: Json) -> ScopedStatement:
+        """Read the rows that follow the key ``after``, by their keys; ``found`` tells how many were looked at.
+
+        ``where`` is a condition on ``held``, for which ``values`` are given; None: that the row has not expired.
+        """
         key, columns = self.tier.key, self.tier.columns
+        read_as = {column: f"{expression} AS {column}" for column, expression in self.tier.read_as}
+        living = f"held.expires_at > {NOW}" if self.tier.expires else "TRUE"
         place = ", ".join(f"?1 ->> '$.after[{number}]'" for number in range(len(key)))
         sql = _PAGE.format(
-            columns=_named(columns),
+            columns=", ".join(read_as.get(column, f"held.{column}") for column in columns),
             key=", ".join(key),
             held_key=_named(key),
-            bytes=" + ".join(f"coalesce(length(CAST(held.{column} AS BLOB)), 0)" for column in columns),
+            bytes=" + ".join(
+                f"coalesce(length(CAST(held.{column} AS BLOB)), 0)" for column in columns if column not in read_as
+            ),
             table=self.tier.table,
             after="" if after is None else f"AND ({_named(key)}) > ({place})",
             agent="" if self.agent_id is None else "AND held.agent_id = ?1 ->> 'agent_id'",
-            living=f"AND held.expires_at > {NOW}" if self.tier.expires else "",
+            where=living if where is None else where,
             same_key=" AND ".join(f"held.{column} = page.{column}" for column in key),
             page_rows=PAGE_ROWS,
             page_bytes=PAGE_BYTES,
         )
-        return ScopedStatement.read(Tenant(self.tenant_id), sql, agent_id=self.agent_id, after=_listed(after))
+        return ScopedStatement.read(Tenant(self.tenant_id), sql, agent_id=self.agent_id, after=_listed(after), **values)
 
     def known(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
         """Read what the tenant has under the keys of these rows."""

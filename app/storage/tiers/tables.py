@@ -89,6 +89,7 @@ class TierTable:
         for_anybody: Whether only who may speak for anybody may import its rows: they say what becomes of others' words.
         memories: The columns that name memories of the agent by their ids: each has one, or is JSON, a list of ids or
             of objects that have such lists as ``memories``. An import puts the ids there that the memories get.
+        read_as: The columns that a line has otherwise than the table: each with the expression over the row ``held``.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -111,6 +112,7 @@ class TierTable:
     large: tuple[Large, ...] = ()
     for_anybody: bool = False
     memories: tuple[str, ...] = ()
+    read_as: tuple[tuple[str, str], ...] = ()
 
     @property
     def of_agent(self) -> bool:

@@ -14,7 +14,7 @@ from app.domain.errors import DatabaseUnavailable
 from app.interfaces.asgi import create_app
 from app.ports.database import Statement
 from app.services.transfer.record import Record
-from app.storage import batches
+from app.storage.tiers import rows as tier_rows
 from tests.services.transfer.corpus import file_of, numbered, told
 from tests.support.doubles import FailingDatabase
 from tests.support.problem_shape import assert_problem
@@ -144,8 +144,7 @@ async def test_while_the_tenant_is_erased_nothing_is_imported(any_service: Servi
 async def test_an_outage_is_an_error_before_the_first_line_and_a_broken_connection_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(tier_rows, "PAGE_ROWS", 5)
     async with serving(tmp_path) as service:
         await bring(service, file_of(numbered(40)))
         database = FailingDatabase(service.runtime.backends.database)

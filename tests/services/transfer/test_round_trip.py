@@ -23,7 +23,7 @@ from app.services.transfer.lines import memory_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from app.services.transfer.retry_budget import RetryBudget
-from app.storage import batches
+from app.storage.tiers import rows as tier_rows
 from tests.services.transfer.corpus import SCHEMA, corpora, exported, file_of, imported, in_chunks, numbered
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on, with_changed
@@ -77,10 +77,9 @@ async def test_two_exports_of_the_same_memories_are_the_same(bench: Bench) -> No
 async def test_an_export_in_many_pages_is_the_same_as_in_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     await imported(bench, file_of([*numbered(23), *numbered(3, start=50, agent_id="other")]))
     whole = await exported(bench, vectors=True)
-    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(tier_rows, "PAGE_ROWS", 5)
     assert await exported(bench, vectors=True) == whole
-    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("page.before < 1000000", "page.before < 30"))  # noqa: SLF001
+    monkeypatch.setattr(tier_rows, "PAGE_BYTES", 30)
     bench.database.runs.clear()
     assert await exported(bench, vectors=True) == whole
     assert len(bench.database.runs) > 8
@@ -191,8 +190,7 @@ async def test_an_outage_in_the_middle_leaves_an_export_without_its_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await imported(bench, file_of(numbered(23)))
-    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(tier_rows, "PAGE_ROWS", 5)
     seen: list[bytes] = []
 
     async def until_the_outage() -> None:
