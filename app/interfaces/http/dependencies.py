@@ -12,10 +12,13 @@ from starlette.responses import Response
 
 from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
+from app.domain.quotas import Use
 from app.interfaces.fields import refused
+from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.request_state import VERIFIED, note_of
 from app.runtime.entry import CallEntry, enter
 from app.runtime.shards import Shards
+from app.services.memories.write import Warn
 
 
 class _Credential(HTTPBearer):
@@ -153,6 +156,18 @@ Administrator = Annotated[CallEntry, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
 BodylessAdministrator = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=()))]
 """The same, with a request that has no body."""
+
+
+def _warns(response: Response) -> Warn:
+    def warn(uses: Sequence[Use]) -> None:
+        if uses:
+            response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
+
+    return warn
+
+
+QuotaWarning = Annotated[Warn, Depends(_warns)]
+"""Is told of the limits of which little is left, and says so in a header."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
 

@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -23,6 +23,7 @@ from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.domain.quotas import WARN_FROM, Use
 from app.ports.database import Row
+from app.services.memories.write import Warn
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
 from app.services.tiers.writing import Refusals, errors_of, write
@@ -33,8 +34,6 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.episodic import Episodic
 
 _NO_RUN = "There is no such run."
-Warn = Callable[[Sequence[Use]], None]
-"""Is told of the limit of which little is left."""
 
 
 @dataclass(frozen=True, slots=True)

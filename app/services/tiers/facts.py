@@ -1,6 +1,6 @@
 """The semantic tier: facts, which are memories of a subject, a predicate and an object."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain import limits
@@ -9,10 +9,10 @@ from app.domain.explicit import about
 from app.domain.facts import About, Fact, FactSource, FactStatement, agreed_fact, fact_in, source_of
 from app.domain.memory import NewMemory, owner_of
 from app.domain.query import Entry, Query
-from app.domain.quotas import Use
 from app.retrieval.query.persons import of_the_user
 from app.services.access.agent_database import AgentDatabase
 from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.write import Warn
 from app.services.tenant.backends import TenantBackends
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
@@ -20,9 +20,6 @@ from app.storage.rows import read_rows
 from app.storage.tiers.facts import Agreement, Facts
 from app.storage.tiers.run_log import note_learned
 from app.storage.tiers.runs import agent_of_run
-
-Warn = Callable[[Sequence[Use]], None]
-"""Is told of the limits of which little is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from app.domain.audit import AuditFilter
 from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
 from app.interfaces.http.cursors import Listing
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.audit import (
     AuditedAnswer,
     AuditQuery,
@@ -19,17 +18,10 @@ from app.interfaces.http.schemas.audit import (
 )
 from app.interfaces.http.schemas.replay import ReplayAnswer, ReplayQuery, StepAnswer
 
-_READS = (*READS, InvalidCursor)
-
-audit = APIRouter(tags=["audit"], route_class=CredentialFirst)
+audit = Router("audit")
 
 
-@audit.post(
-    "/runs/{run_id}/audit",
-    name="audit_run",
-    status_code=201,
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
-)
+@audit.post("/runs/{run_id}/audit", NotFound, Erasing, QuotaExceeded, status_code=201)
 async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> AuditedAnswer:
     """Keep tool calls of a run, in the order of the request. A call that the run has already changes nothing."""
     services, only_agent = caller.shared()
@@ -37,12 +29,7 @@ async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> 
     return AuditedAnswer.model_validate(await services.auditor.record(run_id, calls, only_agent=only_agent))
 
 
-@audit.get(
-    "/runs/{run_id}/replay",
-    name="replay_run",
-    response_model_exclude_unset=True,
-    responses=responses(*_READS, NotFound),
-)
+@audit.get("/runs/{run_id}/replay", InvalidCursor, NotFound, response_model_exclude_unset=True)
 async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
     """Tell what happened in a run: its begin, its tool calls, episodes and recalls in one order, and its end."""
     services, only_agent = caller.shared()
@@ -51,7 +38,7 @@ async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery
     return ReplayAnswer(steps=[StepAnswer.of(step) for step in replay.steps], cursor=listing.cursor(replay.after))
 
 
-@audit.get("/audit", name="audit", response_model_exclude_unset=True, responses=responses(*_READS))
+@audit.get("/audit", InvalidCursor, name="audit", response_model_exclude_unset=True)
 async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query()]) -> EventsAnswer:
     """List what was done, newest first, to an administrator: to memories, by runs and in recalls."""
     services, agent_id = caller.tenant(query.agent_id)

@@ -1,9 +1,8 @@
 """The routes of runs and of the episodes that happened in them."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Path, Query
 
 from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunsWanted
 from app.domain.errors import (
@@ -15,11 +14,10 @@ from app.domain.errors import (
     QuotaExceeded,
     RunEnded,
 )
-from app.domain.quotas import Use
 from app.interfaces.http.cursors import Listing
-from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
-from app.interfaces.http.problems import QUOTA_WARNING, responses
+from app.interfaces.http.dependencies import Caller, QuotaWarning
+from app.interfaces.http.failures import WRITES
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.episodic import (
     NEAR_LIMIT,
     AppendedAnswer,
@@ -37,17 +35,11 @@ from app.interfaces.http.schemas.episodic import (
 )
 from app.services.tiers.episodic import AppendedEpisodes
 
-_WRITES = (*ACCESS, *BODY, *WRITES, Erasing)
+_WRITES = (*WRITES, Erasing)
+episodic = Router("episodes")
 
-episodic = APIRouter(tags=["episodes"], route_class=CredentialFirst)
 
-
-@episodic.post(
-    "/runs",
-    name="start_run",
-    status_code=201,
-    responses=responses(*_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded),
-)
+@episodic.post("/runs", *_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded, needs=(), status_code=201)
 async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswer:
     """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run.
 
@@ -59,7 +51,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
     return StartedRunAnswer.model_validate(begun)
 
 
-@episodic.get("/runs", name="runs", responses=responses(*READS, InvalidCursor))
+@episodic.get("/runs", InvalidCursor)
 async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
     """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
@@ -69,12 +61,7 @@ async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnsw
     return RunsAnswer.model_validate({"runs": page.items, "cursor": listing.cursor(page.after)})
 
 
-@episodic.get(
-    "/runs/{run_id}",
-    name="get_run",
-    dependencies=[Depends(no_query)],
-    responses=responses(*READS, NotFound, BlobGone),
-)
+@episodic.get("/runs/{run_id}", NotFound, BlobGone)
 async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
     """Return a run, with an input and output of any size. Where the object store has lost one, the answer is 410."""
     services, agent_id = caller.shared()
@@ -83,47 +70,40 @@ async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer
 
 @episodic.post(
     "/runs/{run_id}/episodes",
-    name="append_episode",
+    *_WRITES,
+    NotFound,
+    Conflict,
+    RunEnded,
+    QuotaExceeded,
+    needs=(),
+    answers={201: NEAR_LIMIT},
     status_code=201,
     response_model=AppendedAnswer,
-    responses={201: NEAR_LIMIT, **responses(*_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded)},
 )
 async def append_episode(
-    caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, response: Response
+    caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, warn: QuotaWarning
 ) -> AppendedEpisodes:
     """Write what has happened in a run: all of it, or nothing. An episode whose id the run has stays as it is."""
     services, agent_id = caller.shared()
-
-    def warn(uses: Sequence[Use]) -> None:
-        response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
-
     episodes = [episode.to(NewEpisode) for episode in request.episodes]
     return await services.episodic.append(run_id, episodes, only_agent=agent_id, warn=warn)
 
 
-@episodic.post(
-    "/runs/{run_id}/complete",
-    name="complete_run",
-    responses=responses(*_WRITES, NotFound, RunEnded, QuotaExceeded),
-)
+@episodic.post("/runs/{run_id}/complete", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
 async def complete_run(caller: Caller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
     """End a run with what it has come to. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.complete(run_id, request.output, only_agent=agent_id))
 
 
-@episodic.post(
-    "/runs/{run_id}/fail",
-    name="fail_run",
-    responses=responses(*_WRITES, NotFound, RunEnded, QuotaExceeded),
-)
+@episodic.post("/runs/{run_id}/fail", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
 async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
     """End a run with what has gone wrong. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.fail(run_id, request.error, only_agent=agent_id))
 
 
-@episodic.get("/episodes", name="episodes", responses=responses(*READS, InvalidCursor))
+@episodic.get("/episodes", InvalidCursor)
 async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
     """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
     services, agent_id = caller.shared(query.agent_id)

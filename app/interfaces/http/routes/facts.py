@@ -1,9 +1,8 @@
 """The routes of facts: learned, recalled and listed."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query
 
 from app.domain.errors import (
     Erasing,
@@ -13,11 +12,10 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.facts import Fact
-from app.domain.quotas import Use
 from app.interfaces.http.cursors import Listing
-from app.interfaces.http.dependencies import Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, READS
-from app.interfaces.http.problems import QUOTA_WARNING, responses
+from app.interfaces.http.dependencies import Caller, QuotaWarning
+from app.interfaces.http.failures import OUTAGE
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.facts import (
     FactsAnswer,
     FactsQuery,
@@ -32,26 +30,23 @@ from app.interfaces.http.schemas.facts import (
 from app.interfaces.http.schemas.store import NEARLY_USED_UP
 from app.services.tiers.facts import whose
 
-facts = APIRouter(tags=["facts"], route_class=CredentialFirst)
+facts = Router("facts")
 
 
 @facts.post(
     "/facts",
-    name="learn",
+    NotFound,
+    Erasing,
+    LongTermDisabled,
+    QuotaExceeded,
+    needs=OUTAGE,
+    answers={201: NEARLY_USED_UP},
     status_code=201,
-    responses={
-        201: NEARLY_USED_UP,
-        **responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *OUTAGE),
-    },
 )
-async def learn(caller: Caller, request: LearnFactRequest, response: Response) -> LearnedFactAnswer:
+async def learn(caller: Caller, request: LearnFactRequest, warn: QuotaWarning) -> LearnedFactAnswer:
     """Keep a fact. A later one of its subject and predicate comes in its place where both are told with `single`."""
     agent_id = whose(request.agent_id, request.agent_type)
     semantic = caller.agent(agent_id).semantic
-
-    def warn(uses: Sequence[Use]) -> None:
-        if uses:
-            response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
     only_agent = caller.principal.agent_id
     return learned_answer(
@@ -61,11 +56,7 @@ async def learn(caller: Caller, request: LearnFactRequest, response: Response) -
     )
 
 
-@facts.post(
-    "/facts/recall",
-    name="recall_facts",
-    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, *OUTAGE),
-)
+@facts.post("/facts/recall", LongTermDisabled, QuotaExceeded, needs=OUTAGE)
 async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledFactsAnswer:
     """Return the facts that answer a query best: those that were told, and texts of the type fact."""
     agent_id = whose(request.agent_id, request.agent_type)
@@ -77,11 +68,7 @@ async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledF
     )
 
 
-@facts.get(
-    "/facts",
-    name="facts",
-    responses=responses(*READS, InvalidCursor, LongTermDisabled),
-)
+@facts.get("/facts", InvalidCursor, LongTermDisabled, name="facts")
 async def list_facts(caller: Caller, query: Annotated[FactsQuery, Query()]) -> FactsAnswer:
     """List what holds, newest first; with `history` what held before too."""
     agent_id = whose(query.agent_id, query.agent_type)

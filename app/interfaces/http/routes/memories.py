@@ -1,16 +1,13 @@
 """The routes that store and delete one memory."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Query, Request
 
 from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
 from app.domain.memory import NewMemory
-from app.domain.quotas import Use
-from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.dependencies import Administrator, Caller, QuotaWarning
 from app.interfaces.http.failures import OUTAGE
-from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.store import (
     IDEMPOTENCY_KEY,
@@ -37,14 +34,10 @@ memory = Router("memory")
     response_model_exclude_none=True,
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
-async def store(caller: Caller, request: StoreRequest, http: Request, response: Response) -> StoreAnswer:
+async def store(caller: Caller, request: StoreRequest, http: Request, warn: QuotaWarning) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
     gateway = caller.agent(request.agent_id).gateway
     key = http.headers.get(IDEMPOTENCY_KEY["name"])
-
-    def warn(uses: Sequence[Use]) -> None:
-        if uses:
-            response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
     kept: list[str] = []
     await gateway.store(request.agent_id, request.to(NewMemory), idempotency_key=key, warn=warn, keep=kept.extend)

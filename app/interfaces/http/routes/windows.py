@@ -2,26 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from app.domain.errors import Erasing, QuotaExceeded
-from app.interfaces.http.dependencies import Caller, CredentialFirst
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.dependencies import Caller
+from app.interfaces.http.router import Router
 from app.interfaces.http.routes.working import WORKING
 from app.interfaces.http.schemas.store import AgentId
 from app.interfaces.http.schemas.windows import AppendAnswer, AppendRequest, WindowAnswer, WindowQuery
 from app.interfaces.http.schemas.working import Instance
 
-windows = APIRouter(tags=["working memory"], route_class=CredentialFirst)
+windows = Router("working memory")
 
 
-@windows.post(
-    f"{WORKING}/messages",
-    name="append_messages",
-    status_code=201,
-    responses=responses(*ACCESS, *BODY, Erasing, QuotaExceeded, *WRITES),
-)
+@windows.post(f"{WORKING}/messages", Erasing, QuotaExceeded, status_code=201)
 async def append_messages(
     caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, request: AppendRequest
 ) -> AppendAnswer:
@@ -34,12 +28,7 @@ async def append_messages(
     return AppendAnswer.model_validate(done)
 
 
-@windows.get(
-    f"{WORKING}/window",
-    name="window",
-    response_model_exclude_none=True,
-    responses=responses(*READS),
-)
+@windows.get(f"{WORKING}/window", response_model_exclude_none=True)
 async def window(
     caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, query: Annotated[WindowQuery, Query()]
 ) -> WindowAnswer:

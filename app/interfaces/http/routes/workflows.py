@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
@@ -22,12 +22,10 @@ from app.interfaces.http.dependencies import (
     Administrator,
     BodylessAdministrator,
     Caller,
-    CredentialFirst,
     no_query,
     octets_or,
 )
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.workflows import (
     OutcomeAnswer,
@@ -65,13 +63,10 @@ class _IdConvertor(StringConvertor):
 register_url_convertor("workflow", _IdConvertor())
 _WORKFLOW = "/workflows/{workflow_id:workflow}"
 
-workflows = APIRouter(tags=["workflows"], route_class=CredentialFirst)
+workflows = Router("workflows")
 
 
-@workflows.put(
-    _WORKFLOW,
-    responses=responses(*ACCESS, *BODY, Conflict, Erasing, QuotaExceeded, *WRITES),
-)
+@workflows.put(_WORKFLOW, Conflict, Erasing, QuotaExceeded)
 async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
     """Make a workflow, or change it, as an administrator of all agents: its counts and its types stay.
 
@@ -81,31 +76,20 @@ async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: 
     return WorkflowAnswer.model_validate(await services.workflows.put(request.to(NewWorkflow, workflow_id=workflow_id)))
 
 
-@workflows.get(_WORKFLOW, dependencies=[Depends(no_query)], responses=responses(*READS, NotFound))
+@workflows.get(_WORKFLOW, NotFound)
 async def get_workflow(caller: Caller, workflow_id: WorkflowId) -> WorkflowAnswer:
     """Return a workflow with what is known of its rate of success."""
     services, _ = caller.shared()
     return WorkflowAnswer.model_validate(await services.workflows.get(workflow_id))
 
 
-@workflows.delete(
-    _WORKFLOW,
-    status_code=204,
-    dependencies=[Depends(no_query)],
-    responses=responses(*ACCESS, Erasing, *WRITES),
-)
+@workflows.delete(_WORKFLOW, Erasing, status_code=204)
 async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> None:
     """Delete a workflow, as an administrator of all agents. One that is not there is no error."""
     await caller.every_agent().workflows.delete(workflow_id)
 
 
-@workflows.get(
-    f"{_WORKFLOW}/versions",
-    name="workflow_versions",
-    dependencies=[Depends(no_query)],
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
+@workflows.get(f"{_WORKFLOW}/versions", NotFound, response_model_exclude_none=True)
 async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> WorkflowVersionsAnswer:
     """List the specs of a workflow, newest first: that which it has, and those that were replaced; who wrote each."""
     services, _ = caller.shared()
@@ -113,13 +97,7 @@ async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> Workflow
     return WorkflowVersionsAnswer(versions=[WorkflowTextAnswer.model_validate(each) for each in versions])
 
 
-@workflows.get(
-    f"{_WORKFLOW}/versions/{{version}}",
-    name="workflow_version",
-    dependencies=[Depends(no_query)],
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
+@workflows.get(f"{_WORKFLOW}/versions/{{version}}", NotFound, response_model_exclude_none=True)
 async def workflow_version(
     caller: Caller, workflow_id: WorkflowId, version: WorkflowVersionNumber
 ) -> WorkflowVersionAnswer:
@@ -130,9 +108,13 @@ async def workflow_version(
 
 @workflows.post(
     f"{_WORKFLOW}/versions/{{version}}/restore",
-    name="restore_workflow",
+    NotFound,
+    InvalidRequest,
+    Conflict,
+    Erasing,
+    QuotaExceeded,
+    body=(),
     dependencies=[Depends(no_query)],
-    responses=responses(*ACCESS, NotFound, InvalidRequest, Conflict, Erasing, QuotaExceeded, *WRITES),
 )
 async def restore_workflow(
     caller: BodylessAdministrator, workflow_id: WorkflowId, version: WorkflowVersionNumber
@@ -141,12 +123,7 @@ async def restore_workflow(
     return WorkflowAnswer.model_validate(await caller.every_agent().workflows.restore(workflow_id, version))
 
 
-@workflows.get(
-    "/workflows",
-    name="workflows",
-    response_model_exclude_none=True,
-    responses=responses(*READS, InvalidCursor),
-)
+@workflows.get("/workflows", InvalidCursor, name="workflows", response_model_exclude_none=True)
 async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query()]) -> WorkflowsAnswer:
     """List workflows in order of id, with what is known of their rates of success."""
     services, _ = caller.shared()
@@ -156,7 +133,7 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
     return WorkflowsAnswer.model_validate({"workflows": page.items, "cursor": listing.cursor(page.after)})
 
 
-@workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*READS)})
+@workflows.get("/workflows.svg", answers=_PICTURE, response_class=Response)
 async def workflows_picture(request: Request, caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
     """Draw the posteriors of the workflows of a task, the 20 with the best means, as SVG."""
     services, _ = caller.shared()
@@ -167,10 +144,7 @@ async def workflows_picture(request: Request, caller: Caller, query: Annotated[P
     return Response(picture, media_type=media_type, headers=workflow_curves.HEADERS)
 
 
-@workflows.post(
-    "/workflows/select",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
-)
+@workflows.post("/workflows/select", NotFound, Erasing, QuotaExceeded)
 async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAnswer:
     """Select a workflow for a task by Thompson sampling, and note it in the run, where one is named.
 
@@ -183,10 +157,7 @@ async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAn
     return SelectionAnswer.model_validate(selection)
 
 
-@workflows.post(
-    f"{_WORKFLOW}/outcome",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
-)
+@workflows.post(f"{_WORKFLOW}/outcome", NotFound, Erasing, QuotaExceeded)
 async def record_outcome(caller: Caller, workflow_id: WorkflowId, request: OutcomeRequest) -> OutcomeAnswer:
     """Count how well a run did with a workflow. The same run again, with any score, changes nothing."""
     services, agent_id = caller.shared()

@@ -1,8 +1,8 @@
 """The routes of working memory: keys of an agent's instances, and the turn state and the log of runs."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from app.domain.errors import (
     BlobGone,
@@ -12,10 +12,11 @@ from app.domain.errors import (
     PreconditionFailed,
     QuotaExceeded,
 )
-from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
+from app.interfaces.fields import Answer
+from app.interfaces.http.dependencies import Caller
+from app.interfaces.http.failures import WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
-from app.interfaces.http.problems import responses
+from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.run_state import (
     RunId,
     RunLogAnswer,
@@ -37,19 +38,19 @@ from app.interfaces.http.schemas.working import (
 
 WORKING = "/working/{agent_id}/{instance}"
 _RUN = "/runs/{run_id}"
-_CHANGES = (*ACCESS, *BODY, Erasing, PreconditionFailed, QuotaExceeded, *WRITES)
-working = APIRouter(tags=["working memory"], route_class=CredentialFirst)
+_KEY = f"{WORKING}/{{key:working_key}}"
+working = Router("working memory")
 
 
-@working.put(
-    f"{WORKING}/{{key:working_key}}",
-    name="set_working",
-    responses={
+def _set(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
+    """Describe the answers of a route that sets a value, as ``model``."""
+    return {
         200: {"description": "It was there, and was replaced.", **ETAG},
-        201: {"description": "It is new.", "model": WorkingWritten, **ETAG},
-        **responses(*_CHANGES),
-    },
-)
+        201: {"description": "It is new.", "model": model, **ETAG},
+    }
+
+
+@working.put(_KEY, Erasing, PreconditionFailed, QuotaExceeded, answers=_set(WorkingWritten))
 async def set_working(
     caller: Caller,
     response: Response,
@@ -68,12 +69,7 @@ async def set_working(
     return WorkingWritten.model_validate(written.value)
 
 
-@working.get(
-    f"{WORKING}/{{key:working_key}}",
-    name="get_working",
-    dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*READS, NotFound, BlobGone)},
-)
+@working.get(_KEY, NotFound, BlobGone, answers={200: ETAG})
 async def get_working(
     caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
 ) -> WorkingValue:
@@ -83,20 +79,14 @@ async def get_working(
     return WorkingValue.model_validate(held)
 
 
-@working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*READS))
+@working.get(WORKING)
 async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
     """Return all keys of an instance with what they hold, and its budget. Over 100,000 bytes it is a pointer."""
     contents = await caller.agent(agent_id).working.list(agent_id, instance)
     return WorkingAnswer.model_validate({"keys": contents.keys, "budget": contents})
 
 
-@working.delete(
-    f"{WORKING}/{{key:working_key}}",
-    name="delete_working",
-    status_code=204,
-    dependencies=[Depends(no_query)],
-    responses=responses(*ACCESS, Erasing, PreconditionFailed, *WRITES),
-)
+@working.delete(_KEY, Erasing, PreconditionFailed, status_code=204)
 async def delete_working(
     caller: Caller,
     agent_id: Annotated[AgentId, Path()],
@@ -110,12 +100,11 @@ async def delete_working(
 
 @working.put(
     f"{_RUN}/state",
-    name="set_turn_state",
-    responses={
-        200: {"description": "It was there, and was replaced.", **ETAG},
-        201: {"description": "It is new.", "model": TurnStateWritten, **ETAG},
-        **responses(*_CHANGES, NotFound),
-    },
+    Erasing,
+    PreconditionFailed,
+    QuotaExceeded,
+    needs=(*WRITES, NotFound),
+    answers=_set(TurnStateWritten),
 )
 async def set_turn_state(
     caller: Caller,
@@ -138,12 +127,7 @@ async def set_turn_state(
     return TurnStateWritten.of(run_id, written.value)
 
 
-@working.get(
-    f"{_RUN}/state",
-    name="get_turn_state",
-    dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*READS, NotFound, BlobGone)},
-)
+@working.get(f"{_RUN}/state", NotFound, BlobGone, answers={200: ETAG})
 async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
     """Return the turn state of a run."""
     services, only_agent = caller.shared()
@@ -152,12 +136,7 @@ async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> T
     return TurnStateAnswer.of(run_id, held)
 
 
-@working.post(
-    f"{_RUN}/log",
-    name="append_run_log",
-    status_code=201,
-    responses=responses(*ACCESS, *BODY, NotFound, ContentTooLarge, Erasing, QuotaExceeded, *WRITES),
-)
+@working.post(f"{_RUN}/log", NotFound, ContentTooLarge, Erasing, QuotaExceeded, status_code=201)
 async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) -> RunLogAppended:
     """Append entries to the log of a run."""
     services, only_agent = caller.shared()
@@ -167,12 +146,7 @@ async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) 
     return RunLogAppended.model_validate(logged)
 
 
-@working.get(
-    f"{_RUN}/log",
-    name="run_log",
-    response_model_exclude_none=True,
-    responses=responses(*READS, NotFound),
-)
+@working.get(f"{_RUN}/log", NotFound, response_model_exclude_none=True)
 async def run_log(caller: Caller, run_id: RunId, query: Annotated[RunLogQuery, Query()]) -> RunLogAnswer:
     """Return the log of a run, oldest first."""
     services, only_agent = caller.shared()
