@@ -8,6 +8,7 @@ This module has the bounds of memories, requests, profiles and tenants. Those of
 ``app/storage/schema.sql`` restate the sizes.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,4 +133,4 @@ RETENTION_DAYS = number("must be from 1 to 36500, or null", 1, 36_500)
 
 def is_id(value: object) -> bool:
     """Tell whether a value has the form of a tenant or agent id."""
-    return isinstance(value, str) and AGENT_ID.violation(value) is None
+    return isinstance(value, str) and re.fullmatch(ID_FORM, value) is not None

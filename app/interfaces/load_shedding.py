@@ -13,12 +13,13 @@ from starlette.datastructures import Headers
 from uvicorn._types import HTTPScope
 
 from app.domain.errors import Overloaded
+from app.domain.request_note import RequestNote
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
 from app.interfaces.http.middleware import Observe, request_id_of
 from app.interfaces.http.problems import METHODS, answer_bytes, error_response
-from app.interfaces.request_state import note_of
+from app.interfaces.request_state import NOTE
 
 _LOG_SECONDS = 1.0
 
@@ -76,11 +77,11 @@ class LoadShedding:
 
 def _answer(error: Overloaded, scope: HTTPScope, request_id: str, *, reports: bool) -> bytes:
     """Return the bytes of an answer, in the form that the path has."""
-    given: dict[str, Any] = {**scope, "state": {"request_id": request_id}}
+    given: dict[str, Any] = {**scope, "state": {"request_id": request_id, NOTE: RequestNote()}}
     response = error_response(error, given)
     further = [(b"x-request-id", request_id.encode())]
     if reports:
-        report = call_report(note_of(given), _method(scope), "")
+        report = call_report(given["state"][NOTE], _method(scope), "")
         further.append((CALL_REPORT.lower().encode(), report.encode()))
     return answer_bytes(response, *further, head=scope["method"] == "HEAD")
 

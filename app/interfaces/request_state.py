@@ -1,17 +1,8 @@
-"""What interfaces tell of a request to what wraps them, in the state of its ASGI scope."""
+"""What interfaces tell of a request to what wraps them: the keys in the state of its ASGI scope."""
 
-from collections.abc import MutableMapping
-from typing import Any
+from typing import Final
 
-from app.domain.request_note import RequestNote
-
-VERIFIED = "verified"
+VERIFIED: Final = "verified"
 """Is there once the request's credential was verified."""
-
-_NOTE = "note"
-
-
-def note_of(scope: MutableMapping[str, Any]) -> RequestNote:
-    """Return what is noted of a request, which whoever handles it adds to."""
-    note: RequestNote = scope["state"].setdefault(_NOTE, RequestNote())
-    return note
+NOTE: Final = "note"
+"""The ``RequestNote``, which whoever handles the request adds to."""

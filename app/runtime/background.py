@@ -1,16 +1,27 @@
-"""The periodic work of a shard's runtime: what is done, how often, and where."""
+"""The work in the background of a shard's runtime: what is done, how often, and where."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
+from typing import Any
 
+import structlog
+
+from app.domain.errors import Unavailable
+from app.indexing.jobs.backfill import backfill_claims, free_tasks
 from app.indexing.jobs.merge_words import merge_words
+from app.ports.reader import Reader
 from app.runtime import archive, ingestions, language_model, processes, recall_log, snapshots, windows
 from app.runtime.backends import Backends
+from app.runtime.language_model import name_missing_models
 from app.runtime.periodic import READY_SECONDS, PeriodicWork
+from app.runtime.relating import keep_related
 
+RETRY_SECONDS = 1.0
+"""After an outage work begins again, first after so long, then after twice as long, and so on."""
+MAX_RETRY_SECONDS = 60.0
 _MERGE_STEPS = 300
 """Of making the index of words again, in the time between two merges."""
 
@@ -80,6 +91,58 @@ def periodic_works(
     if backends.archive_days:
         works += [PeriodicWork("archive", move_old, "archive_waits", unless_cut_off(archive.LOOK_SECONDS), may_work)]
     return works
+
+
+def background_works(
+    backends: Backends,
+    pace: Pace,
+    *,
+    served: Callable[[], bool],
+    may_work: Callable[[], bool],
+    words_missing: asyncio.Event,
+) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
+    """Return all that is done over the data of a shard until it is cancelled, by its name, beside the indexer's work.
+
+    The arguments are those of ``periodic_works``.
+    """
+    works = periodic_works(backends, pace, served=served, may_work=may_work, words_missing=words_missing)
+    older_read = asyncio.Event()
+    relate = partial(_keep_related, backends, pace, may_work, older_read)
+    return {
+        "backfill": partial(_read_older_memories, backends, may_work, older_read),
+        **({} if backends.reader is None else {"relations": partial(relate, backends.reader)}),
+        **({} if backends.model is None else {"models": partial(name_missing_models, backends.model)}),
+        **{work.name: work.run for work in works},
+    }
+
+
+async def _keep_related(
+    backends: Backends, pace: Pace, may_work: Callable[[], bool], older_read: asyncio.Event, reader: Reader
+) -> None:
+    """Compare memories once those of older versions are up to date: what these called a task is freed by that."""
+    await older_read.wait()
+    await keep_related(backends, reader, may_work, seconds=pace.relations_seconds, gather_seconds=pace.gather_seconds)
+
+
+async def _read_older_memories(backends: Backends, may_work: Callable[[], bool], older_read: asyncio.Event) -> None:
+    """Bring memories of older versions up to date; an outage only delays it."""
+    seconds = RETRY_SECONDS
+    while True:
+        try:
+            if may_work():
+                if read := await backfill_claims(backends.database):
+                    structlog.get_logger().info("statements_read", memories=read)
+                if freed := await free_tasks(backends.database, backends.reader):
+                    structlog.get_logger().info("tasks_freed", memories=freed)
+                break
+        except Unavailable as error:
+            structlog.get_logger().warning("backfill_waits", code=error.code, reason=error.detail, seconds=seconds)
+        except Exception:  # noqa: BLE001 - a defect is logged and must not keep the service from stopping
+            structlog.get_logger().exception("background_failed")
+            break
+        await asyncio.sleep(seconds)
+        seconds = min(2 * seconds, MAX_RETRY_SECONDS)
+    older_read.set()
 
 
 async def _while(ready: Callable[[], bool], work: Callable[[], Awaitable[int]]) -> None:

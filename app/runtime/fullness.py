@@ -153,24 +153,21 @@ class Fullness:
 
     async def _figures(self) -> list[ShardFigures]:
         database = self._main.backends.database
-        counts, added, moves, (now,) = await database.run(
+        counts, added, moves, (time,) = await database.run(
             [directory.COUNT_TENANTS, directory.READ_SHARDS, directory.READ_MOVES, directory.READ_NOW]
         )
+        now = int(time["now"] or 0)
         self.moves = directory.read_moves(moves)
-        tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
-        shards = directory.read_shards(added)
-        young = int(now["now"] or 0) - SETTLED_MS
-        self._settles_ms = min((shard.added_at - young for shard in shards if shard.added_at > young), default=math.inf)
-        unsettled = {shard.name for shard in shards if shard.added_at > young}
-        measured: list[ShardFigures] = []
+        tenants = directory.read_tenant_counts(counts)
+        settles_ms = {shard.name: shard.added_at + SETTLED_MS - now for shard in directory.read_shards(added)}
+        self._settles_ms = min((left for left in settles_ms.values() if left > 0), default=math.inf)
+        measured: dict[str, ShardFigures] = {}
         for runtime in list(self._runtimes()):
             name = runtime.backends.shard
-            figures = await self._of(runtime, tenants.get(name, 0), settled=name not in unsettled)
-            if figures is not None:
-                measured.append(figures)
-        names = {figures.name for figures in measured}
-        self.unmeasured = [shard.name for shard in shards if shard.name not in names]
-        return measured
+            figures = await self._of(runtime, tenants[name], settled=settles_ms.get(name, 0) <= 0)
+            measured |= {} if figures is None else {name: figures}
+        self.unmeasured = [name for name in settles_ms if name not in measured]
+        return [*measured.values()]
 
     async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures | None:
         """Measure one shard; None where it is not ready, or does not answer and is not the first."""

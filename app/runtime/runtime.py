@@ -13,16 +13,15 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseRejected, MemoryGatewayError, SchemaTooNew, Unavailable
 from app.domain.request_note import RequestNote
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
+from app.indexing.jobs.backfill import backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
-from app.runtime.background import Pace, periodic_works
+from app.runtime.background import MAX_RETRY_SECONDS, RETRY_SECONDS, Pace, background_works
 from app.runtime.checks import Checks, another_config
-from app.runtime.language_model import name_missing_models, write_spend
+from app.runtime.language_model import write_spend
 from app.runtime.periodic import PeriodicWork, stop
 from app.runtime.processes import release_all
 from app.runtime.recall_log import write_recalls
-from app.runtime.relating import keep_related
 from app.runtime.schema import SchemaWatch
 from app.runtime.tenant_services import TenantServices
 from app.services.access.credentials import Credentials
@@ -32,9 +31,6 @@ from app.storage.migrations.runner import migrate, prepare_for_command
 from app.storage.rows import read_rows
 from app.storage.system import directory, outbox_status, revocations
 from app.storage.system.outbox_status import OutboxStatus
-
-_RETRY_SECONDS = 1.0
-_MAX_RETRY_SECONDS = 60.0
 
 
 class Runtime:
@@ -56,7 +52,7 @@ class Runtime:
         pace: Pace | None = None,
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and those that close."""
-        self._schema = SchemaWatch(backends.database, self._lose, backends.migrations)
+        self._schema = SchemaWatch(backends.database, self._wait_for_data, backends.migrations)
         self.backends = backends = replace(backends, explain=self._schema.why)
         self.credentials = credentials
         self.metrics = metrics
@@ -64,9 +60,8 @@ class Runtime:
         self.config = backends.embedder.config
         """The config that is served: the data's where there is data, else that of the settings."""
         self.pace = pace or Pace()
-        self._retry_seconds = _RETRY_SECONDS
+        self._retry_seconds = RETRY_SECONDS
         self._lacks_words = False
-        self._older_read = asyncio.Event()
         self._words_missing = asyncio.Event()
         self.indexer = Indexer(
             backends.database,
@@ -115,7 +110,7 @@ class Runtime:
         await self.indexer.check_writable()
         await self.backends.revocations.refresh(self.read_revocations)
         self.not_ready = None
-        self._retry_seconds = _RETRY_SECONDS
+        self._retry_seconds = RETRY_SECONDS
         structlog.get_logger().info(
             "ready",
             shard=self.backends.shard,
@@ -161,25 +156,17 @@ class Runtime:
             raise
         except Unavailable as error:
             self._wait_for_data(error)
-        works = {
-            "indexer": self._work,
-            "backfill": self._read_older_memories,
-            "relations": self._keep_related,
-            "models": self._name_missing_models,
-            **{work.name: work.run for work in self._periodic_works()},
-        }
-        self._background = [asyncio.create_task(work(), name=name) for name, work in works.items()]
-
-    def _periodic_works(self) -> Sequence[PeriodicWork]:
-        works = periodic_works(
+        seconds = self.pace.schema_seconds
+        schema = PeriodicWork("schema", self._look_at_schema, "schema_unread", seconds, delay=seconds)
+        works = background_works(
             self.backends,
             self.pace,
             served=lambda: self.not_ready is None,
-            may_work=self._may_work,
+            may_work=lambda: self.not_ready is None and not self._calls_low,
             words_missing=self._words_missing,
         )
-        seconds = self.pace.schema_seconds
-        return [*works, PeriodicWork("schema", self._look_at_schema, "schema_unread", seconds, delay=seconds)]
+        works |= {"indexer": self._work, schema.name: schema.run}
+        self._background = [asyncio.create_task(work(), name=name) for name, work in works.items()]
 
     async def close(self) -> None:
         """Stop the background work, write the remaining acknowledgements and close everything."""
@@ -206,10 +193,6 @@ class Runtime:
         self._lacks_words = status.words_missing
         if status.words_missing:
             self._words_missing.set()
-
-    def _may_work(self) -> bool:
-        """Tell whether work in the background may begin."""
-        return self.not_ready is None and not self._calls_low
 
     def services(self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None) -> TenantServices:
         """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
@@ -255,79 +238,31 @@ class Runtime:
                     await self.indexer.run(self.pace.indexer_seconds)
                 else:
                     await asyncio.sleep(self._retry_seconds)
-                    self._retry_seconds = min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)
+                    self._retry_seconds = min(2 * self._retry_seconds, MAX_RETRY_SECONDS)
                     await self._prepare_or_wait()
             except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
                 structlog.get_logger().exception("background_failed")
-                await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _keep_related(self) -> None:
-        """Compare memories once those of older versions are up to date: what these called a task is freed by that."""
-        if self.backends.reader is None:
-            return
-        await self._older_read.wait()
-        await keep_related(
-            self.backends,
-            self.backends.reader,
-            self._may_work,
-            seconds=self.pace.relations_seconds,
-            gather_seconds=self.pace.gather_seconds,
-        )
-
-    async def _name_missing_models(self) -> None:
-        if self.backends.model is not None:
-            await name_missing_models(self.backends.model)
-
-    async def _read_older_memories(self) -> None:
-        """Bring memories of older versions up to date, in the background; an outage only delays it."""
-        seconds = _RETRY_SECONDS
-        while True:
-            try:
-                if self._may_work():
-                    if read := await backfill_claims(self.backends.database):
-                        structlog.get_logger().info("statements_read", memories=read)
-                    if freed := await free_tasks(self.backends.database, self.backends.reader):
-                        structlog.get_logger().info("tasks_freed", memories=freed)
-                    self._older_read.set()
-                    return
-            except Unavailable as error:
-                structlog.get_logger().warning("backfill_waits", code=error.code, reason=error.detail, seconds=seconds)
-            except Exception:  # noqa: BLE001 - a defect is logged and must not keep the service from stopping
-                structlog.get_logger().exception("background_failed")
-                self._older_read.set()
-                return
-            await asyncio.sleep(seconds)
-            seconds = min(2 * seconds, _MAX_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _look_at_schema(self) -> None:
-        """Read the schema's version; a version that had to stop goes on where it may again."""
+        """Read the schema's version; a version that had to stop goes on where it may again.
+
+        Raises:
+            Unavailable: the database does not answer: what is known of its schema holds.
+        """
         if isinstance(self.not_ready, SchemaTooNew):
-            await self._go_on_if_set_back()
+            await self._prepare_or_wait(SchemaTooNew)
         elif self.not_ready is None:
             await self._schema.look()
 
-    async def _go_on_if_set_back(self) -> None:
-        """Prepare again. While the database does not answer, what is known of its schema holds.
-
-        Raises:
-            Unavailable: it does not answer.
-        """
+    async def _prepare_or_wait(self, reason: type[MemoryGatewayError] = MemoryGatewayError) -> None:
         try:
             await self.prepare()
-        except SchemaTooNew as error:
-            self._wait_for_data(error)
-
-    def _lose(self, error: SchemaTooNew) -> None:
-        """Refuse every request from now on: a newer version has migrated the database, and has to take over."""
-        self._wait_for_data(error)
-
-    async def _prepare_or_wait(self) -> None:
-        try:
-            await self.prepare()
-        except MemoryGatewayError as error:
+        except reason as error:
             self._wait_for_data(error)
 
     def _wait_for_data(self, error: MemoryGatewayError) -> None:
+        """Refuse every request from now on, for this reason: a newer version has migrated the data, or it is away."""
         if self.not_ready is None or self.not_ready.code != error.code:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
         self.not_ready = error

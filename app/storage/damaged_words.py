@@ -20,22 +20,19 @@ MARK_DAMAGED = Statement.write("UPDATE words_index SET indexed_to = -1 WHERE ind
 Run = Callable[[Sequence[Statement]], Awaitable[list[list[Row]]]]
 
 
-async def run_despite_damage(run: Run, statements: Sequence[Statement]) -> list[list[Row]]:
-    """Run the statements; where the index of words is found to be damaged, mark it, and run what writes once more.
+async def go_on(run: Run, statements: Sequence[Statement], damage: WordsDamaged) -> list[list[Row]]:
+    """Mark the index as damaged, as a run of these statements has found it, and run what writes once more.
 
     Raises:
         WordsDamaged: a statement asks the index itself; a recall makes do without it.
         Unavailable, DatabaseRejected: as ``run`` does.
     """
-    try:
+    structlog.get_logger().error("words_damaged", reason=damage.detail)
+    if any(statement.writes for statement in statements):
+        await run([MARK_DAMAGED])
         return await run(statements)
-    except WordsDamaged as damage:
-        structlog.get_logger().error("words_damaged", reason=damage.detail)
-        if any(statement.writes for statement in statements):
-            await run([MARK_DAMAGED])
-            return await run(statements)
-        try:
-            await run([MARK_DAMAGED])
-        except Unavailable as error:  # what only reads needs no database that can be written
-            structlog.get_logger().warning("words_not_marked", code=error.code, reason=error.detail)
-        raise
+    try:
+        await run([MARK_DAMAGED])
+    except Unavailable as error:  # what only reads needs no database that can be written
+        structlog.get_logger().warning("words_not_marked", code=error.code, reason=error.detail)
+    raise damage

@@ -108,7 +108,7 @@ def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
         return
 
     monkeypatch.setattr("app.runtime.runtime.Runtime._work", rest)
-    monkeypatch.setattr("app.runtime.runtime.periodic_works", lambda *_, **__: [])
+    monkeypatch.setattr("app.runtime.background.periodic_works", lambda *_, **__: [])
 
 
 @pytest.mark.usefixtures("nothing_in_the_background")

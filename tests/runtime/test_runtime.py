@@ -74,7 +74,7 @@ async def test_each_part_that_fails_is_named_alone(tmp_path: Path) -> None:
 async def test_a_service_whose_data_is_away_at_the_start_answers_why_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(runtime, "RETRY_SECONDS", 0.01)
 
     def away(ports: Backends) -> Backends:
         return replace(ports, database=FailingDatabase(ports.database, error=StorageReadOnly("Read only.")))

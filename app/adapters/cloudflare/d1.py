@@ -33,7 +33,7 @@ from app.domain.errors import (
 )
 from app.ports.database import Row, RunRefused, Statement, WordsDamaged
 from app.ports.vector_index import AwaitedHits
-from app.storage.damaged_words import run_despite_damage
+from app.storage import damaged_words
 
 # https://developers.cloudflare.com/d1/platform/limits/
 _MAX_STATEMENTS = 100
@@ -122,7 +122,12 @@ class D1Database:
         It is not documented that a REST batch is one transaction, so the statements of a run are in an order
         in which every prefix is harmless (docs/architecture.md).
         """
-        return await run_despite_damage(self._run, statements) if statements else []
+        if not statements:
+            return []
+        try:
+            return await self._run(statements)
+        except WordsDamaged as damage:
+            return await damaged_words.go_on(self._run, statements, damage)
 
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         batch = _batch(statements)

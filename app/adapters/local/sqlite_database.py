@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import apsw
 
 from app.adapters.local.sqlite_file import SqliteFile
-from app.ports.database import Row, Statement
-from app.storage.damaged_words import run_despite_damage
+from app.ports.database import Row, Statement, WordsDamaged
+from app.storage import damaged_words
 
 _READ_SECONDS = 2.0
 
@@ -28,7 +28,10 @@ class SqliteDatabase:
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements as one transaction, on a snapshot if none of them writes."""
-        return await run_despite_damage(self._run, statements)
+        try:
+            return await self._run(statements)
+        except WordsDamaged as damage:
+            return await damaged_words.go_on(self._run, statements, damage)
 
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         tenant_id = next((statement.tenant_id for statement in statements), "")

@@ -133,7 +133,7 @@ class SqliteFile:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
         self._check_open()
-        job = Job(work, seconds)
+        job: Job[T] = Job(work, asyncio.get_running_loop().create_future(), seconds)
         self._readers.read(tenant_id, job)
         return await job.future
 
@@ -144,7 +144,7 @@ class SqliteFile:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
         self._check_open()
-        job = Job(work)
+        job: Job[T] = Job(work, asyncio.get_running_loop().create_future())
         self._writes.put(tenant_id, job)
         return await job.future
 

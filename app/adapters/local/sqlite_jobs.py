@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 import apsw
@@ -19,17 +19,13 @@ class Job(Generic[T]):
     """A piece of work; the thread that does it leaves the result or the error, and then says that it is finished."""
 
     work: Work[T]
+    future: "asyncio.Future[T]"
+    """What the caller waits for, in its loop."""
     seconds: float | None = None
     """The processor time that a read may take; None: any."""
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    future: "asyncio.Future[T]" = field(init=False)
     result: T | None = None
     error: Exception | None = None
     finished: bool = False
-
-    def __post_init__(self) -> None:
-        """Make what the caller waits for."""
-        self.future = self.loop.create_future()
 
     def do(self, connection: apsw.Connection) -> None:
         """Do the work, and keep its result."""
@@ -56,8 +52,9 @@ class Job(Generic[T]):
 
 def tell(jobs: Sequence[Job[T]]) -> None:
     """Tell the callers of jobs that are finished, each in its loop."""
-    for loop in {job.loop for job in jobs}:
-        loop.call_soon_threadsafe(_resolve, [job for job in jobs if job.loop is loop])
+    loops = [job.future.get_loop() for job in jobs]
+    for loop in set(loops):
+        loop.call_soon_threadsafe(_resolve, [job for job, its in zip(jobs, loops, strict=True) if its is loop])
 
 
 def _resolve(jobs: Sequence[Job[T]]) -> None:

@@ -49,11 +49,9 @@ async def read_conversation(
     messages: list[NewMessage] = []
     beside: dict[str, Any] = {}
     errors: list[dict[str, Any]] = []
-    given = False
     async for name, number, value in members(request, "messages"):
-        given = given or name == "messages"
+        beside[name] = value if number is None else messages
         if number is None:
-            beside |= {} if name == "messages" and value == [] else {name: value}
             continue
         if number == MAX_MESSAGES:
             raise refused([FieldError("messages", f"has more than {MAX_MESSAGES} messages")])
@@ -63,10 +61,9 @@ async def read_conversation(
             errors += _located(error, "messages", number)
             if len(errors) >= _MAX_NAMED:
                 break
-    if not given:
+    if "messages" not in beside:
         errors.append({"type": "missing", "loc": ("body", "messages"), "msg": "Field required"})
-    elif "messages" in beside:
-        beside.pop("messages")
+    elif not isinstance(beside.pop("messages"), list):
         errors.append({"type": "list_type", "loc": ("body", "messages"), "msg": "Input should be a valid list"})
     try:
         read = head.model_validate(beside)

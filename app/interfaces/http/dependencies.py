@@ -15,7 +15,7 @@ from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
 from app.domain.quotas import Use
 from app.interfaces.fields import refused
 from app.interfaces.http.problems import QUOTA_WARNING
-from app.interfaces.request_state import VERIFIED, note_of
+from app.interfaces.request_state import NOTE, VERIFIED
 from app.runtime.entry import CallEntry, enter
 from app.runtime.shards import Shards
 from app.services.memories.write import Warn
@@ -99,7 +99,7 @@ class CredentialFirst(NamedRoute):
 
 async def entry_of(request: Request) -> CallEntry:
     """Let a request in; raises as ``enter`` does."""
-    entry = await enter(shards_of(request), request.headers.getlist("authorization"), note_of(request.scope))
+    entry = await enter(shards_of(request), request.headers.getlist("authorization"), request.scope["state"][NOTE])
     request.scope["state"][VERIFIED] = True
     return entry
 

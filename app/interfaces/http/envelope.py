@@ -25,7 +25,7 @@ from app.interfaces.fields import is_none
 from app.interfaces.http.schemas import examples
 
 PREFIX = "/client/v4/"
-"""What the paths begin with that answer so."""
+"""What the paths begin with that answer so, without the path that the service is under."""
 MEDIA_TYPE = "application/json"
 
 _T = TypeVar("_T")
@@ -114,11 +114,6 @@ def listed(*results: Any) -> dict[str, Any]:  # noqa: ANN401 - any results
     """Return an example of a page with these results, behind which there are more."""
     result_info = {"cursor": examples.CURSOR, "per_page": len(results), "count": len(results)}
     return {**succeeded([*results]), "result_info": result_info}
-
-
-def is_below(path: str) -> bool:
-    """Tell whether a path, without the one that the service is under, answers with the envelope."""
-    return path.startswith(PREFIX)
 
 
 def failure(error: MemoryGatewayError) -> CloudflareFailure:

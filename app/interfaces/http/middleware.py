@@ -20,7 +20,7 @@ from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
-from app.interfaces.request_state import VERIFIED, note_of
+from app.interfaces.request_state import NOTE, VERIFIED
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -87,7 +87,7 @@ class RequestContext:
             return
         headers = Headers(scope=scope)
         request_id = request_id_of(headers)
-        scope.setdefault("state", {})["request_id"] = request_id
+        scope.setdefault("state", {}).update({"request_id": request_id, NOTE: RequestNote()})
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         started = time.perf_counter()
@@ -137,7 +137,7 @@ class RequestContext:
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         """Log a request, and count it."""
         method, route = _route(scope)
-        note = note_of(scope)
+        note: RequestNote = scope["state"][NOTE]
         note.gone = not status
         self._observe(method, route, status, seconds)
         self._count(note, seconds)
@@ -154,7 +154,7 @@ def _route(scope: Scope) -> tuple[str, str]:
 
 def _noted(scope: Scope, status: int) -> RequestNote:
     """Return what is noted of a request that is answered with this status."""
-    note = note_of(scope)
+    note: RequestNote = scope["state"][NOTE]
     # The log's context names the tenant as soon as its credential was verified, whatever refuses the request then.
     note.tenant_id = structlog.contextvars.get_contextvars().get("tenant", "")
     if status >= HTTPStatus.BAD_REQUEST and not note.code:
@@ -195,7 +195,7 @@ def _is_in_network(name: str) -> bool:
 
 def _as_sent(scope: Scope) -> Scope:
     """Return the request with the segments of its path as they were sent, where names of any characters are in it."""
-    return whole_segments(scope) if envelope.is_below(_path(scope)) else scope
+    return whole_segments(scope) if _path(scope).startswith(envelope.PREFIX) else scope
 
 
 def _path(scope: Scope) -> str:

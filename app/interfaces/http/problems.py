@@ -24,10 +24,11 @@ from app.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from app.domain.request_note import RequestNote
 from app.interfaces.fields import invalid
 from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
-from app.interfaces.request_state import note_of
+from app.interfaces.request_state import NOTE
 from app.observability.logs import log_failure
 from app.services.access.credentials import CHALLENGE
 
@@ -85,8 +86,9 @@ def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
 
 def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
     """Render an error of the tree in the shape that the path of the request has, and note its code."""
-    note_of(scope).code = error.code
-    if envelope.is_below(scope["path"].removeprefix(scope.get("root_path", ""))):
+    note: RequestNote = scope["state"][NOTE]
+    note.code = error.code
+    if scope["path"].removeprefix(scope.get("root_path", "")).startswith(envelope.PREFIX):
         body = envelope.failure(error).model_dump_json()
         return Response(body, envelope.status(error), _headers(error), envelope.MEDIA_TYPE)
     return problem_response(error, scope["state"]["request_id"])

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
 from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
-from app.interfaces.request_state import VERIFIED, note_of
+from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import enter
 from app.runtime.shards import Shards
@@ -50,12 +50,13 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one message; refuse a wrong credential or a body that is too large with an error of the protocol."""
         scope["route"] = self.route
+        note: RequestNote = scope["state"][NOTE]
         try:
-            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note_of(scope))
+            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note)
             scope["state"][VERIFIED] = True
             await self._sessions.handle_request(scope, await _checked(receive), send)
         except MemoryGatewayError as error:
-            note_of(scope).code = error.code
+            note.code = error.code
             await _refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from app.domain.advice import advice
 from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
+from app.domain.request_note import RequestNote
 from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
-from app.interfaces.request_state import note_of
+from app.interfaces.request_state import NOTE
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -170,5 +171,5 @@ async def _note_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
 def _note(ctx: Context, code: str) -> None:
     """Note an error's code where the message came by a request, and what was called has noted none of its own."""
     if ctx.request is not None:
-        note = note_of(ctx.request.scope)
+        note: RequestNote = ctx.request.scope["state"][NOTE]
         note.code = note.code or code

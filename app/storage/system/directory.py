@@ -3,6 +3,7 @@
 It crosses tenants; no request imports it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from app.domain.shards import MAIN, Place, Shard, TenantMove
@@ -54,6 +55,11 @@ _OF_DIRECTORY = frozenset({"tenant_places", "tenant_moves", "tenant_epochs", "te
 def read_shards(rows: Sequence[Row]) -> list[Shard]:
     """Read the rows of ``READ_SHARDS``."""
     return read_rows(Shard, rows)
+
+
+def read_tenant_counts(rows: Sequence[Row]) -> Counter[str]:
+    """Read the rows of ``COUNT_TENANTS``: how many tenants live in each shard, by its name."""
+    return Counter({str(row["shard"]): int(row["tenants"] or 0) for row in rows})
 
 
 def read_count(row: Row) -> int:

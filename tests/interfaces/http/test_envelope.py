@@ -6,9 +6,11 @@ import httpx
 import pytest
 
 from app.domain.errors import InvalidRequest, MemoryGatewayError, RateLimited, UpstreamTimeout
+from app.domain.request_note import RequestNote
 from app.interfaces.fields import invalid
 from app.interfaces.http.problems import error_response
 from app.interfaces.http.schemas import examples
+from app.interfaces.request_state import NOTE
 from tests.domain.test_errors import tree
 from tests.support.envelope_shape import NAMESPACES, assert_failure, named_fields
 from tests.support.problem_shape import assert_problem
@@ -27,7 +29,7 @@ CLOUDFLARES = {
 
 
 def answered(error: MemoryGatewayError, path: str, root_path: str = "") -> httpx.Response:
-    state = {"request_id": "request-1"}
+    state = {"request_id": "request-1", NOTE: RequestNote()}
     made = error_response(error, {"type": "http", "path": root_path + path, "root_path": root_path, "state": state})
     headers = {**made.headers, "x-request-id": "request-1"}
     return httpx.Response(made.status_code, headers=headers, content=bytes(made.body))
