@@ -15,7 +15,7 @@ from app.domain.audit import (
 from app.domain.json_types import to_json
 from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, MomentMs, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
-from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit, next_cursor
 from app.interfaces.http.schemas.optional import (
     OptionalEndMs,
     OptionalMs,
@@ -25,7 +25,6 @@ from app.interfaces.http.schemas.optional import (
     optional,
 )
 
-_ULID = {"type": "string", **limits.MEMORY_ID.schema}
 OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
 ANY = WithJsonSchema(ANY_JSON_SCHEMA)
 
@@ -130,12 +129,12 @@ class AuditQuery(Request):
     ] = None
     memory_id: Annotated[
         Annotated[str, Within(limits.MEMORY_ID)] | None,
-        WithJsonSchema({**_ULID, "examples": [examples.MEMORY_ID]}),
+        id_schema(limits.MEMORY_ID, examples.MEMORY_ID),
         Field(description="Only what was done to this memory."),
     ] = None
     run_id: Annotated[
         Annotated[str, Within(limits.RUN_ID)] | None,
-        WithJsonSchema({**_ULID, "examples": [examples.MEMORY_ID]}),
+        id_schema(limits.RUN_ID, examples.MEMORY_ID),
         Field(description="Only what names this run."),
     ] = None
     written_by: Annotated[
@@ -167,4 +166,4 @@ class EventsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [audit_examples.EVENTS]})
 
     events: list[EventAnswer]
-    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = next_cursor()

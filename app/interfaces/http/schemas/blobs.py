@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.optional import id_schema
 
 BLOB: dict[str, Any] = {
     "blob_id": examples.MEMORY_ID,
@@ -20,7 +21,7 @@ BLOB: dict[str, Any] = {
 BlobId: TypeAlias = Annotated[str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.BLOB_ID)]
 BlobOwner: TypeAlias = Annotated[
     Annotated[str, Within(limits.AGENT_ID)] | None,
-    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+    id_schema(limits.AGENT_ID, examples.AGENT_ID),
     Field(description="The agent whose blob it is; absent: the tenant's own, which all of its agents may read."),
 ]
 

@@ -17,7 +17,7 @@ from app.interfaces.fields import (
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
 from app.interfaces.http.schemas.memory import MemoryAnswer
-from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, id_schema
+from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, absent_if_none, id_schema
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 from app.storage.kept import MAX_ROWS
@@ -36,6 +36,11 @@ ListCursor: TypeAlias = Annotated[
     WithJsonSchema({"type": "string", "examples": [""]}),
     Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
 ]
+
+
+def next_cursor() -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make the field of an answer that says where the next page begins, and is left out where there is none."""
+    return absent_if_none("Present when there are more: ask the same again, with it.")
 
 
 def _json_object(value: object) -> object:

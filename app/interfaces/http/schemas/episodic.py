@@ -18,7 +18,7 @@ from app.interfaces.fields import (
 )
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.http.schemas import episodic_examples, examples
-from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit, next_cursor
 from app.interfaces.http.schemas.optional import (
     NotNull,
     OptionalEndMs,
@@ -34,7 +34,6 @@ _VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {lim
 _STATUSES: list[str] = ["running", "completed", "failed"]
 
 
-_ID_EXAMPLES = {"examples": [episodic_examples.RUN_ID]}
 AgentName: TypeAlias = Annotated[
     str, Field(strict=True, json_schema_extra={"examples": [examples.AGENT_ID]}), Within(limits.AGENT_ID)
 ]
@@ -47,11 +46,13 @@ AgentType: TypeAlias = Annotated[
     ),
     Within(limits.AGENT_ID),
 ]
-RunId: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra=_ID_EXAMPLES), Within(limits.RUN_ID)]
+RunId: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"examples": [episodic_examples.RUN_ID]}), Within(limits.RUN_ID)
+]
 RunValue: TypeAlias = Annotated[
     Any, Within(limits.RUN_VALUE), WithJsonSchema({**ANY_JSON_SCHEMA, "description": _VALUE})
 ]
-_ID_SCHEMA = WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES})
+_ID_SCHEMA = id_schema(limits.RUN_ID, episodic_examples.RUN_ID)
 _OptionalRunId: TypeAlias = Annotated[
     Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None, NotNull, _ID_SCHEMA
 ]
@@ -149,11 +150,9 @@ class RunsQuery(Request):
     ] = None
     started_after: Annotated[OptionalMs, Field(description="Started later than this.")] = None
     started_before: Annotated[OptionalEndMs, Field(description="Started earlier than this.")] = None
-    parent_run_id: Annotated[
-        RunId | None,
-        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
-        Field(description="Only those that this run has delegated."),
-    ] = None
+    parent_run_id: Annotated[RunId | None, _ID_SCHEMA, Field(description="Only those that this run has delegated.")] = (
+        None
+    )
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -165,11 +164,7 @@ class EpisodesQuery(Request):
         None
     )
     agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
-    run_id: Annotated[
-        RunId | None,
-        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
-        Field(description="Only those of this run."),
-    ] = None
+    run_id: Annotated[RunId | None, _ID_SCHEMA, Field(description="Only those of this run.")] = None
     limit: ListLimit = 10
     cursor: ListCursor = None
 
@@ -232,7 +227,7 @@ class RunsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.RUNS]})
 
     runs: list[RunAnswer]
-    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = next_cursor()
 
 
 class EpisodesAnswer(Answer):
@@ -241,7 +236,7 @@ class EpisodesAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.EPISODES]})
 
     episodes: list[EpisodeAnswer]
-    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = next_cursor()
 
 
 class AppendedAnswer(Answer):

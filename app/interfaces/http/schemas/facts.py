@@ -10,7 +10,7 @@ from app.domain.facts import FactStatement
 from app.domain.query import Query
 from app.interfaces.fields import Answer, MomentMs, Number, QueryText, Request, Timestamp, TopK, Within
 from app.interfaces.http.schemas import examples, facts_examples
-from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit, next_cursor
 from app.interfaces.http.schemas.episodic import AgentFilter, AgentName, AgentType, RunId
 from app.interfaces.http.schemas.optional import (
     OptionalCodes,
@@ -169,7 +169,7 @@ class FactsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.FACTS]})
 
     facts: list[FactAnswer]
-    cursor: OptionalText = absent_if_none("Present when there are more: ask the same again, with it.")
+    cursor: OptionalText = next_cursor()
 
 
 def learned_answer(learned: StoredFact) -> LearnedFactAnswer:

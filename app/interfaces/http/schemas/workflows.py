@@ -36,7 +36,8 @@ _Interval: TypeAlias = Annotated[
         max_length=2,
     ),
 ]
-_RunIdSchema: dict[str, Any] = {"type": "string", **limits.RUN_ID.schema, "examples": [examples.RUN_ID]}
+_RunId: TypeAlias = Annotated[str, Field(strict=True), Within(limits.RUN_ID)]
+_RUN_ID = id_schema(limits.RUN_ID, examples.RUN_ID)
 
 
 class WorkflowRequest(Request):
@@ -152,11 +153,9 @@ class SelectRequest(Request):
         NotNull,
         WithJsonSchema({"type": "integer", **limits.SEED.schema}),
     ] = optional("With the same seed and counts the same is chosen. Absent: chance.")
-    run_id: Annotated[
-        Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-        NotNull,
-        WithJsonSchema(_RunIdSchema),
-    ] = optional("The running run that it is for, in which the choice is noted.")
+    run_id: Annotated[_RunId | None, NotNull, _RUN_ID] = optional(
+        "The running run that it is for, in which the choice is noted."
+    )
 
 
 class SelectionAnswer(PosteriorAnswer):
@@ -175,7 +174,7 @@ class OutcomeRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.OUTCOME]})
 
-    run_id: Annotated[str, Field(strict=True), Within(limits.RUN_ID), WithJsonSchema(_RunIdSchema)]
+    run_id: Annotated[_RunId, _RUN_ID]
     score: Annotated[
         float, Number, Within(limits.SCORE), Field(description="0: it failed, 1: it succeeded. Six decimals count.")
     ]
