@@ -1,6 +1,6 @@
 """Tells what of time a question asks for: how long it is, on which day, or how many times.
 
-A few words of English, Swedish and German. What is not one of these forms asks for nothing that is computed.
+What is not one of a few forms asks for nothing that is computed.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Final, Literal
 from app.language.dates.lengths import UNITS, Unit
 from app.language.dates.time_spans import in_small_letters, without_times
 from app.language.dates.time_words import FORMS_OF_UNITS
+from app.language.lexicon import patterns
 from app.language.modality import is_planned, may_not_have_happened
 
 Form = Literal["past", "future", "between", "day", "times"]
@@ -20,43 +21,29 @@ something is; how many times it was."""
 _LENGTHS: Final[Sequence[Literal["past", "future", "between"]]] = ("past", "future", "between")
 _UNITS_BY_NAME: Final = {name: unit for name, word in FORMS_OF_UNITS.items() for unit in UNITS if unit == word}
 _MAX_READ = 500
-_BETWEEN = ".{0,100}"
-"""What may stand between two words that belong together: a bound, so that a text costs what it is long."""
+
+
+def _any(key: str) -> str:
+    return f"(?:{patterns(key, 'questions')})"
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){_any(key)}(?!\w)")
+
+
 _HOW = re.compile(
-    r"(?<!\w)(?P<back>vor )?(?:how long|how much time|hur länge|hur lång tid|wie lange|wie viel zeit"
-    rf"|(?:how many|hur många|wie vielen?) (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
+    rf"(?<!\w)(?P<ago>{_any('ago')})?(?:{_any('how_long')}|{_any('how_many')} (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
 )
-_ARTICLE = r"(?:d(?:er|ie|as|em|en|es)|(?:ein|mein|dein|sein|ihr|unser|eur|dies|jen|jed|all)\w*)(?!\w)"
-_ENDS = re.compile(
-    r"(?<!\w)(?:(?P<past>ago|since|sedan|sen|seit)|(?P<future>until|till|tills|bis)"
-    r"|(?P<between>between|after|before|mellan|efter|före|innan|zwischen|nachdem|bevor"
-    rf"|(?:nach|vor)(?= {_ARTICLE})))(?!\w)"
+_ENDS = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?P<{form}>{_any(form)})' for form in _LENGTHS)})(?!\w)")
+_BACK, _SINCE_WHEN, _AHEAD, _WHEN, _LATEST, _TIMES = map(
+    _pattern, ("back", "since_when", "ahead", "when", "latest", "times")
 )
-"""\"Nach Oslo\" is a place, and \"vor Ort\"."""
-_BACK = re.compile(rf"(?<!\w)wie (?:lange|viel){_BETWEEN}? her(?!\w)")
-_STILL = re.compile(rf"(?<!\w)(?:how long (?:have|has)|hur länge har|wie lange {_BETWEEN}(?:schon|bereits))(?!\w)")
+_STILL = _pattern("still")
 """What lasts until today in these tenses."""
-_SINCE_WHEN = re.compile(r"(?<!\w)(?:since when|seit wann|sedan när)(?!\w)")
-_AHEAD = re.compile(
-    r"(?<!\w)(?:will|next|upcoming|(?<!since )when (?:do|does)|wird|werden?|nächste\w?|kommer|nästa)(?!\w)"
-)
-_NORM = re.compile(
-    r"(?<!\w)(?:should|shall|must|ought|needs?|ha(?:ve|s) to|supposed to|can|could|soll\w*|muss\w*|müss\w*|darf\w*"
-    r"|dürf\w*|kann|können|ska|skall|bör|måste|behöver|how often (?:do|does)|dauer\w*|brauch\w*|tar"
-    rf"|how (?:long|much time|many (?:{'|'.join(FORMS_OF_UNITS)})) (?:do|does|did|will|would)(?!\w){_BETWEEN}"
-    r"(?<!\w)take)(?!\w)"
-)
+_NORM = _pattern("norm")
 """Who asks for what has to be, is usual or is needed, does not ask for what was."""
-_WHEN = re.compile(
-    r"(?<!\w)(?:when (?:did|do|does|is|was|were|are|will|have|has|had)|since when|(?:seit )?wann|sedan när)(?!\w)"
-    r"|^när (?=[^,]*$)"
-)
-_NOW = re.compile(r"(?<!\w)(?:is|are|am|do|does|ist|sind|bin|är|blir|kommer)(?!\w)")
+_NOW = _pattern("now")
 """In these tenses a day may be asked for that is to come."""
-_LATEST = re.compile(r"(?<!\w)(?:last|zuletzt|letzte[ns]? mal|senast|sist|sista gången)(?!\w)")
-_TIMES = re.compile(
-    r"(?<!\w)(?:how often|how many times|wie oft|wie häufig|wie viele male|hur ofta|hur många gånger)(?!\w)"
-)
 _RATE = re.compile(rf"(?<!\w)(?:{'|'.join(FORMS_OF_UNITS)})(?!\w)")
 """Who asks how often a week it is, asks for no count."""
 
@@ -106,7 +93,7 @@ def _length(text: str, bare: str) -> TimeQuestion | None:
     ends, back = _ENDS.search(text, how.end()), _BACK.search(text)
     is_still = _STILL.search(text) is not None
     named = next((form for form in _LENGTHS if ends and ends[form]), None)
-    is_back = how["back"] or (back and (ends is None or back.end() <= ends.start()))
+    is_back = how["ago"] or (back and (ends is None or back.end() <= ends.start()))
     form = "past" if is_back or (named is None and is_still) else named
     unit = _UNITS_BY_NAME.get(how["unit"])
     if form == "past":

@@ -19,9 +19,10 @@ def words(key: str) -> frozenset[str]:
     return frozenset(word for language in LANGUAGES.values() for word in language.get(key, "").split())
 
 
-def patterns(key: str) -> str:
-    """Return a pattern for what any language has under a key as patterns."""
-    return "|".join(pattern for language in LANGUAGES.values() for pattern in language.get(key, ()))
+def patterns(key: str, table: str | None = None) -> str:
+    """Return a pattern for what any language has as patterns under a key, of a table or of none."""
+    tables = (language if table is None else language.get(table, {}) for language in LANGUAGES.values())
+    return "|".join(pattern for table_ in tables for pattern in table_.get(key, ()))
 
 
 def meanings(table: str, separator: str | None = None) -> dict[str, str]:
