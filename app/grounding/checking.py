@@ -66,7 +66,7 @@ class Checker:
         if not statement.strip() or any(_is_sentence(statement, source.lines) for source in read):
             return Checked(verbatim=True)
         comparison = GuardedStatement(ComparedText(statement), SourceContents(read, computed))
-        found = (each for name, guard in GUARDS.items() if name in guards for each in guard(comparison))
+        found = (part for name, guard in GUARDS.items() if name in guards for part in guard(comparison))
         ungrounded = list(dict.fromkeys(found))
         if ungrounded:
             return Checked(ungrounded)

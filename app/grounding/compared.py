@@ -36,6 +36,11 @@ class ComparedText:
         self.words = [word for clause in self.clauses for word in clause.words]
         self.forms = frozenset(word.folded for word in self.words)
 
+    @cached_property
+    def quantity_places(self) -> frozenset[int]:
+        """The places that belong to a quantity."""
+        return frozenset(place for one in self.quantities for place in range(one.starts, one.ends))
+
     def in_times(self, place: int) -> bool:
         """Tell whether a place belongs to an expression of time."""
         return any(time.starts <= place < time.ends for time in self.times)

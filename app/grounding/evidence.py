@@ -28,8 +28,8 @@ def pairs(text: str, cited: SourceContents) -> list[tuple[str, str]]:
         return [(whole, text)] if whole.strip() else []
     keys = (key for sentence in sentences(text) for key in sentence.keys)
     near = cited.nearest(keys, MAX_PAIRS)
-    found = [_joined(near, cited, room), *(_joined([each], cited, room) for each in near)]
-    return [(each, text) for each in dict.fromkeys(found) if each][:MAX_PAIRS]
+    found = [_joined(near, cited, room), *(_joined([nearest], cited, room) for nearest in near)]
+    return [(source, text) for source in dict.fromkeys(found) if source][:MAX_PAIRS]
 
 
 def size(text: str) -> int:
@@ -48,4 +48,4 @@ def _joined(near: Sequence[tuple[int, int]], cited: SourceContents, room: int) -
         if leads and (number, place) not in texts and size(text) <= room:
             texts[number, place] = text
             room -= size(text)
-    return "\n".join(texts[each] for each in sorted(texts))
+    return "\n".join(texts[position] for position in sorted(texts))

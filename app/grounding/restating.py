@@ -25,22 +25,23 @@ _ASKS: Final = frozenset("?\uff1f\u061f\u037e")
 
 def is_of_its_day(text: str) -> bool:
     """Tell whether a text names a time that is another one on another day, such as "tomorrow" or "in March"."""
-    return any(not each.fixed for each in time_expressions(text, None))
+    return any(not expression.fixed for expression in time_expressions(text, None))
 
 
 def tells(text: str) -> int:
     """Return how many numbers, times and names a text has; a capital that begins a sentence makes no name here."""
     claim = ComparedText(text)
-    numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
     names = {
         word.folded
         for word in _names(claim)
-        if (word.coded or not word.first) and word.starts not in numbers and not claim.in_times(word.starts)
+        if (word.coded or not word.first)
+        and word.starts not in claim.quantity_places
+        and not claim.in_times(word.starts)
     }
     return len(claim.quantities) + len(claim.times) + len(names)
 
 
-def says_all(kept: Source, other: Source) -> bool:
+def says_all(source: Source, other: Source) -> bool:
     """Tell whether one text has every number, date, name and quotation of another, and denies nothing of it.
 
     Whatever is written with a capital counts as a name, at the beginning of a sentence too: what is one word too many
@@ -48,25 +49,25 @@ def says_all(kept: Source, other: Source) -> bool:
     code have, are to be written alike and to come in the same order: "5 to 6" does not say "6 to 5". A question says no
     statement, and what denies says nothing of what does not.
     """
-    if any(tells_of(kept.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_have_happened)):
+    if any(tells_of(source.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_have_happened)):
         return False
-    one, claim = ComparedText(kept.text), ComparedText(other.text)
+    compared, claim = ComparedText(source.text), ComparedText(other.text)
     written = {word.text for word in claim.words}
-    if any(word.coded and word.folded in claim.forms and word.text not in written for word in one.words):
+    if any(word.coded and word.folded in claim.forms and word.text not in written for word in compared.words):
         return False  # "US" is another word than "us"
-    if not _in_order(_names(claim), one.words, _is_named):
+    if not _in_order(_names(claim), compared.words, _is_named):
         return False
-    if not _in_order(_marked(other.text), _marked(kept.text), str.__eq__):
+    if not _in_order(_marked(other.text), _marked(source.text), str.__eq__):
         return False
-    if not _in_order(claim.quantities, one.quantities, _is_as_many):
+    if not _in_order(claim.quantities, compared.quantities, _is_as_many):
         return False
-    return not Checker().check(other.text, [kept], guards=_GUARDS).ungrounded
+    return not Checker().check(other.text, [source], guards=_GUARDS).ungrounded
 
 
-def _in_order(details: Iterable[_T], kept: Iterable[_T], are_alike: Callable[[_T, _T], bool]) -> bool:
-    """Tell whether each detail is among what is kept, behind the one before it."""
-    left = iter(kept)
-    return all(any(are_alike(detail, each) for each in left) for detail in details)
+def _in_order(details: Iterable[_T], among: Iterable[_T], are_alike: Callable[[_T, _T], bool]) -> bool:
+    """Tell whether each detail is among others, behind the one before it."""
+    left = iter(among)
+    return all(any(are_alike(detail, other) for other in left) for detail in details)
 
 
 def _is_named(name: Word, word: Word) -> bool:
@@ -74,8 +75,8 @@ def _is_named(name: Word, word: Word) -> bool:
     return name.text == word.text or (name.first and not name.coded and name.folded == word.folded)
 
 
-def _is_as_many(one: Quantity, other: Quantity) -> bool:
-    return not set(one.values).isdisjoint(other.values)
+def _is_as_many(quantity: Quantity, other: Quantity) -> bool:
+    return not set(quantity.values).isdisjoint(other.values)
 
 
 def _marked(text: str) -> list[str]:

@@ -67,7 +67,7 @@ def event(text: str) -> Event:
     return Event(stems, names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
 
 
-def entailment(asked: Event, text: str, around: str = "", *, lasts: bool = False) -> Entailment:
+def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = False) -> Entailment:
     """Tell whether a text, a sentence, tells an event; ``around`` is who says it, and what it may lean on.
 
     What ``lasts`` is told by how it began, whatever the word for it.
@@ -79,15 +79,15 @@ def entailment(asked: Event, text: str, around: str = "", *, lasts: bool = False
         text,
         [token.lower() for token in tokens],
         stems,
-        lacking(asked.words, within),
-        lacking(stems, asked.words),
+        lacking(expected.words, within),
+        lacking(stems, expected.words),
     )
-    if not sentence.is_comparable(asked):
+    if not sentence.is_comparable(expected):
         return "open"
-    ends = lasts and not _END.isdisjoint(stems - asked.words)
-    if ends or not sentence.has_subject(asked, around) or sentence.has_another_time(asked):
+    ends = lasts and not _END.isdisjoint(stems - expected.words)
+    if ends or not sentence.has_subject(expected, around) or sentence.has_another_time(expected):
         return "other"
-    return "same" if not sentence.missing or sentence.implies(asked, lasts=lasts) else "other"
+    return "same" if not sentence.missing or sentence.implies(expected, lasts=lasts) else "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,33 +102,33 @@ class _Sentence:
     more: frozenset[str]
     """Those that the event does not have."""
 
-    def is_comparable(self, asked: Event) -> bool:
+    def is_comparable(self, expected: Event) -> bool:
         """Tell whether its words tell anything: both have some, and are of one language.
 
         Where they have some words in common they are of one, unless that is sure not to be.
         """
-        if not asked.words or not self.stems or not self.missing:
-            return bool(asked.words and self.stems)
+        if not expected.words or not self.stems or not self.missing:
+            return bool(expected.words and self.stems)
         languages = _languages(self.tokens)
-        is_unknown = self.missing != asked.words and not (asked.languages and languages)
-        return is_unknown or not asked.languages.isdisjoint(languages)
+        is_unknown = self.missing != expected.words and not (expected.languages and languages)
+        return is_unknown or not expected.languages.isdisjoint(languages)
 
-    def has_subject(self, asked: Event, around: str) -> bool:
+    def has_subject(self, expected: Event, around: str) -> bool:
         """Tell whether it may speak of the deed of whom the question asks for."""
-        if asked.mine:
+        if expected.mine:
             is_by_user = not _I.isdisjoint(self.tokens) or "user" in self.tokens[:_AT_FIRST]
             return is_by_user or not self.more
-        return not (asked.others and not around and not _I.isdisjoint(self.tokens[:1]))
+        return not (expected.others and not around and not _I.isdisjoint(self.tokens[:1]))
 
-    def has_another_time(self, asked: Event) -> bool:
+    def has_another_time(self, expected: Event) -> bool:
         """Tell whether the event is in a part of it that tells no time, and the time beside another one."""
         parts = [part for part in _PARTS.split(self.text) if part.strip()]
-        holding = [part for part in parts if common(asked, part) == len(asked.words)]
+        holding = [part for part in parts if common(expected, part) == len(expected.words)]
         return len(parts) > 1 and bool(holding) and not any(map(expressions, holding))
 
-    def implies(self, asked: Event, *, lasts: bool) -> bool:
+    def implies(self, expected: Event, *, lasts: bool) -> bool:
         """Tell whether it tells the event without some of its words."""
-        if self.missing & asked.names or self.missing == asked.words:
+        if self.missing & expected.names or self.missing == expected.words:
             return False
         has_begun = (
             lasts and len(self.missing) == 1 and not _BEGIN.isdisjoint(map(stem, map(str.lower, _tokens(self.text))))
@@ -136,14 +136,14 @@ class _Sentence:
         return has_begun or (not self.more and self.missing <= _LIGHT)
 
 
-def common(asked: Event, text: str) -> int:
+def common(expected: Event, text: str) -> int:
     """Return how many words of an event are in a text."""
-    return len(asked.words - lacking(asked.words, _stems(_tokens(without_times(text)))))
+    return len(expected.words - lacking(expected.words, _stems(_tokens(without_times(text)))))
 
 
-def extra(asked: Event, text: str) -> int:
+def extra(expected: Event, text: str) -> int:
     """Return how many words a text has that an event does not ask for."""
-    return len(lacking(_stems(_tokens(without_times(text))), asked.words))
+    return len(lacking(_stems(_tokens(without_times(text))), expected.words))
 
 
 def _tokens(text: str) -> list[str]:

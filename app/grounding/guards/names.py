@@ -15,10 +15,13 @@ _PLURAL = "s"
 def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the names of a statement that no source has; a number is the matter of another guard."""
     claim = comparison.claim
-    numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
     german = any(word in claim.forms or comparison.cited.has_word(word) for word in NOUNS_WITH_CAPITALS)
     for word in _named(claim, german=german):
-        if word.starts not in numbers and not claim.in_times(word.starts) and not _is_known(word, comparison.cited):
+        if (
+            word.starts not in claim.quantity_places
+            and not claim.in_times(word.starts)
+            and not _is_known(word, comparison.cited)
+        ):
             yield Ungrounded("name", word.text)
 
 
@@ -39,6 +42,6 @@ def _is_known(word: Word, cited: SourceContents) -> bool:
     """Tell whether a source has a name, in any case, as one of several, or cut otherwise: "Next.js" and "nextjs"."""
     parts = _PARTS.findall(word.folded)
     candidates = (word.folded, "".join(parts), word.folded.removesuffix(_PLURAL), word.folded + _PLURAL)
-    if any(cited.has_word(each) for each in candidates):
+    if any(cited.has_word(candidate) for candidate in candidates):
         return True
     return len(parts) > 1 and all(cited.has_word(part) for part in parts)

@@ -53,20 +53,20 @@ def _is_denial(word: Word) -> bool:
 def _denied(words: Sequence[Word]) -> Sequence[Word]:
     """Return the words behind the last denial; where none is there, as in "das mag ich nicht", those before it."""
     last = max(place for place, word in enumerate(words) if _is_denial(word))
-    return _said(words[last + 1 :]) or _said(words[:last])
+    return _meaningful(words[last + 1 :]) or _meaningful(words[:last])
 
 
-def _said(words: Iterable[Word]) -> list[Word]:
+def _meaningful(words: Iterable[Word]) -> list[Word]:
     """Return the words that say something, as far as that is known of words of no certain language."""
     return [word for word in words if not _is_denial(word) and word.folded not in SPEAKER | USER | ASSISTANT]
 
 
 def _shares(denied: Sequence[Word], words: Sequence[Word]) -> bool:
     telling = [word for word in denied if len(word.folded) >= _SHORT]
-    return any(word.akin(other) for word in telling for other in _said(words) if len(other.folded) >= _SHORT)
+    return any(word.akin(other) for word in telling for other in _meaningful(words) if len(other.folded) >= _SHORT)
 
 
-def _has(words: Sequence[Word], said: Sequence[Word]) -> bool:
+def _has(words: Sequence[Word], affirmed: Sequence[Word]) -> bool:
     """Tell whether words have all that others say, their shortest aside."""
-    telling = [word for word in _said(said) if len(word.folded) > _SHORT or word.coded]
+    telling = [word for word in _meaningful(affirmed) if len(word.folded) > _SHORT or word.coded]
     return all(any(word.akin(other) for other in words) for word in telling)

@@ -13,12 +13,12 @@ _MONTHS, _MINUTES = 12, 60
 def numbers(comparison: GuardedStatement) -> Iterator[Ungrounded]:
     """Give the quantities of a statement that no source has; those of a date are the matter of another guard."""
     claim = comparison.claim
-    asked = [quantity for quantity in claim.quantities if quantity.demanded and not claim.in_times(quantity.starts)]
-    if not asked:
+    expected = [quantity for quantity in claim.quantities if quantity.demanded and not claim.in_times(quantity.starts)]
+    if not expected:
         return
     stated = frozenset(number for source in comparison.cited.sources for number in source.numbers)
     values = frozenset(value for value, _ in stated)
-    for quantity in asked:
+    for quantity in expected:
         if not any(_is_stated(value, quantity, stated, values) for value in quantity.values):
             yield Ungrounded("number", claim.text[quantity.starts : quantity.ends])
 

@@ -24,9 +24,9 @@ def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 def _says(other: Clause, clause: Clause, cited: SourceContents) -> bool:
     """Tell whether a clause has all that another says, whoever it says it of."""
     subject = _subject(clause, cited)
-    said = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
-    telling = [word for word in said if len(word.folded) > _SHORT or word.coded] or said
-    return bool(telling) and all(any(word.akin(each) for each in other.words) for word in telling)
+    predicate = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
+    telling = [word for word in predicate if len(word.folded) > _SHORT or word.coded] or predicate
+    return bool(telling) and all(any(word.akin(other_word) for other_word in other.words) for word in telling)
 
 
 def _of_another(clause: Clause, source: SourceReading, other: Clause, cited: SourceContents) -> bool:

@@ -62,13 +62,15 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     "Friday", a numeric date that can be read both ways. A count of weeks, months or years means that unit: "two weeks
     ago" is the week from Monday to Sunday.
     """
-    said = _QUOTES.split(text[:MAX_TEXT], 1)[0]
+    unquoted = _QUOTES.split(text[:MAX_TEXT], 1)[0]
     found = []
-    for span in expressions(said):
-        if days := _sure_days(span, said, reference.date().toordinal()):
+    for span in expressions(unquoted):
+        if days := _sure_days(span, unquoted, reference.date().toordinal()):
             last = date.fromordinal(min(days.after - 1, date.max.toordinal()))
             relative = span.is_relative and not span.sure
-            found.append(Resolved(said[span.starts : span.ends].rstrip("."), days.date, last, span.starts, relative))
+            found.append(
+                Resolved(unquoted[span.starts : span.ends].rstrip("."), days.date, last, span.starts, relative)
+            )
     return found
 
 
@@ -76,7 +78,7 @@ def resolved_by_sentence(text: str, reference: datetime) -> list[Resolved]:
     """Return those of each sentence, with their places in the text: a quotation mark leaves alone its own sentence."""
     begin, found = 0, list[Resolved]()
     for sentence in _SENTENCE_ENDS.split(text):
-        found += [replace(each, place=begin + each.place) for each in resolved(sentence, reference)]
+        found += [replace(mention, place=begin + mention.place) for mention in resolved(sentence, reference)]
         begin += len(sentence)
     return found
 
@@ -93,7 +95,7 @@ def with_days(text: str, happened_at: int) -> str:
     ago", "the next week" in a tale, "next Friday", a season.
     """
     today = datetime.fromordinal(ordinal(happened_at))
-    relative = [each for each in resolved(text, today) if each.relative]
+    relative = [mention for mention in resolved(text, today) if mention.relative]
     return _written(text, relative, today.date(), _MAX_NOTES)
 
 
@@ -101,7 +103,7 @@ def with_all_days(text: str, said_at: int) -> str:
     """Return a text with the days in brackets behind each expression that needs the day on which it was said."""
     reference = moment(said_at)
     found = resolved_by_sentence(text, reference)
-    undated = [each for each in found if str(each.start.year) not in each.expression]
+    undated = [mention for mention in found if str(mention.start.year) not in mention.expression]
     return _written(text, undated, reference.date())
 
 
@@ -142,12 +144,12 @@ def mentioned_days(text: str, today: int, *, begun: bool = False, lasts: bool = 
     sure = resolved(text, datetime.fromordinal(today))
 
     def is_unsure(span: Span) -> bool:
-        known = any(each.place <= span.starts < each.place + len(each.expression) for each in sure)
+        known = any(mention.place <= span.starts < mention.place + len(mention.expression) for mention in sure)
         since = is_since(span, text)
         is_open = not begun if since else by_since
         return not known or is_open or is_doubtful(span, text) or span.follows
 
-    days = frozenset(each.days for each in sure)
+    days = frozenset(mention.days for mention in sure)
     return MentionedDays(days, not any(is_unsure(span) for span in expressions(text)))
 
 
@@ -155,8 +157,8 @@ def tells_length(text: str) -> bool:
     """Tell whether a text says a length of a day or more, as "for 4 years"; "two weeks ago" is a time."""
     times = expressions(text)
     return any(
-        _is_of_days(each) and all(each.ends <= time.starts or time.ends <= each.starts for time in times)
-        for each in quantities(text)
+        _is_of_days(quantity) and all(quantity.ends <= time.starts or time.ends <= quantity.starts for time in times)
+        for quantity in quantities(text)
     )
 
 
@@ -187,7 +189,7 @@ def repeats(text: str) -> bool:
 
 def last_day(content: str, reference: datetime) -> date | None:
     """Return the last day that a content surely names, counted from a moment; None where it names none."""
-    return max((each.end for each in resolved(content, reference)), default=None)
+    return max((mention.end for mention in resolved(content, reference)), default=None)
 
 
 def swapped(span: Span) -> str | None:
@@ -219,15 +221,15 @@ def _nearest(span: Span, today: int) -> Interval | None:
 
 def _is_open(span: Span, text: str) -> bool:
     """Tell whether a relative expression may mean several times, as "a few weeks ago" and "last March" may."""
-    said = span.text.split()
+    words = span.text.split()
     if span.kind != "which":
-        return not _VAGUE.isdisjoint((" ".join(said[:-2]), " ".join(said[1:-1])))
-    shift = WHICH[said[0]]
-    if said[1] in WEEKDAYS:
+        return not _VAGUE.isdisjoint((" ".join(words[:-2]), " ".join(words[1:-1])))
+    shift = WHICH[words[0]]
+    if words[1] in WEEKDAYS:
         return shift >= 0
-    if UNITS.get(said[1]) == "weekend" and shift > 0:
+    if UNITS.get(words[1]) == "weekend" and shift > 0:
         return True
-    return said[1] not in UNITS or (shift != 0 and _TOLD.search(text[: span.starts]) is not None)
+    return words[1] not in UNITS or (shift != 0 and _TOLD.search(text[: span.starts]) is not None)
 
 
 def _is_dated_once(sentence: str) -> bool:
@@ -242,10 +244,10 @@ def _is_day(span: Span) -> bool:
 
 def _written(text: str, found: Sequence[Resolved], today: date, most: int | None = None) -> str:
     written, place = [], 0
-    for each in [each for each in found if not today == each.start == each.end][:most]:
-        end = each.place + len(each.expression)
+    for mention in [one for one in found if not today == one.start == one.end][:most]:
+        end = mention.place + len(mention.expression)
         ending = _ENDING.match(text, end)
         end = ending.end() if ending else end
-        written.append(f"{text[place:end]} [{shown(each.days)}]")
+        written.append(f"{text[place:end]} [{shown(mention.days)}]")
         place = end
     return "".join(written) + text[place:]

@@ -24,8 +24,8 @@ def length(first: int, last: int, unit: Unit | None = None) -> str:
     between = relativedelta(date.fromordinal(last), date.fromordinal(first))
     if unit == "month":
         return _joined({"month": 12 * between.years + between.months, "day": between.days}, unit)
-    told = _joined({"year": between.years, "month": between.months, "day": between.days}, "day")
-    return told if unit else f"{days} days, that is {told}"
+    written = _joined({"year": between.years, "month": between.months, "day": between.days}, "day")
+    return written if unit else f"{days} days, that is {written}"
 
 
 def length_of(first: tuple[int, int], last: tuple[int, int], unit: Unit | None = None) -> str:
@@ -39,5 +39,5 @@ def length_of(first: tuple[int, int], last: tuple[int, int], unit: Unit | None =
 
 def _joined(counts: Mapping[Unit, int], unit: Unit) -> str:
     """Return the parts of which there is any, or none of the unit."""
-    parts = [f"{counts[each]} {each}{'s' * (counts[each] != 1)}" for each in UNITS if counts.get(each)]
+    parts = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in UNITS if counts.get(name)]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or f"0 {unit}s"

@@ -31,9 +31,8 @@ def _pattern(key: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){_any(key)}(?!\w)")
 
 
-_HOW = re.compile(
-    rf"(?<!\w)(?P<ago>{_any('ago')})?(?:{_any('how_long')}|{_any('how_many')} (?P<unit>{'|'.join(FORMS_OF_UNITS)}))(?!\w)"
-)
+_UNIT = f"(?:{'|'.join(FORMS_OF_UNITS)})"
+_HOW = re.compile(rf"(?<!\w)(?P<ago>{_any('ago')})?(?:{_any('how_long')}|{_any('how_many')} (?P<unit>{_UNIT}))(?!\w)")
 _ENDS = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?P<{form}>{_any(form)})' for form in _LENGTHS)})(?!\w)")
 _BACK, _SINCE_WHEN, _AHEAD, _WHEN, _LATEST, _TIMES = map(
     _pattern, ("back", "since_when", "ahead", "when", "latest", "times")
@@ -44,7 +43,7 @@ _NORM = _pattern("norm")
 """Who asks for what has to be, is usual or is needed, does not ask for what was."""
 _NOW = _pattern("now")
 """In these tenses a day may be asked for that is to come."""
-_RATE = re.compile(rf"(?<!\w)(?:{'|'.join(FORMS_OF_UNITS)})(?!\w)")
+_RATE = re.compile(rf"(?<!\w){_UNIT}(?!\w)")
 """Who asks how often a week it is, asks for no count."""
 
 

@@ -46,8 +46,8 @@ def time_expressions(text: str, today: int | None) -> list[TimeExpression]:
     return [_time_expression(span, lowered[span.starts : span.ends], today) for span in expressions(text)]
 
 
-def _time_expression(span: Span, said: str, today: int | None) -> TimeExpression:
-    text = (said if span.sure else span.text).rstrip(".")
+def _time_expression(span: Span, written: str, today: int | None) -> TimeExpression:
+    text = (written if span.sure else span.text).rstrip(".")
     recurrence = _recurrence(span)
     weekday = time_words.WEEKDAYS.get(text.split()[-1]) if span.sure or recurrence == "week" else None
     readings = frozenset(filter(None, _readings(span, recurrence, today)))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from dateutil.parser import parser
 from dateutil.relativedelta import relativedelta, weekday
 
-from app.language.dates import time_words as words
+from app.language.dates import time_words
 from app.language.dates.interval import Interval
 
 RELATIVE = frozenset(("which", "ago", "exact", "rolling", "fixed", "unspaced"))
@@ -27,7 +27,7 @@ _LEAP_YEARS_APART = 8
 _WEEK = 7
 _SATURDAY = 5
 _YEARLY = frozenset({"day", "days", "month", "quarter", "season"})
-_DATES = parser(words.DateWords(dayfirst=True))
+_DATES = parser(time_words.DateWords(dayfirst=True))
 _TWO_DAYS = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|to|and)\s?(\d{1,2})", re.IGNORECASE)
 _WHICH_YEAR = re.compile(r"(last|this|next)\s{1,2}year$")
 _BEHIND_NAME = re.compile(r"[\s,/-]")
@@ -56,7 +56,7 @@ def yearly(kind: str, text: str) -> bool:
 
 def _days(kind: str, text: str, day: date) -> Interval:
     if kind in _YEARLY:
-        text = _WHICH_YEAR.sub(lambda found: f"{day.year + words.WHICH[found[1]]:04}", text)
+        text = _WHICH_YEAR.sub(lambda found: f"{day.year + time_words.WHICH[found[1]]:04}", text)
     match kind:
         case "iso" | "cjk":
             days = _numbered(text, day)
@@ -74,7 +74,7 @@ def _days(kind: str, text: str, day: date) -> Interval:
         case "quarter" | "season":
             days = _recurring(text, None, day)
         case "weekday":
-            days = _unit(day + relativedelta(weekday=weekday(words.WEEKDAYS[text], -1)), "day")
+            days = _unit(day + relativedelta(weekday=weekday(time_words.WEEKDAYS[text], -1)), "day")
         case _:
             days = _relative(kind, text.split(), day)
     return days
@@ -152,83 +152,83 @@ def _recurring(text: str, which: int | None, day: date) -> Interval:
 
 def _in_year(text: str, year: int) -> Interval:
     name, *_ = _BEHIND_NAME.split(text.strip(" -/"))
-    if name in words.MONTHS:
-        return _unit(date(year, words.MONTHS[name], 1), "month")
-    if name in words.SEASONS:
-        first = date(year, words.SEASONS[name], 1)
+    if name in time_words.MONTHS:
+        return _unit(date(year, time_words.MONTHS[name], 1), "month")
+    if name in time_words.SEASONS:
+        first = date(year, time_words.SEASONS[name], 1)
         return Interval(first.toordinal(), (first + _STEP["quarter"]).toordinal())
-    quarter = 4 if name == "last" else words.ORDINALS.get(name) or int(name.removeprefix("q"))
+    quarter = 4 if name == "last" else time_words.ORDINALS.get(name) or int(name.removeprefix("q"))
     return _unit(date(year, 3 * quarter, 1), "quarter")
 
 
-def _relative(kind: str, said: list[str], day: date) -> Interval:
+def _relative(kind: str, words: list[str], day: date) -> Interval:
     match kind:
         case "which":
-            return _which(words.WHICH[said[0]], said[1], day)
+            return _which(time_words.WHICH[words[0]], words[1], day)
         case "ago":
-            return _ago(said, day)
+            return _ago(words, day)
         case "exact":
-            return _exact(said, day)
+            return _exact(words, day)
         case "rolling":
-            _, most, unit = _count(said[1:])
-            far = day + _STEP[unit] * (most if said[0] in words.AHEAD else -most)
+            _, most, unit = _count(words[1:])
+            far = day + _STEP[unit] * (most if words[0] in time_words.AHEAD else -most)
             return _from_to(min(far, day), max(far, day))
-    unit, shift = words.UNSPACED[said[0]] if kind == "unspaced" else words.FIXED[" ".join(said)]
+    unit, shift = time_words.UNSPACED[words[0]] if kind == "unspaced" else time_words.FIXED[" ".join(words)]
     return _unit(day, unit, shift)
 
 
 def _which(which: int, thing: str, day: date) -> Interval:
-    if thing in words.UNITS:
-        return _unit(day, words.UNITS[thing], which)
-    if thing not in words.WEEKDAYS:
+    if thing in time_words.UNITS:
+        return _unit(day, time_words.UNITS[thing], which)
+    if thing not in time_words.WEEKDAYS:
         return _recurring(thing, which, day)
     if which:
-        return _unit(day + relativedelta(days=which, weekday=weekday(words.WEEKDAYS[thing], which)), "day")
-    return Interval.of_day(_unit(day, "week").first + words.WEEKDAYS[thing])
+        return _unit(day + relativedelta(days=which, weekday=weekday(time_words.WEEKDAYS[thing], which)), "day")
+    return Interval.of_day(_unit(day, "week").first + time_words.WEEKDAYS[thing])
 
 
-def _count(said: list[str]) -> tuple[int, int, str]:
+def _count(words: list[str]) -> tuple[int, int, str]:
     """Return at least and at most how many of which unit the words say."""
-    number = " ".join(said[:-1])
-    least, most = words.NUMBERS.get(number) or (int(number), int(number))
-    return least, most, _unit_of(said[-1])
+    number = " ".join(words[:-1])
+    least, most = time_words.NUMBERS.get(number) or (int(number), int(number))
+    return least, most, _unit_of(words[-1])
 
 
 def _unit_of(word: str) -> str:
-    return words.UNITS.get(word) or words.UNITS[word.removesuffix("s")]
+    return time_words.UNITS.get(word) or time_words.UNITS[word.removesuffix("s")]
 
 
-def _ago(said: list[str], day: date) -> Interval:
-    if said[-1] == "now":  # "two weeks from now"
-        return _counted(said[:-2], 1, day)
-    return _counted(said[:-1], -1, day)
+def _ago(words: list[str], day: date) -> Interval:
+    if words[-1] == "now":  # "two weeks from now"
+        return _counted(words[:-2], 1, day)
+    return _counted(words[:-1], -1, day)
 
 
-def _counted(said: list[str], side: int, day: date) -> Interval:
+def _counted(words: list[str], side: int, day: date) -> Interval:
     """Return the units that lie so many of them before a day (``side`` -1) or after it (1)."""
-    least, most, unit = _count(said)
+    least, most, unit = _count(words)
     ends = [_unit(day, unit, side * count) for count in (least, most)]
     return Interval(min(ends).first, max(ends).after)
 
 
-def _exact(said: list[str], day: date) -> Interval:
+def _exact(words: list[str], day: date) -> Interval:
     """Read so many units to the day, ago or from a day on: "2 weeks ago", "2 weeks from tomorrow"."""
-    least, most, unit = _count(said[: said.index("from") if "from" in said else -1])
-    if least != most or unit not in words.FORMS_OF_UNITS:
+    least, most, unit = _count(words[: words.index("from") if "from" in words else -1])
+    if least != most or unit not in time_words.FORMS_OF_UNITS:
         raise ValueError("not so to the day")
-    day += _STEP["day"] * (said[-1] == "tomorrow") + _STEP[unit] * (-least if said[-1] == "ago" else least)
+    day += _STEP["day"] * (words[-1] == "tomorrow") + _STEP[unit] * (-least if words[-1] == "ago" else least)
     return _unit(day, "day")
 
 
-def _shifted(days: Interval, said: list[str]) -> Interval:
+def _shifted(days: Interval, words: list[str]) -> Interval:
     """Read "the week before", "two days after", "the Sunday of" some days."""
-    said = [word for word in said if word != "the"]
-    *count, name, direction = said
+    words = [word for word in words if word != "the"]
+    *count, name, direction = words
     side = {"before": -1, "of": 0, "after": 1}[direction]
     edge = date.fromordinal(days.after - 1 if side > 0 else days.first)
     if count:
         return _counted([*count, name], side, edge)
-    if name in words.WEEKDAYS:
+    if name in time_words.WEEKDAYS:
         return _which(side, name, edge)
     unit = _unit_of(name)
     start, end = _unit(edge, unit, side)
@@ -240,11 +240,11 @@ def _shifted(days: Interval, said: list[str]) -> Interval:
     return Interval(start, end)
 
 
-def _part(days: Interval, said: list[str]) -> Interval:
+def _part(days: Interval, words: list[str]) -> Interval:
     """Read "early", "the end of", "the second week of" some days."""
     start, end = days
     third, half = (end - start) // 3, (start + end) // 2
-    match said:
+    match words:
         case ["early" | "beginning" | "start", *_]:
             part = start, start + max(third, 1)
         case ["mid" | "middle", *_]:
@@ -256,7 +256,7 @@ def _part(days: Interval, said: list[str]) -> Interval:
         case ["last", *_]:
             part = max(end - _WEEK, start), end
         case _:
-            start += _WEEK * (words.ORDINALS[said[0]] - 1)
+            start += _WEEK * (time_words.ORDINALS[words[0]] - 1)
             part = start, min(start + _WEEK, end)
     if part[0] >= part[1]:
         raise ValueError("no such part")

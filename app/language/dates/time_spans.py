@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from app.language.dates import time_words as words
+from app.language.dates import time_words
 from app.language.dates.interval import Interval
 from app.language.dates.time_readings import RELATIVE, read, yearly
 
@@ -26,17 +26,17 @@ def _any(names: Iterable[str]) -> str:
 _GAP = r"\s{1,2}"
 _ALONE = r"(?<![\w$€£¥#@&.,:/\\+*=^~-])"
 _END = r"(?![\w%$€£°]|[-/.,:]\d)"
-_MONTH = _any(words.MONTHS) + r"(?!\w)\.?"
+_MONTH = _any(time_words.MONTHS) + r"(?!\w)\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _WHICH, _UNIT, _NUMBER = (
-    _any(words.WHICH),
-    _any(words.UNITS) + "s?",
-    rf"(?:\d{{1,3}}|{_any(number for number in words.NUMBERS if number)})",
+    _any(time_words.WHICH),
+    _any(time_words.UNITS) + "s?",
+    rf"(?:\d{{1,3}}|{_any(number for number in time_words.NUMBERS if number)})",
 )
-_WEEKDAY, _SEASON = _any(words.WEEKDAYS), _any(words.SEASONS)
+_WEEKDAY, _SEASON = _any(time_words.WEEKDAYS), _any(time_words.SEASONS)
 _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
 _OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|de){_GAP}(?:the{_GAP})?)?{_YEAR})"
-_ORDINAL_QUARTER = rf"{_any(words.ORDINALS)}{_GAP}quarter(?!\w)"
+_ORDINAL_QUARTER = rf"{_any(time_words.ORDINALS)}{_GAP}quarter(?!\w)"
 _ATOMS = {
     "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
     "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
@@ -49,20 +49,20 @@ _ATOMS = {
     "quarter": rf"q[1-4](?!\w)(?:[-/ ]?{_YEAR}|{_OF_YEAR})?|{_ALONE}(?:19|20)\d\d[- ]?q[1-4](?!\w)"
     rf"|{_ORDINAL_QUARTER}{_OF_YEAR}?|last{_GAP}quarter{_OF_YEAR}",
     "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
-    "which": rf"{_WHICH}{_GAP}(?:{_any(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(words.MONTHS)})(?!\w)",
+    "which": rf"{_WHICH}{_GAP}(?:{_any(time_words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(time_words.MONTHS)})(?!\w)",
     "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
     "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago|from{_GAP}now)(?!\w)",
-    "fixed": rf"{_any(words.FIXED)}(?!\w)",
+    "fixed": rf"{_any(time_words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
-    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{_any(words.COUNTED)})\b)",
+    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{_any(time_words.COUNTED)})\b)",
 }
 _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
-_PART += rf"|(?:{_any(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
-_LEAD = rf"(?:{_any(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
+_PART += rf"|(?:{_any(time_words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
+_LEAD = rf"(?:{_any(lead for lead in time_words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
 _SPAN = re.compile(
-    rf"(?P<unspaced>{_any(words.UNSPACED)})"
+    rf"(?P<unspaced>{_any(time_words.UNSPACED)})"
     r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
     rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
     rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
@@ -71,36 +71,37 @@ _SPAN = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _CUE_WORDS = frozenset({
-    *words.MONTHS, *words.WEEKDAYS, *words.SEASONS, *words.UNITS, *(f"{unit}s" for unit in words.UNITS),
-    *(max(_WORD.findall(name), key=len) for name in words.FIXED), "q1", "q2", "q3", "q4",
+    *time_words.MONTHS, *time_words.WEEKDAYS, *time_words.SEASONS,
+    *time_words.UNITS, *(f"{unit}s" for unit in time_words.UNITS),
+    *(max(_WORD.findall(name), key=len) for name in time_words.FIXED), "q1", "q2", "q3", "q4",
 })  # fmt: skip
 _CUE = re.compile(
     r"\d(?:(?<=[12])\d{3}(?!\d)|\d?[-./]\d{1,2}[-./]\d|\d?月|0s)|"
-    f"[{''.join(sorted({name[0] for name in words.UNSPACED}))}]"
+    f"[{''.join(sorted({name[0] for name in time_words.UNSPACED}))}]"
 )
 # Other scripts' digits, and the one capital that becomes two letters when made small: places in the text must stay.
 _PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in range(10)} | {0x130: "i"}
 _TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
 _OF_A_PERIOD = re.compile(
     rf"{_GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){_GAP}(?:(?:the|a|each|every|any|den|varje){_GAP})?"
-    rf"(?:{_any(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}"
-    rf"|{_any(words.MONTHS)}(?!\w))"
+    rf"(?:{_any(name for name, unit in time_words.UNITS.items() if unit in time_words.LONG)}\w{{0,2}}"
+    rf"|{_any(time_words.MONTHS)}(?!\w))"
 )
 """What stands behind a day of each week that is told of a longer period."""
-_NAMED = re.compile(rf"(?:^|\s){_any(words.NUMBERED)}\s$")
+_NAMED = re.compile(rf"(?:^|\s){_any(time_words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
-_MONTH_NAME = re.compile(rf"(?<!\w){_any(words.MONTHS)}(?!\w)")
+_MONTH_NAME = re.compile(rf"(?<!\w){_any(time_words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
 # Counted from a day, which a query hardly has; each is read as the expression of a query that means the same.
-_SOME = rf"(?:\d{{1,3}}|{_any(words.COUNTS)}){_GAP}(?:{_any(words.FORMS_OF_UNITS)})"
+_SOME = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}){_GAP}(?:{_any(time_words.FORMS_OF_UNITS)})"
 _FORMS = {
     "from": rf"(?:heute{_GAP}in{_GAP}{_SOME}|morgen{_GAP}in{_GAP}{_SOME}|{_SOME}{_GAP}from{_GAP}(?:today|tomorrow))",
     "ahead": rf"(?:in|om){_GAP}{_SOME}",
     "back": rf"för{_GAP}{_SOME}{_GAP}(?:sedan|sen)|vor{_GAP}{_SOME}",
-    "last": rf"i{_GAP}(?:{_any(name for name in words.WEEKDAYS if name.endswith('dags'))})|i{_GAP}fjol",
-    "next": rf"på{_GAP}(?:{_any(name for name in words.WEEKDAYS if name.endswith('dag'))})"
-    rf"|kommende[nrsm]?{_GAP}(?:{_any(words.WEEKDAYS)}|woche|monat|jahr)",
+    "last": rf"i{_GAP}(?:{_any(name for name in time_words.WEEKDAYS if name.endswith('dags'))})|i{_GAP}fjol",
+    "next": rf"på{_GAP}(?:{_any(name for name in time_words.WEEKDAYS if name.endswith('dag'))})"
+    rf"|kommende[nrsm]?{_GAP}(?:{_any(time_words.WEEKDAYS)}|woche|monat|jahr)",
     "this": rf"den{_GAP}här{_GAP}(?:veckan|månaden)|det{_GAP}här{_GAP}året|i{_GAP}år",
     "fixed": rf"i{_GAP}övermorgon|(?<!heute\s)(?<!jeden\s)(?<!guten\s)(?<!am\s)(?<!gestern\s)morgen",
 }
@@ -186,24 +187,24 @@ def expressions(text: str) -> list[Span]:
     """Return the expressions of time in a text, in their order: these, and those of ``spans`` beside them."""
     found = list(_counted(in_small_letters(text)))
     others = [
-        span for span in spans(text) if all(span.ends <= each.starts or each.ends <= span.starts for each in found)
+        span for span in spans(text) if all(span.ends <= other.starts or other.ends <= span.starts for other in found)
     ]
     return sorted([*found, *others], key=lambda span: span.starts)
 
 
 def without_times(text: str) -> str:
     """Return a text without its expressions of time: "last week" asks for no last time."""
-    kept, place = list[str](), 0
+    remaining, place = list[str](), 0
     for span in expressions(text):
-        kept.append(text[place : span.starts])
+        remaining.append(text[place : span.starts])
         place = span.ends
-    return " ".join([*kept, text[place:]])
+    return " ".join([*remaining, text[place:]])
 
 
 def _span(match: re.Match[str], before: Span | None) -> Span:
     parts = match.groupdict("")
     kind = next(filter(parts.get, ("unspaced", "cjk", *_ATOMS)))
-    lead = "since" if parts["onwards"] else words.LEADS.get(parts["lead"].strip(), "")
+    lead = "since" if parts["onwards"] else time_words.LEADS.get(parts["lead"].strip(), "")
     # A mere preposition is none of the words of the time.
     first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
@@ -245,9 +246,9 @@ def _is_month(span: Span, query: str) -> bool:
     name = span.text.rstrip(".")
     return (
         span.is_placed
-        or name in words.CLEAR_MONTHS
+        or name in time_words.CLEAR_MONTHS
         or query.strip(" \t\n.,!?").lower() == name
-        or (span.lead == "en" and name not in words.ENGLISH_MONTHS)
+        or (span.lead == "en" and name not in time_words.ENGLISH_MONTHS)
         or _TO_MONTH.match(query[span.ends :].lower()) is not None
     )
 
@@ -286,24 +287,24 @@ def _counted(lowered: str) -> Iterator[Span]:
             yield Span(kind, text, match.start(), match.end(), sure=True)
 
 
-def _in_english(form: str, said: list[str]) -> tuple[str, str]:
+def _in_english(form: str, words: list[str]) -> tuple[str, str]:
     """Return the kind and the words of the expression that means the same."""
     match form:
         case "from":
-            day = "tomorrow" if "tomorrow" in said or said[0] == "morgen" else "today"
-            return "exact", f"{_count(said)} from {day}"
+            day = "tomorrow" if "tomorrow" in words or words[0] == "morgen" else "today"
+            return "exact", f"{_count(words)} from {day}"
         case "ahead" | "back":
-            return "ago", f"{_count(said)} {'from now' if form == 'ahead' else 'ago'}"
+            return "ago", f"{_count(words)} {'from now' if form == 'ahead' else 'ago'}"
         case "fixed":
-            return "fixed", "day after tomorrow" if "övermorgon" in said else "tomorrow"
-    return "which", f"{form} {'år' if said[-1] == 'fjol' else said[-1]}"
+            return "fixed", "day after tomorrow" if "övermorgon" in words else "tomorrow"
+    return "which", f"{form} {'år' if words[-1] == 'fjol' else words[-1]}"
 
 
-def _count(said: list[str]) -> str:
+def _count(words: list[str]) -> str:
     """Return how many of which unit an expression counts."""
-    place = next(place for place, word in enumerate(said[1:], 1) if word in words.FORMS_OF_UNITS)
-    number = said[place - 1]
-    return f"{words.COUNTS.get(number) or int(number)} {words.FORMS_OF_UNITS[said[place]]}s"
+    place = next(place for place, word in enumerate(words[1:], 1) if word in time_words.FORMS_OF_UNITS)
+    number = words[place - 1]
+    return f"{time_words.COUNTS.get(number) or int(number)} {time_words.FORMS_OF_UNITS[words[place]]}s"
 
 
 def _is_ahead(match: re.Match[str], lowered: str) -> bool:
@@ -314,5 +315,5 @@ def _is_ahead(match: re.Match[str], lowered: str) -> bool:
     if match[0].startswith("om"):
         return _WHETHER.search(before) is None
     rest = _CLAUSE.match(lowered, match.end(), match.end() + _HOW_FAR_BACK)
-    said = set(_WORD.findall(before + (rest[0] if rest else "")))
-    return said.isdisjoint(words.PAST) and not any(word.endswith("ed") for word in said - _FREQUENT)
+    words = set(_WORD.findall(before + (rest[0] if rest else "")))
+    return words.isdisjoint(time_words.PAST) and not any(word.endswith("ed") for word in words - _FREQUENT)

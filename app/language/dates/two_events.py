@@ -30,5 +30,5 @@ def two_events(question: str) -> tuple[str, str] | None:
 
 
 def _pair(parts: list[str]) -> tuple[str, str] | None:
-    said = [part.strip() for part in parts]
-    return (said[0], said[1]) if len(said) == 2 and all(said) else None  # noqa: PLR2004 - its two ends
+    events = [part.strip() for part in parts]
+    return (events[0], events[1]) if len(events) == 2 and all(events) else None  # noqa: PLR2004 - its two ends

@@ -60,33 +60,33 @@ class Answering:
         self._agent_id = agent_id
         self._standing = StandingInstructions(backends, agent_id)
 
-    async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
+    async def answer(self, question: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
-        query = asked.to_query(QUOTED_FROM[asked.length], for_answer=False)
+        query = question.to_query(QUOTED_FROM[question.length], for_answer=False)
         recall = with_former_statements(await self._gateway.recall(self._agent_id, query))
-        return await self._instructed(asked, recall, self._answered(asked, recall))
+        return await self._instructed(question, recall, self._answered(question, recall))
 
     async def _instructed(
-        self, asked: ProfileQuestion, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
+        self, question: ProfileQuestion, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
     ) -> ProfileRecall:
         """Return what is answered from a recall with the standing instructions beside it.
 
         There are none where it is asked what held at another time. Raises as ``answering`` and the database do.
         """
-        return await (answering if asked.as_of is not None else self._standing.beside(recall, answering))
+        return await (answering if question.as_of is not None else self._standing.beside(recall, answering))
 
-    async def _quoted(self, asked: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
+    async def _quoted(self, question: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
         """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
-        best = without_repetitions(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
-        chosen = await choice(asked.query, best, self._reader, min_score=MIN_SCORE, now=asked.now)
-        composed = partial(compose, chosen.sentences, chosen.computed, best.formers, asked.length)
+        best = without_repetitions(replace(recall, entries=recall.entries[: QUOTED_FROM[question.length]]), MIN_SCORE)
+        chosen = await choice(question.query, best, self._reader, min_score=MIN_SCORE, now=question.now)
+        composed = partial(compose, chosen.sentences, chosen.computed, best.formers, question.length)
         return await off_the_loop(best.entries, composed), chosen.degraded
 
-    async def _answered(self, asked: ProfileQuestion, recall: Recall) -> ProfileRecall:
+    async def _answered(self, question: ProfileQuestion, recall: Recall) -> ProfileRecall:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], recall.degraded)
-        answer, degraded = await self._quoted(asked, recall)
+        answer, degraded = await self._quoted(question, recall)
         return recalled(answer, recall, [*recall.degraded, *degraded])
 
 
@@ -99,7 +99,7 @@ def is_nothing(recall: Recall) -> bool:
 def recalled(answer: ComposedAnswer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
     """Return what a profile answers, with the memories that the answer may rest on."""
     recall.answered_with(entry.id for entry in recall.entries)
-    return ProfileRecall(answer.text, [_candidate(each) for each in recall.entries], degraded, answer.cited)
+    return ProfileRecall(answer.text, [_candidate(entry) for entry in recall.entries], degraded, answer.cited)
 
 
 def _candidate(entry: Entry) -> ProfileCandidate:

@@ -76,7 +76,7 @@ class _Chooser:
         self._query = query
         self._recall = recall
         self._reader = reader
-        self._asked = time_question(query)
+        self._time_question = time_question(query)
         self._tells = reader.thresholds.tells
         self._answering = self._reaching(self._tells) if self._is_sure() else []
         self._ids = {entry.id for entry in self._answering}
@@ -89,8 +89,8 @@ class _Chooser:
             if rated := _to_rate(sentences):
                 relevances = await self._reader.relevance(self._query, [sentence.context for sentence in rated])
                 ratings |= zip(rated, relevances, strict=True)
-            if self._asked is not None:
-                computed = await self._computed(self._asked, sentences, ratings, now)
+            if self._time_question is not None:
+                computed = await self._computed(self._time_question, sentences, ratings, now)
         except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             degraded.append(error.code)
@@ -102,10 +102,10 @@ class _Chooser:
 
         Each of two events is told by its words, whatever its relevance; else none is told where none answers.
         """
-        if self._asked is None or (self._asked.form != "between" and not self._answering):
+        if self._time_question is None or (self._time_question.form != "between" and not self._answering):
             return self._answering
         line = self._tells * _OF_TWO
-        if self._asked.form != "between":
+        if self._time_question.form != "between":
             return [one for one in self._recall.entries if one.id in self._ids or self._relevance(one) >= line]
         if two_events(self._query) is not None:
             return self._recall.entries
@@ -113,20 +113,20 @@ class _Chooser:
         return self._reaching(line) if is_first else []
 
     async def _computed(
-        self, asked: TimeQuestion, sentences: _Sentences, ratings: _Ratings, now: int
+        self, time_question: TimeQuestion, sentences: _Sentences, ratings: _Ratings, now: int
     ) -> ComputedAnswer | None:
         """Return what the query asks for of time, as the sentences tell it that tell of that."""
-        of_two = asked.form == "between"
+        of_two = time_question.form == "between"
         line = self._tells * _OF_TWO if of_two else self._tells
         best = _best(sentences, ratings, line)
         first = zip(sentences, best, strict=False)  # the best one of each memory comes before all others
         sure = {sentence for sentence in best if ratings.get(sentence, 0.0) >= line}
         sure |= {sentence for id_, sentence in first if not of_two and id_ in self._ids}
         formers = {id_: {former.id for former in own if former.id} for id_, own in self._recall.formers.items()}
-        matching = partial(EventMatcher(best, sure, formers).of_question, self._query, asked)
+        matching = partial(EventMatcher(best, sure, formers).of_question, self._query, time_question)
         matched = await off_the_loop([sentence.memory for sentence in best], matching)
         happened = await _happened(matched.all, self._reader)
-        computing = partial(compute, asked, self._query, matched, happened, now)
+        computing = partial(compute, time_question, self._query, matched, happened, now)
         return await off_the_loop([sentence.memory for sentence in matched.all], computing)
 
     def _is_sure(self) -> bool:
@@ -162,11 +162,11 @@ async def _sentences(query: str, entries: Sequence[Entry]) -> _Sentences:
 def _by_entry(query: str, entries: Sequence[Entry]) -> _Sentences:
     """Return the sentences of each entry that has any, those first that have more words of the query."""
     words = {word[:_STEM] for term in terms(query) for word in term.text.split()}
-    asked = [word if is_spaceless(word) else f" {word}" for word in words]
+    time_question = [word if is_spaceless(word) else f" {word}" for word in words]
 
     def order(sentence: MemorySentence) -> tuple[bool, int, int]:
         text = f" {_NO_WORD.sub(' ', sentence.text.lower())}"
-        return sentence.asks, -sum(word in text for word in asked), sentence.place
+        return sentence.asks, -sum(word in text for word in time_question), sentence.place
 
     found = {entry.id: sorted(read(entry), key=order) for entry in entries}
     return {id_: each for id_, each in found.items() if each}

@@ -77,7 +77,7 @@ def _has_its_day(memory: ReadableMemory) -> bool:
 
 
 def compute(
-    asked: TimeQuestion, question: str, matched: EventSentences, happened: Collection[MemorySentence], now: int
+    time_question: TimeQuestion, question: str, matched: EventSentences, happened: Collection[MemorySentence], now: int
 ) -> ComputedAnswer | None:
     """Return what a question asks for of time; ``now`` (ms since the epoch) is when it asks.
 
@@ -91,25 +91,25 @@ def compute(
         return None
 
     def dated_of(sentences: Sequence[MemorySentence]) -> Sequence[_Dated]:
-        return [_Dated(sentence, _mentioned(sentence, happened, asked)) for sentence in sentences]
+        return [_Dated(sentence, _mentioned(sentence, happened, time_question)) for sentence in sentences]
 
     dated = dated_of(matched.sentences)
-    match asked.form:
+    match time_question.form:
         case "times":
             return _times(_over(dated, named.days, today))
         case "between":
             ends = dated if matched.second is None else _ends(dated, dated_of(matched.second))
-            return _between(asked.unit, named.days, ends)
-    if asked.latest:
+            return _between(time_question.unit, named.days, ends)
+    if time_question.latest:
         found = _latest(dated, dated_of(matched.others), named.days, today)
     else:
-        found = _only([one for one in dated if one.days and _is_within(one.days, named.days)])
-    return _on_a_day(asked, *found, today) if found else None
+        found = _only([mention for mention in dated if mention.days and _is_within(mention.days, named.days)])
+    return _on_a_day(time_question, *found, today) if found else None
 
 
 def _only(dated: Sequence[_Dated]) -> _End | None:
     """Return the day that sentences tell, and the first that does; None where two of them tell different ones."""
-    sure = [(one.days, one.sentence) for one in dated if one.days is not None]
+    sure = [(mention.days, mention.sentence) for mention in dated if mention.days is not None]
     return sure[0] if len({days for days, _ in sure}) == 1 else None
 
 
@@ -120,14 +120,18 @@ def _ends(first: Sequence[_Dated], second: Sequence[_Dated]) -> Sequence[_Dated]
     return found if len(found) == len(ends) else []
 
 
-def _mentioned(sentence: MemorySentence, happened: Collection[MemorySentence], asked: TimeQuestion) -> MentionedDays:
+def _mentioned(
+    sentence: MemorySentence, happened: Collection[MemorySentence], time_question: TimeQuestion
+) -> MentionedDays:
     """Return the days of a sentence; those of what did not happen, or may not have, are not sure."""
-    if may_not_have_happened(sentence.text) or (asked.happened and is_planned(sentence.text)):
+    if may_not_have_happened(sentence.text) or (time_question.happened and is_planned(sentence.text)):
         return _UNSURE
     day = ordinal(sentence.happened_at)
-    mentioned = mentioned_days(sentence.text, day, begun=asked.form in {"past", "day"}, lasts=asked.lasts)
-    is_one_of_many = asked.form == "times" or asked.latest
-    if asked.happened and not is_one_of_many and any(days.first > day for days in mentioned.days):
+    mentioned = mentioned_days(
+        sentence.text, day, begun=time_question.form in {"past", "day"}, lasts=time_question.lasts
+    )
+    is_one_of_many = time_question.form == "times" or time_question.latest
+    if time_question.happened and not is_one_of_many and any(days.first > day for days in mentioned.days):
         return _UNSURE  # it was told before its day
     if mentioned == MentionedDays() and sentence in happened:
         return MentionedDays(frozenset((Interval.of_day(day),)))
@@ -144,7 +148,11 @@ def _over(dated: Iterable[_Dated], named: Collection[Interval], today: int) -> l
 
     What is told before its day was a plan, of which nobody knows whether it came to be.
     """
-    sure = [(one.days, one.sentence) for one in dated if one.days and one.days.first <= one.spoken_on]
+    sure = [
+        (mention.days, mention.sentence)
+        for mention in dated
+        if mention.days and mention.days.first <= mention.spoken_on
+    ]
     over = [end for end in sure if end[0].after <= today + 1 and _is_within(end[0], named)]
     return sorted(over, key=lambda end: (end[0].after, end[0].first))
 
@@ -156,41 +164,45 @@ def _latest(dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection
         return None
     latest = over[-1][0]
     sure = {sentence for days, sentence in over if days == latest or days.after <= latest.first}
-    for one in (*dated, *others):
+    for mention in (*dated, *others):
         # A sentence without a clear day may tell any day until it was told; a plan may have come to be.
-        days = one.days or Interval(1, one.spoken_on + 1)
+        days = mention.days or Interval(1, mention.spoken_on + 1)
         may_be_later = days.first <= today and days.after > latest.first
-        if one.sentence not in sure and may_be_later and all(map(days.overlaps, named)):
+        if mention.sentence not in sure and may_be_later and all(map(days.overlaps, named)):
             return None
     return over[-1]
 
 
-def _on_a_day(asked: TimeQuestion, days: Interval, sentence: MemorySentence, today: int) -> ComputedAnswer | None:
+def _on_a_day(
+    time_question: TimeQuestion, days: Interval, sentence: MemorySentence, today: int
+) -> ComputedAnswer | None:
     """Return a day, or how long it is from it or until it."""
     now = Interval.of_day(today)
     is_over, is_to_come = days.after <= now.after, days.first >= today
-    is_told = {"past": is_over, "future": is_to_come, "day": is_to_come or not asked.ahead}
-    if not is_told[asked.form]:
+    is_told = {"past": is_over, "future": is_to_come, "day": is_to_come or not time_question.ahead}
+    if not is_told[time_question.form]:
         return None
-    if asked.form == "future":
-        return ComputedAnswer(_length(now, days, asked.unit), [sentence])
+    if time_question.form == "future":
+        return ComputedAnswer(_length(now, days, time_question.unit), [sentence])
     if names_no_year(sentence.text):
         return None  # a birthday comes again, and was in a year that nobody named
     units = _UNITS if is_over and days.is_day else ()
     phrasings = list(dict.fromkeys(f"{length(days.first, today, unit)} ago." for unit in units))
-    if asked.form == "past":
-        return ComputedAnswer(_length(days, now, asked.unit), [sentence], phrasings)
-    return ComputedAnswer(_capitalised(f"last {_on(days)}" if asked.latest else _on(days)), [sentence], phrasings)
+    if time_question.form == "past":
+        return ComputedAnswer(_length(days, now, time_question.unit), [sentence], phrasings)
+    return ComputedAnswer(
+        _capitalised(f"last {_on(days)}" if time_question.latest else _on(days)), [sentence], phrasings
+    )
 
 
 def _between(unit: Unit | None, named: Iterable[Interval], dated: Sequence[_Dated]) -> ComputedAnswer | None:
     """Return the length between two days, at least one of which a sentence tells."""
     ends: dict[Interval, MemorySentence | None] = dict.fromkeys(named)
-    for one in dated:
-        for days in one.mentioned.days:
-            ends[days] = ends.get(days) or one.sentence
+    for mention in dated:
+        for days in mention.mentioned.days:
+            ends[days] = ends.get(days) or mention.sentence
     sentences = [sentence for sentence in ends.values() if sentence is not None]
-    is_sure = all(one.mentioned.is_sure for one in dated)
+    is_sure = all(mention.mentioned.is_sure for mention in dated)
     if not (is_sure and sentences and len(ends) == 2 and all(days.is_day for days in ends)):  # noqa: PLR2004
         return None
     first, last = sorted(ends)

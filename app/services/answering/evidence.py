@@ -52,7 +52,7 @@ class Evidence:
     @property
     def text(self) -> str:
         """Its lines."""
-        first, *before = (each.text for each in self.statements)
+        first, *before = (statement.text for statement in self.statements)
         return "\n".join([f"({self.number}) {first}", *(f"    {line}" for line in before)])
 
 

@@ -41,22 +41,22 @@ class EventMatcher:
     sure: Collection[MemorySentence]
     formers: Mapping[str, Collection[str]]
 
-    def of_question(self, question: str, asked: TimeQuestion) -> EventSentences:
+    def of_question(self, question: str, time_question: TimeQuestion) -> EventSentences:
         """Return the sentences that tell what a question asks for."""
-        if asked.form != "between":
-            return self._of_one(event(question), asked)
+        if time_question.form != "between":
+            return self._of_one(event(question), time_question)
         parts = two_events(question)
         return self._of_two(parts) if parts else EventSentences(self._among(self.sure))
 
-    def _of_one(self, expected: Event, asked: TimeQuestion) -> EventSentences:
+    def _of_one(self, expected: Event, time_question: TimeQuestion) -> EventSentences:
         by_entailment = defaultdict[Entailment, list[MemorySentence]](list)
         for sentence in self.sentences:
-            by_entailment[_entailment(expected, sentence, lasts=asked.lasts)].append(sentence)
+            by_entailment[_entailment(expected, sentence, lasts=time_question.lasts)].append(sentence)
         same = by_entailment["same"]
-        same = self._newest(same) if asked.happened and not asked.lasts else self._holding(same)
+        same = self._newest(same) if time_question.happened and not time_question.lasts else self._holding(same)
         unknown = self._holding(by_entailment["open"], self.sure)
-        if asked.of_one:
-            best = _closest(expected, same) if asked.happened else same[:1]
+        if time_question.of_one:
+            best = _closest(expected, same) if time_question.happened else same[:1]
             return EventSentences(best or unknown[:1])
         return EventSentences(self._among({*same, *unknown}), self._holding(by_entailment["other"], self.sure))
 

@@ -66,48 +66,50 @@ class ModelAnswering(Answering):
         self._scope = Scope(backends.tenant_id, agent_id)
         self._model = model
 
-    async def answer(self, asked: ProfileQuestion) -> ProfileRecall:
+    async def answer(self, question: ProfileQuestion) -> ProfileRecall:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         model = self._recall_model()
-        query = asked.to_query(CANDIDATES[asked.thinking], for_answer=True)
-        async with model.analysing(asked.query, asked.now) as analysing:
+        query = question.to_query(CANDIDATES[question.thinking], for_answer=True)
+        async with model.analysing(question.query, question.now) as analysing:
             recall = with_former_statements(await self._gateway.recall(self._agent_id, query, analysing))
-        return await self._instructed(asked, recall, self._written(asked, recall, model))
+        return await self._instructed(question, recall, self._written(question, recall, model))
 
-    async def _written(self, asked: ProfileQuestion, recall: Recall, model: RecallModel) -> ProfileRecall:
+    async def _written(self, question: ProfileQuestion, recall: Recall, model: RecallModel) -> ProfileRecall:
         degraded = recall.degraded
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], degraded)
-        writing = partial(evidence, recall.entries, recall.formers, reference_time=asked.now)
-        told = _ModelInput(await off_the_loop(recall.entries, writing), await self._facts(asked, recall))
-        request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
+        writing = partial(evidence, recall.entries, recall.formers, reference_time=question.now)
+        given = _ModelInput(await off_the_loop(recall.entries, writing), await self._facts(question, recall))
+        request = synthesis(question.query, given.evidence, given.facts, question.length, model.mark, now=question.now)
         answer = await model.answer(request)
         if isinstance(answer, str):
-            return await self._quoted_instead(asked, recall, [*degraded, answer])
+            return await self._quoted_instead(question, recall, [*degraded, answer])
         if not answer.sentences:
             return recalled(ComposedAnswer(), recall, degraded)  # the memories do not answer it
-        checked = await self._checked(asked, recall, answer, told)
+        checked = await self._checked(question, recall, answer, given)
         if isinstance(checked, str):
-            return await self._quoted_instead(asked, recall, [*degraded, checked])
-        ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
+            return await self._quoted_instead(question, recall, [*degraded, checked])
+        ids = [given.evidence[number - 1].memory_id for number in checked.numbers]
         return replace(recalled(ComposedAnswer(), recall, degraded), answer=checked.text, cited=ids)
 
-    async def _quoted_instead(self, asked: ProfileQuestion, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
-        answer, unread = await self._quoted(asked, recall)
+    async def _quoted_instead(
+        self, question: ProfileQuestion, recall: Recall, degraded: Sequence[str]
+    ) -> ProfileRecall:
+        answer, unread = await self._quoted(question, recall)
         return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
         """Sum up memories, the newest first, of what they say and nothing else."""
         model = self._recall_model()
         summed = await self._without_messages(memories)
-        told = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
-        if not told:
+        lines = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
+        if not lines:
             return ProfileSummary("")
-        answer = await model.answer(summarising(told, model.mark, now=now))
+        answer = await model.answer(summarising(lines, model.mark, now=now))
         if not isinstance(answer, str):
-            sentence = await asyncio.to_thread(cited, answer, told, (), now=now)
-            checked = await self._grounded(sentence, SUMMARY_TOKENS)
+            sentences = await asyncio.to_thread(cited, answer, lines, (), now=now)
+            checked = await self._grounded(sentences, SUMMARY_TOKENS)
             if not isinstance(checked, str):
                 return ProfileSummary(_in_sections(checked, summed))
             answer = checked
@@ -116,34 +118,34 @@ class ModelAnswering(Answering):
 
     async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
         """Leave out the messages of which something among the memories was learned, or of which that is outdated."""
-        told = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
-        others = [one.message_id for one in memories if one.message_id is not None and one.message_id not in told]
+        stale = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
+        others = [one.message_id for one in memories if one.message_id is not None and one.message_id not in stale]
         if others:
             database = AgentDatabase(self._backends, self._scope.agent_id)
             (rows,) = await database.run([outdated_sources(self._scope, others)])
-            told.update(str(row["message_id"]) for row in rows)
-        return [memory for memory in memories if memory.message_id not in told]
+            stale.update(str(row["message_id"]) for row in rows)
+        return [memory for memory in memories if memory.message_id not in stale]
 
     def _recall_model(self) -> RecallModel:
         return RecallModel(self._backends, self._scope.agent_id, self._model)
 
-    async def _facts(self, asked: ProfileQuestion, recall: Recall) -> Sequence[str]:
+    async def _facts(self, question: ProfileQuestion, recall: Recall) -> Sequence[str]:
         """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
-        if time_question(asked.query) is None:
+        if time_question(question.query) is None:
             return []
-        chosen = await choice(asked.query, recall, self._reader, min_score=MIN_SCORE, now=asked.now)
+        chosen = await choice(question.query, recall, self._reader, min_score=MIN_SCORE, now=question.now)
         return chosen.computed.facts if chosen.computed else []
 
     async def _checked(
-        self, asked: ProfileQuestion, recall: Recall, answer: Synthesised, told: _ModelInput
+        self, question: ProfileQuestion, recall: Recall, answer: Synthesised, given: _ModelInput
     ) -> Grounded | str:
-        checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
-        return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[asked.length])
+        checking = partial(cited, answer, given.evidence, given.facts, now=question.now)
+        return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[question.length])
 
-    async def _grounded(self, sentence: Sentences, most: int) -> Grounded | str:
+    async def _grounded(self, sentences: Sentences, most: int) -> Grounded | str:
         """Return what of an answer follows from its memories, or why nothing of it is told."""
         try:
-            found = await grounded(sentence, self._backends.models.reader, max_tokens=most)
+            found = await grounded(sentences, self._backends.models.reader, max_tokens=most)
         except ReaderUnavailable as error:
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             return READER_UNAVAILABLE

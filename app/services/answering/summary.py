@@ -64,10 +64,10 @@ def summary(memories: Sequence[SummaryMemory]) -> str:
     return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
 
 
-def written(told: Iterable[tuple[SummaryMemory, str]]) -> str:
+def written(sentences: Iterable[tuple[SummaryMemory, str]]) -> str:
     """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
     sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
-    for memory, text in told:
+    for memory, text in sentences:
         line = f"- {day(moment(memory))}: {in_markdown(plain(text))}"
         sections[_section(memory)].append(line)
     return _written(sections)
@@ -100,15 +100,15 @@ def _written(sections: Mapping[Section, Sequence[str]]) -> str:
     for section, found in sections.items():
         more = min(spare, max(len(found) - _ROOM[section], 0))
         spare -= more
-        kept: list[str] = []
+        section_lines: list[str] = []
         for line in found[: _ROOM[section] + more]:
             if len(line) + 1 <= room - len(_TITLES[section]) - 5:
-                kept.append(line)
+                section_lines.append(line)
                 room -= len(line) + 1
-        if kept:
+        if section_lines:
             title = f"## {_TITLES[section]}"
             room -= len(title) + 2
-            lines.extend(([""] if lines else []) + [title, *kept])
+            lines.extend(([""] if lines else []) + [title, *section_lines])
     return "\n".join(lines)
 
 
