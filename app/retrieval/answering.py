@@ -48,22 +48,22 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
-        if not all(is_readable(one.content) for one in both):
+        if not all(is_readable(member.content) for member in both):
             continue
-        texts = [passage(one.content, fusion.query.terms, _PASSAGE) for one in both]
+        texts = [passage(member.content, fusion.query.terms, _PASSAGE) for member in both]
         left -= sum(len(text) + of_query for text in texts)
         if chosen and left < 0:
             break
-        chosen |= {one.id: text for one, text in zip(both, texts, strict=True)}
+        chosen |= {member.id: text for member, text in zip(both, texts, strict=True)}
     return chosen
 
 
 def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:
     """Return the best whose place each has taken, by its id."""
     outdated: dict[str, Candidate] = {}
-    for one in ranked:
-        if one.superseded and one.current is not None and not one.expired:
-            outdated.setdefault(one.current, one)
+    for candidate in ranked:
+        if candidate.superseded and candidate.current is not None and not candidate.expired:
+            outdated.setdefault(candidate.current, candidate)
     return outdated
 
 
@@ -73,14 +73,14 @@ def leave_apart(pool: Pool, relevance: Relevance) -> None:
     How likely the newer one answers, and is an update, count together, against how likely the older one answers. Of an
     older one of several sentences the newer may be an update of one that is not asked for: there only answers count.
     """
-    for one in pool.candidates.values():
-        heir = pool.candidates.get(one.current or "")
-        if heir is None or one.update is None or one.superseded or heir.keyed:
+    for candidate in pool.candidates.values():
+        heir = pool.candidates.get(candidate.current or "")
+        if heir is None or candidate.update is None or candidate.superseded or heir.keyed:
             continue
-        update = log_odds(one.update) if one.statement.is_one else 0.0
+        update = log_odds(candidate.update) if candidate.statement.is_one else 0.0
         newer = log_odds(relevance.get(heir.id, 0.0)) + update
-        if newer < log_odds(relevance.get(one.id, 0.0)) - _FAR:
-            one.current, one.until, one.update = None, None, None
+        if newer < log_odds(relevance.get(candidate.id, 0.0)) - _FAR:
+            candidate.current, candidate.until, candidate.update = None, None, None
 
 
 def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
@@ -90,10 +90,13 @@ def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
     not read. What takes the place of another scores no less than that.
     """
     likelihoods = fusion.likelihoods
-    joined = {one.id: score(fusion.kinds[one.id], likelihoods[one.id], relevance.get(one.id)) for one in fusion.ranked}
+    joined = {
+        candidate.id: score(fusion.kinds[candidate.id], likelihoods[candidate.id], relevance.get(candidate.id))
+        for candidate in fusion.ranked
+    }
     candidates = fusion.pool.candidates
     passed_on = handed_on(fusion.pool, joined, fusion.learned)
-    return {id_: each for id_, each in passed_on.items() if not candidates[id_].superseded}
+    return {id_: value for id_, value in passed_on.items() if not candidates[id_].superseded}
 
 
 def score(weights: KindWeights, likelihood: float, relevance: float | None) -> float:
@@ -106,15 +109,15 @@ def score(weights: KindWeights, likelihood: float, relevance: float | None) -> f
     return 1 / (1 + math.exp(-odds))
 
 
-def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:
-    """Return a candidate's findings, whose shares add up to its score; those ``found`` add up to its likelihood.
+def findings(id_: str, shares: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:
+    """Return a candidate's findings, whose shares add up to its score; those of ``shares`` add up to its likelihood.
 
     The share of the reader is what reading it, or the others, has added to the likelihood, or taken from it.
     """
     if id_ not in scores_:
-        return reranking.unrated(found, scores_)
-    likelihood = sum(finding.weighted for finding in found)
-    return [Finding(CHANNEL, scores_[id_] - likelihood, relevance.get(id_)), *found]
+        return reranking.unrated(shares, scores_)
+    likelihood = sum(finding.weighted for finding in shares)
+    return [Finding(CHANNEL, scores_[id_] - likelihood, relevance.get(id_)), *shares]
 
 
 def log_odds(probability: float) -> float:

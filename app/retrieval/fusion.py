@@ -55,9 +55,8 @@ class Fusion:
         cues = query.cues | pool.cues
         for channel in channels:
             scores = channel.score(pool, query, fused) if channel.cue in cues else {}
-            found = {id_: score for id_, score in scores.items() if score > _LEAST}
-            self.by_channel[channel.name] = found
-            for id_, score in found.items():
+            self.by_channel[channel.name] = counted = {id_: score for id_, score in scores.items() if score > _LEAST}
+            for id_, score in counted.items():
                 fused[id_] += self.kinds[id_].channels[channel.name] * score
         self.found: Mapping[str, float] = fused
         """What the channels have found of each candidate."""
@@ -72,8 +71,8 @@ class Fusion:
 
     def first(self, count: int) -> list[Candidate]:
         """Return the best of the candidates that may be entries and hold, best first, before any two are compared."""
-        may_be = (one for one in self.pool.candidates.values() if one.whole and not (one.superseded or one.added))
-        return nlargest(count, may_be, key=lambda one: (self.scores[one.id], one.happened_at, one.created_at, one.id))
+        holding = (candidate for candidate in self.pool.candidates.values() if candidate.holds)
+        return nlargest(count, holding, key=lambda candidate: (self.scores[candidate.id], candidate.newness))
 
     @cached_property
     def handed_on(self) -> Mapping[str, float]:
@@ -85,10 +84,12 @@ class Fusion:
         """The candidates that may be entries, best first; ties go to what holds, to what was learned, to the newer."""
         scores = self.handed_on
         return sorted(
-            (one for one in self.pool.candidates.values() if one.whole),
-            key=lambda one: (
-                *(scores[one.id], one.current is None, bool(one.sources)),
-                *(one.happened_at, one.created_at, one.id),
+            (candidate for candidate in self.pool.candidates.values() if candidate.whole),
+            key=lambda candidate: (
+                scores[candidate.id],
+                candidate.current is None,
+                bool(candidate.sources),
+                candidate.newness,
             ),
             reverse=True,
         )
@@ -97,13 +98,13 @@ class Fusion:
     def learned(self) -> Mapping[str, str]:
         """By the id of a message's candidate, the best of those that were learned of it, which takes its place."""
         best: dict[str, str] = {}
-        for one in self.pool.learned:
-            for message_id in () if one.superseded or one.added or not one.whole else one.sources or ():
-                other = best.get(message_id)
-                if other is None or (self.scores[one.id], one.id) > (self.scores[other], other):
-                    best[message_id] = one.id
+        for candidate in self.pool.learned:
+            for message_id in (candidate.sources or ()) if candidate.holds else ():
+                best_id = best.get(message_id)
+                if best_id is None or (self.scores[candidate.id], candidate.id) > (self.scores[best_id], best_id):
+                    best[message_id] = candidate.id
         messages = self.pool.candidates.values() if best else ()
-        return {one.id: best[one.message_id] for one in messages if one.message_id in best}
+        return {candidate.id: best[candidate.message_id] for candidate in messages if candidate.message_id in best}
 
     @cached_property
     def likelihoods(self) -> Mapping[str, float]:
@@ -123,17 +124,18 @@ class Fusion:
         What an outdated memory or a message hands on counts once, where it goes; so does a content that comes twice.
         """
         by_content: dict[str, float] = {}
-        for one in self.pool.candidates.values():
-            if one.whole and not (one.superseded or one.added or one.id in self.learned):
-                by_content[one.content] = max(self.handed_on[one.id], by_content.get(one.content, -math.inf))
+        for candidate in self.pool.candidates.values():
+            if candidate.holds and candidate.id not in self.learned:
+                evidence, content = self.handed_on[candidate.id], candidate.content
+                by_content[content] = max(evidence, by_content.get(content, -math.inf))
         return float(np.logaddexp.reduce(nlargest(_BEST, by_content.values())))
 
     def measure(self, name: str) -> Scores:
         """Return what findings tell as ``raw`` of a channel; nothing where the recall goes without it."""
         if name not in self._measures:
-            channel = next((each for each in self._channels if each.name == name), None)
-            found = {} if channel is None else channel.measure(self.pool, self.query, self.by_channel[name])
-            self._measures[name] = found
+            channel = next((known for known in self._channels if known.name == name), None)
+            measures = {} if channel is None else channel.measure(self.pool, self.query, self.by_channel[name])
+            self._measures[name] = measures
         return self._measures[name]
 
     def findings(self, id_: str) -> list[Finding]:

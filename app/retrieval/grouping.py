@@ -17,16 +17,16 @@ def grouped(
     """
     members: dict[tuple[str | None, str], list[Candidate]] = {}
     # Each is asked for after those before it have their places: only then is it known whether its group is full.
-    with_place = (one for one in ranked if len(members.get(group_of(one), ())) < MAX_OF_GROUP)
+    with_place = (candidate for candidate in ranked if len(members.get(group_of(candidate), ())) < MAX_OF_GROUP)
     left = MAX_GROUPED_METADATA
-    for one in within(with_place, max_tokens):
-        left -= len(one.metadata_json)
+    for candidate in within(with_place, max_tokens):
+        left -= len(candidate.metadata_json)
         if left < 0:  # what is behind it is worse, and an answer of any size would hold up others
             break
-        members.setdefault(group_of(one), []).append(one)
+        members.setdefault(group_of(candidate), []).append(candidate)
     groups = [
-        Group(session_id, any_of(map(score, ones)), [one.id for one in ones])
-        for (session_id, _), ones in members.items()
+        Group(session_id, any_of(map(score, candidates)), [candidate.id for candidate in candidates])
+        for (session_id, _), candidates in members.items()
     ]
     # Sorting keeps the order of equals, which is that of their best entries.
     return sorted(groups, key=lambda group: group.score, reverse=True)[:top_k]
@@ -38,6 +38,6 @@ def any_of(scores: Iterable[float]) -> float:
     It is summed up from the front, so that of one memory it is its own score to the last bit.
     """
     likely = 0.0
-    for each in scores:
-        likely += each * (1 - likely)
+    for score in scores:
+        likely += score * (1 - likely)
     return likely

@@ -61,7 +61,7 @@ def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> 
             return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
         case "max_tokens":
             before = list(search.eligible(query))
-            needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
+            needed = sum(tokens(candidate.content) for candidate in before[: before.index(memory) + 1])
             return replace(query, max_tokens=needed)
         case _:
             return _with_more_entries(search, query, memory)
@@ -78,8 +78,10 @@ def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query
 def failing(where: Filter, memory: Candidate) -> Filter:
     """Return the conditions that the memory does not meet, of those that a caller of an explanation can set."""
     after, before = where.created_after, where.created_before
-    held = memory.metadata
-    unlike = {key: value for key, value in where.metadata.items() if key not in held or not _same(held[key], value)}
+    metadata = memory.metadata
+    unlike = {
+        key: value for key, value in where.metadata.items() if key not in metadata or not _same(metadata[key], value)
+    }
     return Filter(
         created_after=after if after is not None and memory.created_at <= after else None,
         created_before=before if before is not None and memory.created_at >= before else None,
@@ -101,10 +103,10 @@ def _without(where: Filter, failing_: Filter) -> Filter:
     )
 
 
-def _same(held: Json, wanted: Scalar) -> bool:
+def _same(metadata: Json, wanted: Scalar) -> bool:
     """Tell whether two JSON values are the same one: 1 is 1.0, but neither is true."""
-    return isinstance(held, bool) == isinstance(wanted, bool) and held == wanted
+    return isinstance(metadata, bool) == isinstance(wanted, bool) and metadata == wanted
 
 
 def _is_in(memory: Candidate, candidates: Iterable[Candidate]) -> bool:
-    return any(one.id == memory.id for one in candidates)
+    return any(candidate.id == memory.id for candidate in candidates)

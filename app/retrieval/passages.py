@@ -22,33 +22,33 @@ def passage(text: str, terms: Sequence[Term], most: int) -> str:
     if len(text) <= most:
         return text
     searched = text[:MAX_LOOKED_AT].lower()
-    places = sorted(
-        (place, number)
+    positions = sorted(
+        (position, number)
         for number, term in enumerate(terms[:_MAX_TERMS])
-        for place in _places(searched, term.text[:_STEM])
+        for position in _places(searched, term.text[:_STEM])
     )
     best, begin = 1, 0
-    for first, _ in places:
+    for first, _ in positions:
         start = _start(searched, first)
-        count = len({number for place, number in places if start <= place < start + most})
+        count = len({number for position, number in positions if start <= position < start + most})
         if count > best or (count == best and start < begin):
             best, begin = count, start
     return text[begin : begin + most].strip()
 
 
 def _places(text: str, word: str) -> list[int]:
-    found: list[int] = []
-    place = text.find(word)
-    while place >= 0 and len(found) < _MAX_FOUND:
-        if place == 0 or not text[place - 1].isalnum():
-            found.append(place)
-        place = text.find(word, place + len(word))
-    return found
+    positions: list[int] = []
+    position = text.find(word)
+    while position >= 0 and len(positions) < _MAX_FOUND:
+        if position == 0 or not text[position - 1].isalnum():
+            positions.append(position)
+        position = text.find(word, position + len(word))
+    return positions
 
 
-def _start(text: str, place: int) -> int:
-    before = text[max(place - _LEAD, 0) : place]
+def _start(text: str, position: int) -> int:
+    before = text[max(position - _LEAD, 0) : position]
     ends = [match.end() for match in _BEGINNING.finditer(before)]
     if ends:
-        return place - len(before) + ends[-1]
-    return place if len(before) == _LEAD else 0
+        return position - len(before) + ends[-1]
+    return position if len(before) == _LEAD else 0

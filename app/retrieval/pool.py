@@ -70,13 +70,23 @@ class Candidate:
     @property
     def metadata(self) -> Mapping[str, Json]:
         """What was stored with it."""
-        read: Mapping[str, Json] = json.loads(self.metadata_json)
-        return read
+        metadata: Mapping[str, Json] = json.loads(self.metadata_json)
+        return metadata
 
     @property
     def source(self) -> Provenance | None:
         """Who wrote it; None where that was not kept yet."""
         return Provenance.of(self.written_by, self.written_through, self.written_at)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may be an entry: its content was read, and no other memory says what holds in its place."""
+        return self.whole and not (self.superseded or self.added)
+
+    @property
+    def newness(self) -> tuple[int, int, str]:
+        """By what candidates of equal evidence are ordered: the newer one comes first."""
+        return self.happened_at, self.created_at, self.id
 
     @cached_property
     def folded(self) -> str:
@@ -173,8 +183,8 @@ class Pool:
     @cached_property
     def speakers(self) -> Mapping[str, Sequence[str]]:
         """The words of the name of who speaks in a candidate, by its id; those without one are left out."""
-        found = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
-        return {id_: words for id_, words in found if words}
+        names = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
+        return {id_: words for id_, words in names if words}
 
     @cached_property
     def learned(self) -> Sequence[Candidate]:

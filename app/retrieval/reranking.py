@@ -30,19 +30,19 @@ def to_rate(ranked: Iterable[Candidate], *, collapse: bool, most: int = MAX_RATE
     return list(islice(selection.distinct(may_be_entries) if collapse else may_be_entries, most))
 
 
-def findings(id_: str, found: Sequence[Finding], relevance: Relevance) -> Sequence[Finding]:
-    """Return a candidate's findings, whose shares add up to its score; those ``found`` add up to the fused one.
+def findings(id_: str, shares: Sequence[Finding], relevance: Relevance) -> Sequence[Finding]:
+    """Return a candidate's findings, whose shares add up to its score; those of ``shares`` add up to the fused one.
 
     The channels chose what was rated, but have no share of its score: the relevance is all of it.
     """
     if id_ in relevance:
         rating = Finding(CHANNEL, relevance[id_], relevance[id_])
-        return [rating, *(finding.scaled(0.0) for finding in found)]
-    return unrated(found, relevance)
+        return [rating, *(finding.scaled(0.0) for finding in shares)]
+    return unrated(shares, relevance)
 
 
-def unrated(found: Sequence[Finding], scores: Relevance) -> Sequence[Finding]:
+def unrated(shares: Sequence[Finding], scores: Relevance) -> Sequence[Finding]:
     """Return the findings of a candidate that was not rated, where those with ``scores`` were: it scores no more."""
-    fused = sum(finding.weighted for finding in found)
+    fused = sum(finding.weighted for finding in shares)
     own = min([fused, *scores.values()])
-    return found if own == fused else [finding.scaled(own / fused) for finding in found]
+    return shares if own == fused else [finding.scaled(own / fused) for finding in shares]

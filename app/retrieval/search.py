@@ -41,8 +41,12 @@ class Search:
         ranked, rated = self.fusion.ranked, self._rated
         if not rated:
             return ranked
-        first = sorted((one for one in ranked if one.id in rated), key=lambda one: rated[one.id], reverse=True)
-        return [*first, *(one for one in ranked if one.id not in rated)]
+        first = sorted(
+            (candidate for candidate in ranked if candidate.id in rated),
+            key=lambda candidate: rated[candidate.id],
+            reverse=True,
+        )
+        return [*first, *(candidate for candidate in ranked if candidate.id not in rated)]
 
     @cached_property
     def _rated(self) -> reranking.Relevance:
@@ -68,8 +72,8 @@ class Search:
         """By the id of a candidate that was learned, the ids of its messages, or of their candidates."""
         learned = self.fusion.pool.learned
         messages = self.fusion.pool.candidates.values() if learned else ()
-        by_message = {one.message_id: one.id for one in messages if one.message_id}
-        return {one.id: [by_message.get(id_, id_) for id_ in one.sources or ()] for one in learned}
+        by_message = {candidate.message_id: candidate.id for candidate in messages if candidate.message_id}
+        return {candidate.id: [by_message.get(id_, id_) for id_ in candidate.sources or ()] for candidate in learned}
 
     def score(self, candidate: Candidate) -> float:
         """Return the score of the entry that a candidate makes, 0 to 1; what was not rated, no more than what was."""
@@ -120,8 +124,8 @@ class Search:
 
     def _shares(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its likelihood."""
-        found, own = self.fusion.found[id_], self.fusion.likelihoods[id_]
-        share = own / found if own else 0.0
+        evidence, own = self.fusion.found[id_], self.fusion.likelihoods[id_]
+        share = own / evidence if own else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own
         return [*findings, Finding("succession", taken)] if taken else findings

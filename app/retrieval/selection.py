@@ -62,7 +62,7 @@ def counted(candidates: Iterable[Candidate], query: Query) -> Iterable[Candidate
     if query.group_by is None:
         return candidates
     first: dict[tuple[str | None, str], Candidate] = {}
-    return (one for one in candidates if first.setdefault(group_of(one), one) is one)
+    return (candidate for candidate in candidates if first.setdefault(group_of(candidate), candidate) is candidate)
 
 
 def group_of(candidate: Candidate) -> tuple[str | None, str]:
@@ -73,9 +73,9 @@ def group_of(candidate: Candidate) -> tuple[str | None, str]:
 def _by_sources(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     """Return what was learned, by each message that it was learned of."""
     learned: dict[str, list[Candidate]] = {}
-    for one in candidates:
-        for message_id in one.sources or ():
-            learned.setdefault(message_id, []).append(one)
+    for candidate in candidates:
+        for message_id in candidate.sources or ():
+            learned.setdefault(message_id, []).append(candidate)
     return learned
 
 
@@ -88,30 +88,30 @@ def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]
     first = list(islice(candidates, most))
     learned = _by_sources(first)
     given = set[str]()
-    for one in _behind(first, learned):
-        given.add(one.message_id or "")
-        yield one
-    for one in candidates:
-        told = learned.get(one.message_id or "", ())
-        if given.isdisjoint(one.sources or ()) and not (told and _says_nothing_more(one, told)):
-            given.add(one.message_id or "")
-            yield one
+    for candidate in _behind(first, learned):
+        given.add(candidate.message_id or "")
+        yield candidate
+    for candidate in candidates:
+        of_message = learned.get(candidate.message_id or "", ())
+        if given.isdisjoint(candidate.sources or ()) and not (of_message and _says_nothing_more(candidate, of_message)):
+            given.add(candidate.message_id or "")
+            yield candidate
 
 
 def _behind(first: Iterable[Candidate], learned: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
     """Give candidates in their order, but each message behind the last of what was learned of it."""
     seen = set[str]()
     waiting: dict[str, list[Candidate]] = {}
-    for one in first:
-        told = learned.get(one.message_id or "", ())
-        if told and _says_nothing_more(one, told):
+    for candidate in first:
+        of_message = learned.get(candidate.message_id or "", ())
+        if of_message and _says_nothing_more(candidate, of_message):
             continue
-        if told and told[-1].id not in seen:
-            waiting.setdefault(told[-1].id, []).append(one)
+        if of_message and of_message[-1].id not in seen:
+            waiting.setdefault(of_message[-1].id, []).append(candidate)
             continue
-        seen.add(one.id)
-        yield one
-        yield from waiting.pop(one.id, ())
+        seen.add(candidate.id)
+        yield candidate
+        yield from waiting.pop(candidate.id, ())
 
 
 def _says_nothing_more(message: Candidate, learned: Iterable[Candidate]) -> bool:
@@ -119,8 +119,8 @@ def _says_nothing_more(message: Candidate, learned: Iterable[Candidate]) -> bool
     words = _stems(message.content)
     if not words or len(words) >= MAX_TERMS:
         return False
-    told = {stem for one in learned for stem in _stems(one.content)}
-    return len(words & told) >= _SAME_SHARE * len(words)
+    stems = {stem for memory in learned for stem in _stems(memory.content)}
+    return len(words & stems) >= _SAME_SHARE * len(words)
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -9,14 +9,14 @@ from app.retrieval.pool import Candidate, Pool
 
 def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate, Candidate]]:
     """Return pairs of candidates that nobody has compared, the older of each first; those of the best first."""
-    places = {one.id: place for place, one in enumerate(first)}
+    ranks = {one.id: rank for rank, one in enumerate(first)}
     pairs = [
         (one, other) if one.statement.is_before(other.statement) else (other, one)
         for one, other in combinations(first, 2)
         if one.uncompared or other.uncompared
     ]
     pairs = [(older, newer) for older, newer in pairs if may_bear(older.statement, newer.statement)]
-    return sorted(pairs, key=lambda pair: places[pair[0].id] + places[pair[1].id])[:most]
+    return sorted(pairs, key=lambda pair: ranks[pair[0].id] + ranks[pair[1].id])[:most]
 
 
 def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
@@ -24,13 +24,13 @@ def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
 
     What holds of a key that somebody has told goes before what a reader has found.
     """
-    for one in sorted(comparisons, key=lambda one: one.newer_id):
-        older = pool.candidates[one.older_id]
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.newer_id):
+        older = pool.candidates[comparison.older_id]
         keyed = older.current is not None and older.update is None
-        if one.effect is not None and not keyed:
-            older.current, older.until = one.newer_id, pool.candidates[one.newer_id].happened_at
-            older.update = one.probability
-            older.superseded |= one.effect == "hides"
+        if comparison.effect is not None and not keyed:
+            older.current, older.until = comparison.newer_id, pool.candidates[comparison.newer_id].happened_at
+            older.update = comparison.probability
+            older.superseded |= comparison.effect == "hides"
 
 
 def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
@@ -43,12 +43,12 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     """
     candidates = pool.candidates
     heirs: dict[str, str] = {}
-    for one in candidates.values():
-        heir = None if one.current is None else candidates.get(one.current)
-        if heir is None or not {one.id, heir.id} <= scores.keys():
+    for candidate in candidates.values():
+        heir = None if candidate.current is None else candidates.get(candidate.current)
+        if heir is None or not {candidate.id, heir.id} <= scores.keys():
             continue
-        if one.superseded or heir.keyed or one.update is not None:
-            heirs[one.id] = heir.id
+        if candidate.superseded or heir.keyed or candidate.update is not None:
+            heirs[candidate.id] = heir.id
     passed_on = dict(scores)
     for id_ in heirs:
         heir_id = _last(heirs, id_)

@@ -28,8 +28,7 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.access.revocations import Revocations
-from app.services.memories.query_vectors import embed_queries
-from app.services.models.embedder import TenantEmbedder
+from app.services.models.embedder import TenantEmbedder, embed_queries
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
 from app.services.models.reranker import TenantReranker

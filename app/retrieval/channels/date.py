@@ -40,8 +40,10 @@ def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
 
     The moments are the candidates': of the latest reading with memories in it, the newest are candidates.
     """
-    held = (reading for reading in period.readings if any(reading[0] <= moment < reading[1] for moment in moments))
-    return next(held, period.readings[0])
+    with_memories = (
+        reading for reading in period.readings if any(reading[0] <= moment < reading[1] for moment in moments)
+    )
+    return next(with_memories, period.readings[0])
 
 
 def lift(readings: Sequence[Reading], moment: int) -> float:

@@ -37,14 +37,16 @@ class Numbers(Channel):
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return for each candidate the share of the numbers asked for that stand beside the same nouns in it."""
         words = {word for term in query.terms for word in term.text.split()}
-        asked = dict.fromkeys(islice((each for each in numbered(query.text.lower()) if each[0] in words), _MAX_ASKED))
+        asked = dict.fromkeys(
+            islice((thing for thing in numbered(query.text.lower()) if thing[0] in words), _MAX_ASKED)
+        )
         if not asked:
             return {}
-        found: dict[str, float] = {}
-        for one in pool.candidates.values():
-            if one.whole and (count := _count(one.content[:_MAX_READ].lower(), asked)):
-                found[one.id] = count / len(asked)
-        return found
+        scores: dict[str, float] = {}
+        for candidate in pool.candidates.values():
+            if candidate.whole and (count := _count(candidate.content[:_MAX_READ].lower(), asked)):
+                scores[candidate.id] = count / len(asked)
+        return scores
 
 
 def numbered(text: str) -> Iterator[tuple[str, str]]:
@@ -66,7 +68,7 @@ def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
     if not likely:
         return 0
     named = set(numbered(text))
-    return sum(any(_is_of(thing, each) for thing in named) for each in likely)
+    return sum(any(_is_of(thing, wanted) for thing in named) for wanted in likely)
 
 
 def _is_of(named: tuple[str, str], asked: tuple[str, str]) -> bool:

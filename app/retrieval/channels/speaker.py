@@ -32,8 +32,8 @@ class Speaker(Channel):
 def shares(pool: Pool, query: str) -> dict[str, float]:
     """Return the ``share`` of each candidate whose speaker the query names."""
     named = named_in(query)
-    found = {id_: share(words, named) for id_, words in pool.speakers.items()}
-    return {id_: each for id_, each in found.items() if each}
+    by_id = {id_: share(words, named) for id_, words in pool.speakers.items()}
+    return {id_: value for id_, value in by_id.items() if value}
 
 
 def named_in(query: str) -> frozenset[str]:

@@ -28,13 +28,13 @@ class Analysis:
 
 def synonym_terms(synonyms: Iterable[str], own: Sequence[Term]) -> tuple[Term, ...]:
     """Return what is looked for beside a query's ``own`` terms, each once: words, or several in their order."""
-    known = {each.text for each in own}
-    found: dict[Term, None] = {}
+    known = {term.text for term in own}
+    terms: dict[Term, None] = {}
     for synonym in synonyms:
-        written = [word for token in _TOKEN.findall(normalised(synonym).lower()) for word in words(token)]
-        text = " ".join(written)
-        if 0 < len(written) <= _MAX_WORDS and text not in known and text not in STOP_WORDS:
-            found.setdefault(Term(text))
-        if len(found) == MAX_SYNONYMS:
+        tokens = [word for token in _TOKEN.findall(normalised(synonym).lower()) for word in words(token)]
+        text = " ".join(tokens)
+        if 0 < len(tokens) <= _MAX_WORDS and text not in known and text not in STOP_WORDS:
+            terms.setdefault(Term(text))
+        if len(terms) == MAX_SYNONYMS:
             break
-    return tuple(found)
+    return tuple(terms)

@@ -80,8 +80,8 @@ def embedded_texts(query: Query, sentences: QuerySentences, speakers: Collection
 
 def parse(query: Query, sentences: QuerySentences, analysis: Analysis, now: int) -> ParsedQuery:
     """Return the query as the channels read it, with what its analysis adds; ``now`` is in ms since the epoch."""
-    given = query.as_of if query.reference_time is None else query.reference_time
-    reference = now if given is None else given
+    moment = query.as_of if query.reference_time is None else query.reference_time
+    reference = now if moment is None else moment
     text = clipped(query.text)
     own = terms(text)
     return ParsedQuery(

@@ -26,6 +26,6 @@ def of_the_user(query: str) -> str:
     functions = sum(word in STOP_WORDS and word not in _FIRST for word in words)
     if len(query) > MAX_READ or functions < _LEFT:
         return query
-    for form, said in _FORMS:
-        query = form.sub(said, query)
+    for form, replacement in _FORMS:
+        query = form.sub(replacement, query)
     return query

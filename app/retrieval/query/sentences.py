@@ -30,8 +30,8 @@ class QuerySentences:
     @property
     def needs(self) -> Sequence[str]:
         """The questions of a message that asks several things; none of a query that asks one."""
-        asked = dict.fromkeys(each for each in self._all if _asks(each) and _says(each))
-        return list(asked)[:MAX_NEEDS] if len(asked) > 1 else []
+        questions = dict.fromkeys(sentence for sentence in self._all if _asks(sentence) and _says(sentence))
+        return list(questions)[:MAX_NEEDS] if len(questions) > 1 else []
 
     @property
     def asking(self) -> str:
@@ -44,7 +44,7 @@ class QuerySentences:
     @property
     def without_greetings(self) -> str:
         """What is embedded: without sentences of one word that ask nothing, if any are left."""
-        left = [each for each in self._all if _asks(each) or _says(each)]
+        left = [sentence for sentence in self._all if _asks(sentence) or _says(sentence)]
         return " ".join(left) if 0 < len(left) < len(self._all) else self._query
 
     def parts(self, whole: Sequence[Term]) -> Sequence[Sequence[int]]:
@@ -55,16 +55,18 @@ class QuerySentences:
         if not self._all:
             return []
         numbers = {term: number for number, term in enumerate(whole)}
-        found = [(each, sorted({numbers[term] for term in terms(each) if term in numbers})) for each in self._all]
-        apart = [part for each, part in found if len(part) >= _FEWEST or (part and _asks(each))]
+        numbered = [
+            (sentence, sorted({numbers[term] for term in terms(sentence) if term in numbers})) for sentence in self._all
+        ]
+        apart = [part for sentence, part in numbered if len(part) >= _FEWEST or (part and _asks(sentence))]
         return [range(len(whole)), *apart]
 
 
 def _split(text: str) -> Sequence[str]:
     if len(text) > MAX_READ or _SEVERAL.search(text) is None or _QUOTES.search(text):
         return []
-    found = sentences(text)
-    return found if 1 < len(found) <= _MAX_SENTENCES and max(map(len, found)) < MAX_SENTENCE else []
+    parts = sentences(text)
+    return parts if 1 < len(parts) <= _MAX_SENTENCES and max(map(len, parts)) < MAX_SENTENCE else []
 
 
 def _asks(sentence: str) -> bool:

@@ -214,7 +214,7 @@ class CandidateGatherer:
             raise EmbeddingConfigChanged
         fields, stats = read_candidates(rows)
         return _ReadCandidates(
-            [Candidate(**each) for each in fields],
+            [Candidate(**values) for values in fields],
             ScopeStats(**stats),
             *scored(queued),
             topics=[str(row["topic"]) for row in known[0]] if known else [],
@@ -260,7 +260,7 @@ class CandidateGatherer:
         return not more or width >= _most_width(readable, self._query, crowded=crowded)
 
     def _pool(self, read: _ReadCandidates, vectors: VectorSearch) -> Pool:
-        present = [one.id for one in read.candidates] if self._query.for_model else None
+        present = [candidate.id for candidate in read.candidates] if self._query.for_model else None
         return Pool.of(
             read.candidates,
             read.stats,

@@ -4,7 +4,7 @@ A recall goes on without a model that is away, and ``degraded`` says so.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 import structlog
@@ -14,58 +14,56 @@ from app.domain.errors import Unavailable
 from app.domain.memory import STORE_KEY
 from app.domain.query import Query
 from app.retrieval import answering
-from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
-from app.retrieval.reranking import Relevance, to_rate
+from app.retrieval.reranking import to_rate
+from app.retrieval.search import Search
 from app.retrieval.succession import decide, succeeded, undecided
 from app.services.memories.gathering import fold
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.tenant.backends import TenantModels
 
+_READER_AWAY = "reader_unavailable"
 _FIRST = 8
 """Candidates among which pairs are compared."""
 _PASSAGES = 2
 """Pairs of passages that are read for one pair of long memories; in the background all are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What models say of the best candidates, beside the places that these have taken of each other."""
-
-    comparisons: Sequence[Comparison] = ()
-    relevance: Relevance = field(default_factory=dict)
-    is_read: bool = False
-    """Whether a reader has rated; else a reranker has, if anybody has."""
-    degraded: Sequence[str] = ()
-
-
-async def judge(fusion: Fusion, query: Query, models: TenantModels, horizon: int) -> Judgement:
+async def judge(search: Search, query: Query, models: TenantModels, horizon: int) -> Search:
     """Compare the best candidates that wait for it, so that a correction holds at once, and rate the best.
 
     What happens later than ``horizon`` takes nobody's place yet. Who sets a reranker is rated by it.
     """
     reader, reranker = models.reader, models.reranker
-    judged = Judgement() if reader is None else await _compare(fusion, reader, horizon)
+    if reader is not None:
+        search = await _compare(search, reader, horizon)
     if query.collapse:
-        await fold(fusion.ranked)
+        await fold(search.fusion.ranked)
     if reranker is not None:
-        return await _rerank(fusion, query, reranker, judged)
-    return judged if reader is None or judged.degraded else await _read(fusion, query, reader, judged)
+        return await _rerank(search, query, reranker)
+    if reader is None or _READER_AWAY in search.degraded:
+        return search
+    return await _read(search, query, reader)
 
 
-async def _compare(fusion: Fusion, reader: TenantReader, horizon: int) -> Judgement:
+async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search:
     """Have candidates take each other's place before they are ranked."""
-    first = [one for one in fusion.first(_FIRST) if one.happened_at <= horizon and _may_be_compared(one)]
+    fusion = search.fusion
+    first = [
+        candidate
+        for candidate in fusion.first(_FIRST)
+        if candidate.happened_at <= horizon and _may_be_compared(candidate)
+    ]
     pairs = undecided(first, MAX_PAIRS)
     if not pairs:
-        return Judgement()
+        return search
     try:
         comparisons = await _compared(pairs, reader)
     except Unavailable as error:
-        return _without("reader", error, Judgement())
+        return _without("reader", error, search)
     decide(fusion.pool, comparisons)
-    return Judgement(comparisons)
+    return replace(search, comparisons=comparisons)
 
 
 async def _compared(pairs: Sequence[tuple[Candidate, Candidate]], reader: TenantReader) -> list[Comparison]:
@@ -89,31 +87,32 @@ def _may_be_compared(candidate: Candidate) -> bool:
     return is_known and not candidate.expired and STORE_KEY not in candidate.metadata_json
 
 
-async def _rerank(fusion: Fusion, query: Query, reranker: TenantReranker, judged: Judgement) -> Judgement:
-    chosen = to_rate(fusion.ranked, collapse=query.collapse)
+async def _rerank(search: Search, query: Query, reranker: TenantReranker) -> Search:
+    chosen = to_rate(search.fusion.ranked, collapse=query.collapse)
     if not chosen:
-        return judged
+        return search
     try:
         relevances = await reranker.rerank(query.text, [candidate.content for candidate in chosen])
     except Unavailable as error:
-        return _without("reranker", error, judged)
+        return _without("reranker", error, search)
     relevance = {candidate.id: value for candidate, value in zip(chosen, relevances, strict=True)}
-    return replace(judged, relevance=succeeded(fusion.pool, relevance))
+    return replace(search, relevance=succeeded(search.fusion.pool, relevance))
 
 
-async def _read(fusion: Fusion, query: Query, reader: TenantReader, judged: Judgement) -> Judgement:
+async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
+    fusion = search.fusion
     chosen = answering.to_read(fusion, collapse=query.collapse)
     if not chosen:
-        return judged
+        return search
     try:
         relevances = await reader.relevance(fusion.query.text, list(chosen.values()))
     except Unavailable as error:
-        return _without("reader", error, judged)
+        return _without("reader", error, search)
     relevance = dict(zip(chosen, relevances, strict=True))
     answering.leave_apart(fusion.pool, relevance)
-    return replace(judged, relevance=succeeded(fusion.pool, relevance), is_read=True)
+    return replace(search, relevance=succeeded(fusion.pool, relevance), is_read=True)
 
 
-def _without(model: Literal["reader", "reranker"], error: Unavailable, judged: Judgement) -> Judgement:
+def _without(model: Literal["reader", "reranker"], error: Unavailable, search: Search) -> Search:
     structlog.get_logger().warning(f"{model}_away", code=error.code, reason=error.detail)
-    return replace(judged, degraded=[*judged.degraded, f"{model}_unavailable"])
+    return replace(search, degraded=[*search.degraded, f"{model}_unavailable"])

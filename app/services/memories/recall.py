@@ -78,14 +78,8 @@ async def search(
         raise outage.error  # no other channel has found anything, though there is something to find
     # As of this moment memories hold, as ``candidates.sql`` has it.
     horizon = backends.clock() + DAY_MS if query.as_of is None else query.as_of
-    judged = await judge(fusion, query, backends.models, horizon)
-    missing = [
-        *_degraded(gathered.vectors, fusion, query),
-        *gathered.vectors.degraded,
-        *gathered.degraded,
-        *judged.degraded,
-    ]
-    return Search(fusion, list(dict.fromkeys(missing)), judged.relevance, judged.is_read, judged.comparisons)
+    missing = [*_degraded(gathered.vectors, fusion, query), *gathered.vectors.degraded, *gathered.degraded]
+    return await judge(Search(fusion, list(dict.fromkeys(missing))), query, backends.models, horizon)
 
 
 def select(found: Search, query: Query, note: RecallNote | None = None) -> Recall:

@@ -146,8 +146,8 @@ class VectorSearch:
             asked.awaited = self._index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
         if asked.awaited is None:
             searches = (asked, *self._needs)
-            await asyncio.gather(*(self._ask(each, depth) for each in searches))
-            self._merged = merged([each.hits for each in searches]) if self._needs else None
+            await asyncio.gather(*(self._ask(search, depth) for search in searches))
+            self._merged = merged([search.hits for search in searches]) if self._needs else None
             return
         if self._note is not None:
             self._note.index_queries += 1
@@ -201,17 +201,17 @@ class VectorSearch:
             search.lose(error)
 
 
-def merged(found: Sequence[Hits]) -> Hits:
+def merged(answers: Sequence[Hits]) -> Hits:
     """Return the hits of several questions as those of one: each once, with its best score, and best first."""
     best: dict[str, float] = {}
-    for hits in found:
+    for hits in answers:
         for hit in hits.hits:
             best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
     return Hits(
         [Hit(id_, score) for id_, score in sorted(best.items(), key=lambda each: each[1], reverse=True)],
-        filtered=all(hits.filtered for hits in found if hits.hits),
-        more=any(hits.more for hits in found),
-        unreadable=sum(hits.unreadable for hits in found),
+        filtered=all(hits.filtered for hits in answers if hits.hits),
+        more=any(hits.more for hits in answers),
+        unreadable=sum(hits.unreadable for hits in answers),
     )
 
 

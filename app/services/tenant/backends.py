@@ -25,7 +25,7 @@ from app.ports.vector_index import (
     WritesWithin,
 )
 from app.retrieval.channels.channel import Channel
-from app.services.memories.query_vectors import EmbeddedQueries
+from app.services.models.embedder import EmbeddedQueries
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker

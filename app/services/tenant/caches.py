@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from app.services.answering.topics import HOLDS_MS, TopicCache
-from app.services.memories.query_vectors import QueryCache
 from app.services.memories.speakers import SpeakerCache
+from app.services.models.embedder import QueryCache
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.tiers.context_cache import ContextCache
 
