@@ -32,10 +32,11 @@ class SentMessage(Protocol):
 _Head = TypeVar("_Head", bound=BaseModel)
 
 
-def announced(request: Request) -> int:
-    """Return how many bytes the body has, as far as that is said."""
-    length = request.headers.get("content-length", "")
-    return min(int(length), INGEST_BYTES) if length.isdigit() else INGEST_BYTES
+def conversation_body(schema: str) -> dict[str, Any]:
+    """Describe a body that ``read_conversation`` reads, by the name of its schema."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    description = f"At most {INGEST_BYTES} bytes. It is read message by message."
+    return {"requestBody": {"required": True, "description": description, "content": content}}
 
 
 async def read_conversation(

@@ -1,9 +1,13 @@
-"""Reads a JSON object that holds one long list, part by part, so that no step of it holds the event loop up."""
+"""Reads a body in parts: as it arrives, or as a JSON object that holds one long list, whose items come one by one.
+
+No step of it holds the event loop up.
+"""
 
 import asyncio
 import re
 from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +27,26 @@ Member: TypeAlias = tuple[str, int | None, Any]
 """A member's name, the number of the item where the member is the long list, and the value."""
 
 
+def announced(request: Request, most: int) -> int:
+    """Return how many bytes the body has, as far as that is said, and else the most that it may have."""
+    length = request.headers.get("content-length", "")
+    return min(int(length), most) if length.isdigit() else most
+
+
+async def chunks(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body as it arrives.
+
+    Raises:
+        MalformedRequest: the body broke off.
+    """
+    async with aclosing(request.stream()) as stream:
+        try:
+            async for chunk in stream:
+                yield chunk
+        except ClientDisconnect as error:
+            raise MalformedRequest("The body broke off.") from error
+
+
 async def members(request: Request, long: str) -> AsyncIterator[Member]:
     """Yield the members of the object that a request holds, those of the list named ``long`` item by item.
 
@@ -33,7 +57,7 @@ async def members(request: Request, long: str) -> AsyncIterator[Member]:
         ContentTooLarge: a value, or the body, is too large.
         InvalidRequest: a member comes twice, or there are too many.
     """
-    text = _Text(request.stream())
+    text = _Text(chunks(request))
     await text.expect("{")
     names: set[str] = set()
     more = await text.peek() != "}"
@@ -151,8 +175,6 @@ class _Text:
                 self._decode(b"", final=True)
                 return None
             return self._decode(chunk)
-        except ClientDisconnect as error:
-            raise MalformedRequest("The body broke off.") from error
         except UnicodeDecodeError as error:
             raise _malformed() from error
 

@@ -1,14 +1,22 @@
 """The arguments of the tools, read and checked. The schemas of ``definition`` describe the same."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from app.domain import limits
+from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, Within, invalid
+from app.runtime.tenant_services import TenantServices
+
+Ask: TypeAlias = Callable[[TenantServices, str], Awaitable[dict[str, Json]]]
+"""Asks the services for an agent, and returns the tool's answer."""
+
+Reader: TypeAlias = Callable[[Mapping[str, Any]], Ask]
+"""Reads the arguments of a call; raises ``InvalidRequest`` where they are wrong."""
 
 _Words = Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
 

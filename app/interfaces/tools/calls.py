@@ -9,8 +9,8 @@ from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, Not
 from app.domain.json_types import Json
 from app.domain.limits import WINDOW_TOKENS, is_id
 from app.interfaces.tools import profile_calls, recall_store_calls
+from app.interfaces.tools.arguments import Ask
 from app.interfaces.tools.definition import Tool
-from app.interfaces.tools.reading import Ask
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
 from app.runtime.entry import CallEntry
 from app.runtime.tenant_services import TenantServices

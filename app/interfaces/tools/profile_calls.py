@@ -10,9 +10,15 @@ from app.domain.json_types import Json
 from app.domain.limits import MEMORY_ID_FORM
 from app.domain.query import Query
 from app.interfaces.tools import profile_answers as answers
-from app.interfaces.tools.arguments import ForgetArguments, ListArguments, RecallQuestion, RememberArguments
+from app.interfaces.tools.arguments import (
+    Ask,
+    ForgetArguments,
+    ListArguments,
+    Reader,
+    RecallQuestion,
+    RememberArguments,
+)
 from app.interfaces.tools.profile_tools import FORGET, LIST, RECALL, REMEMBER
-from app.interfaces.tools.reading import Ask, Reader
 from app.runtime.tenant_services import TenantServices
 
 _SHOWN = 20

@@ -7,9 +7,8 @@ from app.domain.author import Provenance
 from app.domain.json_types import Json
 from app.domain.moments import format_day, format_moment
 from app.domain.query import Entry
-from app.interfaces.tools.arguments import RecallArguments, StoreArguments
+from app.interfaces.tools.arguments import Ask, Reader, RecallArguments, StoreArguments
 from app.interfaces.tools.definition import NOTICE
-from app.interfaces.tools.reading import Ask, Reader
 from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
 from app.runtime.tenant_services import TenantServices
 from app.services.memories.recall import Recall

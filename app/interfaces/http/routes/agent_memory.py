@@ -15,11 +15,12 @@ from app.domain.errors import (
 )
 from app.domain.profiles import ProfileName
 from app.interfaces.http import envelope
-from app.interfaces.http.conversations import announced, read_conversation
+from app.interfaces.http.conversations import conversation_body, read_conversation
 from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL
+from app.interfaces.http.long_body import announced
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.router import Router
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
@@ -45,13 +46,6 @@ from app.interfaces.http.schemas.store import MemoryId
 
 PROFILE = f"{NAMESPACES}/{{namespace_name}}/profiles/{{profile_name}}"
 Named: TypeAlias = Annotated[ProfileName, Depends(named)]
-_CONVERSATION: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": f"At most {INGEST_BYTES} bytes. It is read message by message.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AgentMemoryIngestRequest"}}},
-    }
-}
 
 agent_memory = Router(TAG, NotFound, describe=envelope.responses, any_query=True)
 
@@ -70,14 +64,20 @@ async def delete_session(caller: Administrator, profile: Named, session_id: Sess
     return CloudflareNothing()
 
 
-@agent_memory.post(f"{PROFILE}/ingest", Erasing, *RECALL, name="agent_memory_ingest", openapi_extra=_CONVERSATION)
+@agent_memory.post(
+    f"{PROFILE}/ingest",
+    Erasing,
+    *RECALL,
+    name="agent_memory_ingest",
+    openapi_extra=conversation_body("AgentMemoryIngestRequest"),
+)
 async def ingest(caller: Caller, profile: Named, request: Request) -> CloudflareNothing:
     """Take a conversation: each message becomes a memory. The same messages again change nothing.
 
     It is answered once they are stored, or after 20 seconds: then the rest is stored later.
     """
     services = caller.agent(profile.agent_id)
-    async with services.backends.admission.conversation(announced(request)):
+    async with services.backends.admission.conversation(announced(request, INGEST_BYTES)):
         messages, options = await read_conversation(request, AgentMemoryMessage, AgentMemoryIngestOptions)
         await services.agent_memory.ingest(profile, messages, options.sessionId)
     return CloudflareNothing()

@@ -4,7 +4,6 @@ from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
-from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from app.domain.blobs import Blob
@@ -26,6 +25,7 @@ from app.interfaces.http.dependencies import (
     Caller,
 )
 from app.interfaces.http.failures import READS
+from app.interfaces.http.long_body import announced, chunks
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
 from app.runtime.entry import CallEntry
@@ -88,9 +88,9 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
     """
     agent_id = query.agent_id
     services = caller.every_agent() if agent_id is None else caller.agent(agent_id)
-    async with services.backends.admission.blob(_announced(request)):
+    async with services.backends.admission.blob(announced(request, BLOB_BYTES)):
         media_type = request.headers.get("content-type", "").strip() or OCTETS
-        blob = await services.blobs.put(agent_id, await _body(request), media_type)
+        blob = await services.blobs.put(agent_id, b"".join([chunk async for chunk in chunks(request)]), media_type)
     return BlobAnswer.model_validate(blob)
 
 
@@ -130,16 +130,3 @@ def _reading(caller: CallEntry, agent_id: str | None) -> TenantServices:
         return caller.agent(agent_id)
     services, _ = caller.shared()
     return services
-
-
-def _announced(request: Request) -> int:
-    """Return how many bytes the body has, as far as that is said."""
-    length = request.headers.get("content-length", "")
-    return min(int(length), BLOB_BYTES) if length.isdigit() else BLOB_BYTES
-
-
-async def _body(request: Request) -> bytes:
-    try:
-        return b"".join([chunk async for chunk in request.stream()])
-    except ClientDisconnect as error:
-        raise MalformedRequest("The body broke off.") from error

@@ -4,8 +4,7 @@ from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.undoing import Selected, Undone
 from app.interfaces.http.dependencies import Administrator
 from app.interfaces.http.router import Router
-from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
-from app.interfaces.http.schemas.undoing import UndoTaughtAnswer, UndoWanted
+from app.interfaces.http.schemas.undoing import CredentialId, UndoAnswer, UndoTaughtAnswer, UndoWanted
 from app.services.memories.undo import UndoReceipt
 
 credentials = Router("data")

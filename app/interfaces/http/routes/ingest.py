@@ -1,8 +1,9 @@
 """The routes that ingest conversations into a profile, which is an agent by another name."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from app.domain.errors import (
@@ -10,23 +11,18 @@ from app.domain.errors import (
     NotFound,
     OperationRunning,
 )
-from app.interfaces.http.conversations import announced, read_conversation
+from app.interfaces.http.conversations import conversation_body, read_conversation
 from app.interfaces.http.dependencies import BodylessCaller, Caller, DryRunCaller
 from app.interfaces.http.failures import RECALL, STORE
+from app.interfaces.http.long_body import announced
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.ingest import IngestAnswer, IngestHead, IngestionAnswer, IngestMessage
 from app.interfaces.http.schemas.operations import OperationId
 from app.interfaces.http.schemas.store import AgentId
 from app.services.ingest.dry_run import MAX_PASSES, SECONDS
+from app.storage.ingestions import Ingestion
 
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": f"At most {INGEST_BYTES} bytes. It is read message by message.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/IngestRequest"}}},
-    }
-}
 _DRY_RUN = (
     f"Show what would become of the messages and what a language model would learn, and write nothing. What it would "
     f"take more than {MAX_PASSES} passes to read is refused; what it has not answered within {SECONDS:.0f} seconds has "
@@ -45,7 +41,7 @@ ingests = Router("profiles")
     },
     response_model=IngestAnswer,
     response_model_exclude_none=True,
-    openapi_extra=_BODY,
+    openapi_extra=conversation_body("IngestRequest"),
 )
 async def ingest(
     caller: DryRunCaller,
@@ -60,17 +56,13 @@ async def ingest(
     where one is set, comes after the answer: the operation tells it.
     """
     services = caller.agent(profile)
-    async with services.backends.admission.conversation(announced(request)):
+    async with services.backends.admission.conversation(announced(request, INGEST_BYTES)):
         messages, head = await read_conversation(request, IngestMessage, IngestHead)
         if dry_run:
             shown = await services.ingester.dry_run(profile, messages, head.session_id)
             return JSONResponse(IngestAnswer.of_dry_run(shown).model_dump(exclude_none=True))
         ingestion = await services.of_run(head.run_id).ingester.ingest(profile, messages, head.session_id)
-    body = IngestAnswer.of(ingestion).model_dump(exclude_none=True)
-    if not ingestion.waits:
-        return JSONResponse(body)
-    location = f"/profiles/{profile}/operations/{ingestion.id}"
-    return JSONResponse(body, status_code=202, headers={"Location": location})
+    return _answered(IngestAnswer.of(ingestion), ingestion, goes_on=ingestion.waits)
 
 
 @ingests.get("/profiles/{profile}/operations/{operation_id}", NotFound, response_model_exclude_none=True)
@@ -99,8 +91,14 @@ async def retry(caller: BodylessCaller, profile: AgentId, operation_id: Operatio
     """
     ingester = caller.agent(profile).ingester
     found = await ingester.retry(profile, operation_id)
-    body = IngestionAnswer.of(found, await ingester.learning(found)).model_dump(exclude_none=True)
-    if found.finished_at is not None:
+    answer = IngestionAnswer.of(found, await ingester.learning(found))
+    return _answered(answer, found, goes_on=found.finished_at is None)
+
+
+def _answered(answer: BaseModel, ingestion: Ingestion, *, goes_on: bool) -> Response:
+    """Answer with 202 and where to ask on, where an ingestion goes on after the answer."""
+    body = answer.model_dump(exclude_none=True)
+    if not goes_on:
         return JSONResponse(body)
-    location = f"/profiles/{profile}/operations/{found.id}"
+    location = f"/profiles/{ingestion.agent_id}/operations/{ingestion.id}"
     return JSONResponse(body, status_code=202, headers={"Location": location})

@@ -1,13 +1,11 @@
 """The routes that export and import a tenant's memories as lines (docs/format.md)."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 import structlog
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -21,6 +19,7 @@ from app.interfaces.http.dependencies import (
     octets_or,
 )
 from app.interfaces.http.failures import ACCESS, OUTAGE
+from app.interfaces.http.long_body import chunks
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.store import AgentId
@@ -92,9 +91,9 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], 
     """
     services, agent_id = caller.tenant(query.agent_id)
     running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
-    chunks = running.chunks()
-    first = await anext(chunks)  # a failure before the first chunk is answered as a problem
-    return ExportResponse(_with_first(first, chunks), media_type=octets_or(NDJSON, request))
+    parts = running.chunks()
+    first = await anext(parts)  # a failure before the first chunk is answered as a problem
+    return ExportResponse(_with_first(first, parts), media_type=octets_or(NDJSON, request))
 
 
 @transfer.post(
@@ -116,7 +115,7 @@ async def import_(caller: Importer, request: Request) -> Response:
     report = ImportReport()
     try:
         importing = Import(services.backends, report, only_agent=only_agent)
-        await import_lines(_body(request), importing, report)
+        await import_lines(chunks(request), importing, report)
     except BaseException:
         report.close()
         raise
@@ -127,15 +126,6 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
     yield first
     async for chunk in rest:
         yield chunk
-
-
-async def _body(request: Request) -> AsyncIterator[bytes]:
-    async with aclosing(request.stream()) as stream:
-        try:
-            async for chunk in stream:
-                yield chunk
-        except ClientDisconnect as error:
-            raise MalformedRequest("The body broke off.") from error
 
 
 def _chunks(report: ImportReport) -> Iterator[bytes]:

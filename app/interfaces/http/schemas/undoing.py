@@ -1,4 +1,4 @@
-"""Requests and answers of the undo of what was taught."""
+"""Requests and answers of the routes that take back what a credential has written, or a run or a session has taught."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -10,6 +10,12 @@ from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
 from app.interfaces.http.schemas.optional import NotNull, id_schema, optional
+
+CredentialId: TypeAlias = Annotated[
+    str,
+    Field(description="Its claim `jti`.", json_schema_extra={"examples": [examples.CREDENTIAL_ID]}),
+    Within(limits.CREDENTIAL_ID),
+]
 
 _GOING: dict[str, Any] = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
 _HOLDING: dict[str, Any] = {
@@ -66,6 +72,21 @@ _ONE_OF: dict[str, Any] = {
         "dependentRequired": {"agent_id": ["session_id"], "session_id": ["agent_id"]},
     },
 }
+
+
+class UndoAnswer(Answer):
+    """The receipt: what was taken back. The credential is revoked."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.UNDONE]})
+
+    credential_id: str
+    memories: int = Field(description="Memories that it had written, deleted.")
+    changed: int = Field(
+        description="Memories of others that lost the metadata keys that it had brought, or that it had forgotten."
+    )
+    outcomes: int = Field(description="Outcomes of workflows that it had reported: they count no more.")
+    more: bool = Field(description="Whether there is more, since one call has an end: call again.")
+    finished_at: Timestamp
 
 
 class UndoWanted(Request):
