@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from app.domain.json_types import Json, Scalar
 from app.domain.memory import MORE_FIELDS, Tenant
 from app.ports.database import NOW
-from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
+from app.storage.what_holds import living
 
 MEMORIES = TierTable(
     kind="memory",

@@ -16,11 +16,30 @@ from app.domain.json_types import Json
 from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
 from app.ports.database import Row
-from app.storage import filters
+from app.storage import filters, what_holds
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK
 from app.storage.scoped import ScopedStatement
 
-_TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
+_AT = "(SELECT at FROM moment)"
+_STATES = "TRUE/*states*/"
+"""Stands for what a memory is and states: that is put in where a recall asks for it."""
+_RULES = {
+    "horizon": what_holds.HORIZON,
+    "states": _STATES,
+    "has_metadata": filters.has_metadata("long_term_memory"),
+    "stated_by": what_holds.stated_by("long_term_memory"),
+    "living": what_holds.living("long_term_memory"),
+    "shown": what_holds.shown("long_term_memory"),
+    "superseded": what_holds.ended("long_term_memory", _AT),
+    "claim_holds": what_holds.claim_holds("claim", _AT),
+    "ended": what_holds.ended("stated", _AT),
+    "successors": what_holds.successors("memory.stated_by", "?1 ->> 'agent_id'", _AT, "own AS holder"),
+}
+_TEXT = re.sub(
+    r"{{(\w+)}}",
+    lambda name: _RULES[name[1]],
+    Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8"),
+)
 _LITERAL = re.compile("('[^']*')")
 _AROUND_SIGNS = re.compile(r"\s{0,9}([-=<>|+*/,()\n])\s{0,9}")
 _MAX_OF_CHANNEL = 34
@@ -51,7 +70,6 @@ _SQL = {
     for learned in (True, False)
 }
 """The statement by whether it searches the index of words, and whether it tells what was learned of which messages."""
-_STATES = _plain("TRUE /* what it is and states: put in where a recall asks for it (filters.py) */")
 
 
 @dataclass(frozen=True, slots=True)

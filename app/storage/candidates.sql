@@ -1,4 +1,5 @@
--- Finds what a recall chooses from, and reads it: one statement, which SQLite runs as it stands with JSON text as ?1.
+-- Finds what a recall chooses from, and reads it: one statement, which takes JSON text as ?1. A name in two braces is a rule that
+-- other statements ask for too, of the table that stands there: candidates.py puts it in, and filters.py and what_holds.py say it.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
 -- max_in_bulk, newest_in_bulk, fill, also; width: how many times as many candidates as usual; likely: of how many of the
@@ -12,45 +13,24 @@
 SELECT * FROM (
 WITH
 -- name: moment
--- As of when memories hold. What says of itself that it happens more than a day from now does not hold yet.
-moment(at) AS (
-  SELECT coalesce(?1 ->> 'as_of', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 86400000)
-),
+-- As of when memories hold.
+moment(at) AS (SELECT coalesce(?1 ->> 'as_of', {{horizon}})),
 -- name: own
--- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
--- value: 1 is 1.0, but neither is true. A key of plain characters is looked up, which reads no row for each key that a
--- memory has; others are compared by json_each, so that none is taken for a path.
--- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
--- stated_by: whose claims say whether it holds; of a learned memory, those of a message (schema.sql).
+-- The scope's memories. passes: whether one passes the filter. What is not shown does not exist for a model.
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
-    speaker_holds, speakers, statements_read IS 0 AS uncompared, message_id, learned, coalesce(superseded_with, id) AS stated_by,
+    speaker_holds, speakers, statements_read IS 0 AS uncompared, message_id, learned, {{stated_by}} AS stated_by,
     iif(written_at IS NULL, NULL, json_array(written_by, written_through, nullif(written_at, created_at))) AS source,
-    CASE WHEN expires_at IS NULL THEN FALSE
-      ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
-    forgotten_at IS NOT NULL AS forgotten,
-    CASE WHEN superseded_at IS NULL THEN FALSE ELSE superseded_at <= (SELECT at FROM moment) END AS superseded,
+    NOT {{living}} AS expired, forgotten_at IS NOT NULL AS forgotten, coalesce({{superseded}}, FALSE) AS superseded,
     CASE WHEN (SELECT ?1 ->> 'as_of' IS NULL) THEN TRUE ELSE happened_at <= ?1 ->> 'as_of' END AND
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
       created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
       AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
-      AND TRUE /* what it is and states: put in where a recall asks for it (filters.py) */
-      AND NOT EXISTS (
-        SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted
-        WHERE NOT CASE WHEN wanted.key NOT GLOB '*[^A-Za-z0-9_.:-]*' THEN
-          metadata ->> ('$."' || wanted.key || '"') IS wanted.atom
-            AND replace(json_type(metadata, '$."' || wanted.key || '"'), 'integer', 'real')
-              IS replace(wanted.type, 'integer', 'real')
-        ELSE EXISTS (
-          SELECT 1 FROM json_each(metadata) AS present
-          WHERE present.key = wanted.key AND present.atom IS wanted.atom
-            AND replace(present.type, 'integer', 'real') = replace(wanted.type, 'integer', 'real')
-        ) END
-      )
+      AND {{states}} AND {{has_metadata}}
     ) END AS passes
   FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
-    AND CASE WHEN (SELECT ?1 ->> 'for_model') THEN metadata -> '$."store.key"' IS NULL ELSE TRUE END
+    AND CASE WHEN (SELECT ?1 ->> 'for_model') THEN {{shown}} ELSE TRUE END
 ),
 passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired AND NOT forgotten),
 -- name: stats
@@ -239,7 +219,7 @@ dated AS (
 holders AS NOT MATERIALIZED (
   SELECT key, claim.happened_at, memory_id, passing.row FROM claim CROSS JOIN passing ON passing.id = claim.memory_id
   WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
-    AND claim.happened_at <= (SELECT at FROM moment) AND coalesce(claim.superseded_at > (SELECT at FROM moment), TRUE)
+    AND {{claim_holds}}
 ),
 -- Of those of the keys that are asked for, the one who said it last.
 keyed AS MATERIALIZED (
@@ -357,7 +337,7 @@ judged(row, whole, added, holding, step) AS (
       ) AS holder
       FROM claim AS stated INDEXED BY claim_of_memory
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
-        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
+        AND stated.memory_id = own.stated_by AND {{ended}}
     ) ORDER BY holder IS NULL, key GLOB '~*', iif(key GLOB '~*', NULL, key), holder DESC LIMIT 1
   ), TRUE
   FROM judged CROSS JOIN own
@@ -383,13 +363,7 @@ SELECT memory.id, CASE WHEN whole THEN content
     )),
     whole + 2 * speaker_holds + 4 * expired + 8 * forgotten + 16 * (CASE WHEN superseded THEN
       holding ->> 0 IS NOT NULL OR EXISTS (
-        SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
-        WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
-          AND stated.memory_id = memory.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-          AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
-          AND later.happened_at <= (SELECT at FROM moment)
-          AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
-          AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
+        SELECT 1 FROM {{successors}} AND holder.forgotten AND NOT holder.expired
       ) ELSE FALSE END)
       + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added + 128 * uncompared + 256 * (learned IS NOT NULL),
     iif(whole, created_at, happened_at),

@@ -1,8 +1,8 @@
 """The versions of what a memory states: the chains of its keys (``schema.sql``), oldest first."""
 
 from app.domain.memory import Scope
-from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import living
 
 MAX_VERSIONS = 100
 """Of all keys of a memory together: the newest."""

@@ -11,9 +11,9 @@ from app.domain.consolidation import MAX_NAMED, Consolidation, Merge, Mergeable
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
-from app.storage.filters import kept_by_no_program, living
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import HORIZON, remembered, shown
 
 PAGE = 500
 """Memories that are looked at in one run."""
@@ -27,7 +27,6 @@ _SHORT = 200
 """Characters of a text whose restatement a reader is believed: of a longer one it may say a part again."""
 
 _WHOSE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
-_AHEAD = f"{NOW} + 86400000"
 
 
 def _holds(memory: str) -> str:
@@ -36,9 +35,9 @@ def _holds(memory: str) -> str:
     What an older version has put behind a copy of it holds: the copy says nothing else.
     """
     return f"""
-({memory}.superseded_at IS NULL AND {memory}.forgotten_at IS NULL AND {living(memory)}
-  AND {memory}.happened_at <= {_AHEAD} AND {memory}.message_id IS NULL AND {memory}.speaker_holds
-  AND {kept_by_no_program(memory)} AND coalesce({memory}.type, 'fact') IN ('fact', 'instruction')
+({memory}.superseded_at IS NULL AND {remembered(memory)}
+  AND {memory}.happened_at <= {HORIZON} AND {memory}.message_id IS NULL AND {memory}.speaker_holds
+  AND {shown(memory)} AND coalesce({memory}.type, 'fact') IN ('fact', 'instruction')
   AND NOT EXISTS (
     SELECT 1 FROM claim AS own INDEXED BY claim_superseded_of
     WHERE {_WHOSE.format(table="own")} AND own.memory_id = {memory}.id AND own.superseded_at IS NOT NULL

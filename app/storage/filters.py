@@ -6,21 +6,30 @@ from app.domain.claim import PERHAPS
 from app.domain.facts import About
 from app.domain.json_types import Json
 from app.domain.query import Filter
-from app.ports.database import NOW
+from app.storage.what_holds import claim_holds, living, remembered, shown
 
-# A value is equal when it is the same JSON value: 1 is 1.0, but neither is true, and "1" is a text.
-# Keys are compared as they are, through json_each: no key can be mistaken for a path.
+# A value is equal when it is the same JSON value: 1 is 1.0, but neither is true, and "1" is a text. A key of plain
+# characters is looked up, which reads no row for each key that a memory has; others are compared as they are, through
+# json_each: no key can be mistaken for a path.
 _METADATA = """
 NOT EXISTS (
   SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted
-  WHERE NOT EXISTS (
-    SELECT 1 FROM json_each({table}.metadata) AS held
-    WHERE held.key = wanted.key
-      AND held.atom IS wanted.atom
-      AND replace(held.type, 'integer', 'real') = replace(wanted.type, 'integer', 'real')
-  )
+  WHERE NOT CASE WHEN wanted.key NOT GLOB '*[^A-Za-z0-9_.:-]*' THEN
+    {table}.metadata ->> ('$."' || wanted.key || '"') IS wanted.atom
+      AND replace(json_type({table}.metadata, '$."' || wanted.key || '"'), 'integer', 'real')
+        IS replace(wanted.type, 'integer', 'real')
+  ELSE EXISTS (
+    SELECT 1 FROM json_each({table}.metadata) AS present
+    WHERE present.key = wanted.key AND present.atom IS wanted.atom
+      AND replace(present.type, 'integer', 'real') = replace(wanted.type, 'integer', 'real')
+  ) END
 )
 """
+
+
+def has_metadata(table: str) -> str:
+    """Return a boolean SQL expression: a row has the metadata that ``$.where.metadata`` asks for, if it does."""
+    return _METADATA.format(table=table)
 
 
 def condition(where: Filter, table: str) -> str:
@@ -31,10 +40,11 @@ def condition(where: Filter, table: str) -> str:
     if where.created_before is not None:
         parts.append(f"{table}.created_at < json_extract(?1, '$.where.created_before')")
     if where.metadata:
-        parts.append(_METADATA.format(table=table))
+        parts.append(has_metadata(table))
     return " AND ".join(parts)
 
 
+_LIVING = living("{table}")
 _OF_TYPE = "{table}.type = ?1 ->> '$.where.type'"
 # A fact has the subject of its key. Its predicate may be another than that of its key, and is compared as it was told
 # too: "uses" is "package_manager" where pnpm is used.
@@ -63,9 +73,9 @@ _OVERRIDDEN = """
 (substr({claim}.key, 1, {length}) = '{perhaps}' AND EXISTS (
   SELECT 1 FROM claim AS sure CROSS JOIN long_term_memory AS surer
   WHERE sure.tenant_id = ?1 ->> 'tenant_id' AND sure.agent_id = {claim}.agent_id
-    AND sure.key = substr({claim}.key, {length} + 1) AND {stands}
+    AND sure.key = substr({claim}.key, {length} + 1) AND {sure_holds}
     AND surer.tenant_id = ?1 ->> 'tenant_id' AND surer.agent_id = {claim}.agent_id AND surer.id = sure.memory_id
-    AND {living} AND surer.forgotten_at IS NULL AND {shown}
+    AND {remembered} AND {shown}
 ))
 """
 _NOT_OVERRIDDEN = """
@@ -77,24 +87,15 @@ NOT EXISTS (
 """
 
 
-def stands(claim: str) -> str:
-    """Return a boolean SQL expression: a claim is of the version of its key that holds.
-
-    What says of itself that it happens more than a day from now does not hold yet, as in ``candidates.sql``.
-    """
-    horizon = f"{NOW} + 86400000"
-    return f"({claim}.happened_at <= {horizon} AND coalesce({claim}.superseded_at > {horizon}, TRUE))"
-
-
 def overridden(claim: str) -> str:
     """Return a boolean SQL expression: a claim is a doubtful fact's, and something sure of its key holds."""
     return _OVERRIDDEN.format(
         claim=claim,
         length=len(PERHAPS),
         perhaps=PERHAPS,
-        stands=stands("sure"),
-        living=living("surer"),
-        shown=kept_by_no_program("surer"),
+        sure_holds=claim_holds("sure"),
+        remembered=remembered("surer"),
+        shown=shown("surer"),
     )
 
 
@@ -154,52 +155,9 @@ def states(where: Filter, table: str) -> str:
     return " AND ".join([_of_subjects(where, table), *parts])
 
 
-def kept_by_no_program(table: str) -> str:
-    """Return a boolean SQL expression: a memory is no row that a program keeps for itself.
-
-    ``candidates.sql`` says the same.
-    """
-    return f"""{table}.metadata -> '$."store.key"' IS NULL"""
-
-
-def living(table: str, now: str = NOW) -> str:
-    """Return a boolean SQL expression: a memory has not expired by ``now``, an SQL expression."""
-    return f"({table}.expires_at IS NULL OR {table}.expires_at > {now})"
-
-
-# Who states what holds of a key that the memory states otherwise. What says of itself that it happens more than a day
-# from now does not hold yet; what has expired holds nothing, and what was forgotten still hides what it had replaced.
-# What is superseded with a message (schema.sql) is so by whoever supersedes the message.
-_HOLDER = """
-SELECT later.memory_id FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later
-  CROSS JOIN long_term_memory AS holder
-WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = {table}.agent_id
-  AND stated.memory_id = coalesce({table}.superseded_with, {table}.id)
-  AND stated.superseded_at <= {now} + 86400000
-  AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = {table}.agent_id AND later.key = stated.key
-  AND later.happened_at <= {now} + 86400000 AND coalesce(later.superseded_at > {now} + 86400000, TRUE)
-  AND holder.tenant_id = ?1 ->> 'tenant_id' AND holder.agent_id = {table}.agent_id AND holder.id = later.memory_id
-  AND (holder.expires_at IS NULL OR holder.expires_at > {now})
-ORDER BY holder.forgotten_at IS NOT NULL, later.happened_at DESC, later.memory_id DESC LIMIT 1
-"""
-
-
-def holder(table: str) -> str:
-    """Return an SQL expression: the id of the memory that says what holds in place of a superseded one, else NULL.
-
-    ``candidates.sql`` says the same.
-    """
-    return f"iif({table}.superseded_at <= {NOW} + 86400000, ({_HOLDER.format(table=table, now=NOW)}), NULL)"
-
-
-def holding(table: str) -> str:
-    """Return a boolean SQL expression: a memory is living, was not forgotten, and is not superseded."""
-    return f"{living(table)} AND {table}.forgotten_at IS NULL AND {holder(table)} IS NULL"
-
-
 def of_living(where: Filter, table: str) -> str:
     """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
-    return f"{living(table)} AND {condition(where, table)} AND {states(where, table)}"
+    return f"{_LIVING.format(table=table)} AND {condition(where, table)} AND {states(where, table)}"
 
 
 def argument(where: Filter) -> Json:

@@ -6,8 +6,8 @@ harmless, as ``app.storage.memories`` says.
 
 from app.domain.author import Author
 from app.domain.memory import Scope
-from app.storage.filters import holder, living
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import holder, living
 
 _MEMORY = f"""
 memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'

@@ -13,10 +13,10 @@ from app.domain.json_types import Json
 from app.domain.learned import Pass, PassKind, Proposal, ProposalState
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row
-from app.storage.filters import living
 from app.storage.messages import STAGED
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import remembered
 
 OWN_CHARACTERS = 22
 """Of a learned memory's id, those that tell of which proposal it was made."""
@@ -37,7 +37,7 @@ _BEFORE = f"""
 SELECT memory.message_id AS id, length(memory.content) AS characters
 FROM long_term_memory AS memory INDEXED BY long_term_memory_session
 WHERE {_MEMORY} AND memory.session_id = ?1 ->> 'session_id' AND memory.message_id IS NOT NULL
-  AND {living("memory")} AND memory.forgotten_at IS NULL
+  AND {remembered("memory")}
   AND memory.happened_at < (SELECT min(message.said_at) FROM message WHERE {STAGED})
 ORDER BY memory.happened_at DESC, memory.rowid DESC LIMIT ?1 ->> 'most'
 """
@@ -59,7 +59,7 @@ _LINES = f"""
 SELECT memory.message_id AS id, memory.content, memory.metadata ->> '$.speaker' AS speaker,
   memory.happened_at AS said_at
 FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
-WHERE {_MEMORY} AND memory.message_id = wanted.value AND {living("memory")} AND memory.forgotten_at IS NULL
+WHERE {_MEMORY} AND memory.message_id = wanted.value AND {remembered("memory")}
 ORDER BY wanted.key, memory.id
 """
 # Two passes may propose the same words: which of them stands does not depend on which was read first.
@@ -154,7 +154,7 @@ SELECT topic, NULL AS memory_id FROM (
 _REMEMBERED = f"""
 SELECT wanted.value AS id, memory.happened_at AS said_at, memory.metadata ->> 'speaker' AS speaker
 FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
-WHERE {_MEMORY} AND memory.message_id = wanted.value AND {living("memory")} AND memory.forgotten_at IS NULL
+WHERE {_MEMORY} AND memory.message_id = wanted.value AND {remembered("memory")}
 """
 
 

@@ -9,6 +9,7 @@ from app.domain.query import Filter
 from app.storage import filters
 from app.storage.rows import MEMORY_COLUMNS
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import holding, shown
 
 _TENANT = "memory.tenant_id = ?1 ->> 'tenant_id'"
 _AGENT = "memory.agent_id = ?1 ->> 'agent_id'"
@@ -37,7 +38,7 @@ FROM (
   ) AS found GROUP BY found.id
 ) AS wanted CROSS JOIN long_term_memory AS memory
 WHERE +{_TENANT} AND +{_AGENT} AND memory.id = wanted.id AND memory.type = 'instruction'
-  AND {filters.holding("memory")} AND {filters.kept_by_no_program("memory")}
+  AND {holding("memory")} AND {shown("memory")}
 ORDER BY wanted.place, memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'limit'
 """
 
@@ -101,7 +102,7 @@ class MemoryListing:
         What a program keeps for itself is left out. There are at most ``limit``, and fewer where they are large. The
         rows are for ``read_memory``; each has in ``following`` whether more come after it.
         """
-        conditions = [_TENANT, _AGENT, filters.holding("memory"), filters.kept_by_no_program("memory")]
+        conditions = [_TENANT, _AGENT, holding("memory"), shown("memory")]
         index = "long_term_memory_newest"
         if type_ is not None:
             conditions.append("memory.type = ?1 ->> 'type'")

@@ -14,12 +14,12 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import CONTENT_FIELDS, MORE_FIELDS, Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
-from app.storage.filters import living
 from app.storage.ingestions import Ingestions
 from app.storage.messages import unstage
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.run_log import note_stored
+from app.storage.what_holds import living
 
 # A learned memory is written while each of its messages is a memory (an import brings those later), and only where
 # nothing has its content: what somebody said stays theirs.

@@ -8,9 +8,9 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.messages import Message, Role
 from app.ports.database import Row
-from app.storage.filters import living
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import living
 
 BATCH_MESSAGES, BATCH_BYTES = 100, 500_000
 """What is read and embedded at once."""

@@ -16,6 +16,7 @@ from app.domain.query import Filter
 from app.ports.database import Row
 from app.storage import filters
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import shown
 
 MAX_PENDING = 512
 """How many queued vectors of one scope a recall scores, the newest first (ADR 0008), of those that were stored."""
@@ -57,6 +58,7 @@ _IN_BULK = f"""
   ORDER BY outbox.revision DESC LIMIT {{most}}
 ))
 """
+_SHOWN = shown("memory")
 # What was queued in bulk is read before it is asked what of it passes; in_bulk is 2 where there is more.
 _PENDING = f"""
 SELECT * FROM (
@@ -84,7 +86,7 @@ def pending(scope: Scope, where: Filter, index_name: str, *, for_model: bool = F
     """
     condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
     if for_model:
-        condition += f" AND {filters.kept_by_no_program('memory')}"
+        condition += f" AND {_SHOWN}"
     return ScopedStatement.read(
         scope,
         _PENDING.format(condition=condition),

@@ -10,12 +10,12 @@ from app.domain.claim import RELATION
 from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
-from app.storage.filters import kept_by_no_program
 from app.storage.ingestions import ENDED_BY_UNDO
 from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.retold import hand_over, told_by_others
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import shown
 
 MAX_CHUNK = 500
 """How many memories one run takes back, and from how many others it takes what was added to them."""
@@ -104,7 +104,7 @@ def as_words(was: str) -> str:
     ``was``: a boolean SQL expression of ``long_term_memory``. Their keys are gone before (``unclaim``).
     """
     return f"""
-  statements_read = iif({was}, iif({kept_by_no_program("long_term_memory")}, 0, 1), statements_read),
+  statements_read = iif({was}, iif({shown("long_term_memory")}, 0, 1), statements_read),
   superseded_at = iif({was}, (
     SELECT min(own.superseded_at) FROM claim AS own
     WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = long_term_memory.agent_id

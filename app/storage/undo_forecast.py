@@ -6,17 +6,15 @@ from app.domain import limits
 from app.domain.memory import Tenant
 from app.domain.undoing import Selected
 from app.ports.database import NOW
-from app.storage.filters import living
 from app.storage.retold import told_by_others
 from app.storage.scoped import ScopedStatement
 from app.storage.taught import CHANGED, KNOWN, WAITING, arguments, found, taught
+from app.storage.what_holds import HORIZON, remembered
 
 MAX_COUNTED = limits.MAX_UNDO_COUNTED
 _MAX_CLAIMS = 5_000
 _READ_OF_EACH = 1_200
 """Characters of a memory that would hold again."""
-# What is said of more than a day ahead does not hold yet.
-_HORIZON = f"({NOW} + 86400000)"
 
 # Those that others have told too: SQLite counts the tables of a statement, and this one has no room for more.
 _STAYS = "instr(?1 ->> 'retold', {table}.id)"
@@ -140,7 +138,7 @@ SELECT memory.id AS memory_id, memory.agent_id,
   iif(row_number() OVER (ORDER BY memory.id) <= {named}, substr(memory.content, 1, {read}), '') AS content
 FROM back CROSS JOIN long_term_memory AS memory
 WHERE memory.id = back.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.superseded_at <= {horizon}
-  AND memory.forgotten_at IS NULL AND {living}
+  AND {remembered}
 UNION ALL SELECT NULL, NULL, NULL FROM cut
 ORDER BY 1
 """
@@ -223,10 +221,10 @@ def forecast(tenant: Tenant, selected: Selected, retold: Sequence[str] = ()) -> 
         claims=_MAX_CLAIMS,
         stating=f"{taught(selected, 'stating')} AND NOT {_STAYS.format(table='stating')}",
         said=taught(selected, "said"),
-        horizon=_HORIZON,
+        horizon=HORIZON,
         named=limits.MAX_UNDO_NAMED,
         read=_READ_OF_EACH,
-        living=living("memory"),
+        remembered=remembered("memory"),
     )
     if selected.run_id is not None:
         counts = _OF_RUN

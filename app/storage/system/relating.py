@@ -11,11 +11,11 @@ from app.domain.memory import STORE_KEY, Scope
 from app.domain.reading import RelationName
 from app.ports import database
 from app.ports.database import NOW, Row
-from app.storage.filters import kept_by_no_program, living
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING
 from app.storage.rows import read_rows
 from app.storage.system.leases import NamedLease
 from app.storage.system.unread import OWN_END
+from app.storage.what_holds import living, shown
 
 LEASE = NamedLease("relations")
 """One process at a time reads what is left over; each reads what it has stored itself."""
@@ -87,7 +87,7 @@ SELECT {_COLUMNS}, memory.superseded_at
 FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
   AND +memory.agent_id = wanted.value ->> 'agent_id'
-  AND {living("memory")} AND {kept_by_no_program("memory")}
+  AND {living("memory")} AND {shown("memory")}
 """
 _FORGET = """
 DELETE FROM relation WHERE (tenant_id, agent_id, newer_id, older_id) IN (

@@ -15,17 +15,15 @@ from app.storage.declared import behind
 from app.storage.filters import (
     claims_of,
     claims_of_subjects,
-    kept_by_no_program,
-    living,
     of_key,
     of_subject,
     overridden,
-    stands,
 )
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import claim_holds, remembered, shown
 
-_HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
+_HOLDS = f"({claim_holds('claim')} AND NOT {overridden('claim')})"
 # Whoever told it in the words of the memory, or of one that was merged into it: first those that were noted when they
 # told it, then its teller as the memory itself has it.
 _TELLERS = f"""
@@ -36,7 +34,7 @@ _TELLERS = f"""
     AND merged.kept_id = memory.id AND merged.kind = 'fact' AND NOT merged.undone
 ) AS one CROSS JOIN long_term_memory AS teller
   ON teller.id = one.id AND +teller.tenant_id = ?1 ->> 'tenant_id' AND +teller.agent_id = ?1 ->> 'agent_id'
-    AND {living("teller")} AND teller.forgotten_at IS NULL
+    AND {remembered("teller")}
 """
 _OWN_SOURCE = """
 coalesce(
@@ -70,7 +68,7 @@ SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata,
 FROM {{tables}}
 WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND instr(claim.key, '/')
   AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = claim.memory_id
-  AND {living("memory")} AND memory.forgotten_at IS NULL AND {kept_by_no_program("memory")}
+  AND {remembered("memory")} AND {shown("memory")}
 """
 _NEWEST = "long_term_memory AS memory INDEXED BY long_term_memory_happened CROSS JOIN claim INDEXED BY claim_of_memory"
 _TAUGHT = _NEWEST.replace("_happened", "_taught")
@@ -98,10 +96,10 @@ _LAST = f"""
 {_HOLDS} AND (claim.value = '{AS_SAID}' OR NOT EXISTS (
   SELECT 1 FROM claim AS later CROSS JOIN long_term_memory AS other
   WHERE later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = claim.key
-    AND {stands("later")}
+    AND {claim_holds("later")}
     AND (later.happened_at, later.memory_id) > (claim.happened_at, claim.memory_id)
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = ?1 ->> 'agent_id' AND other.id = later.memory_id
-    AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
+    AND {remembered("other")} AND {shown("other")}
 ))
 """
 # The first time its teller is noted too, as the memory has it, who may not have told it through this tier.

@@ -12,10 +12,10 @@ from app.domain.memory import Scope
 from app.domain.windows import FallingTurn, Summary, SummarySentence, WindowState, WindowTurn
 from app.ports.database import NOW, Row
 from app.storage.declared import columns_of, insert
-from app.storage.filters import living
 from app.storage.lease_rule import holds
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.what_holds import living, remembered
 
 BUSY_SECONDS = 60
 """How long a process alone may move the turns of a window, where it dies before it says that it has ended."""
@@ -117,7 +117,7 @@ WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
 _MEMORIES = f"""(
   SELECT json_group_array(memory.id) FROM json_each(own.memories) AS named CROSS JOIN long_term_memory AS memory
   WHERE memory.id = named.value AND +memory.tenant_id = ?1 ->> 'tenant_id'
-    AND +memory.agent_id = ?1 ->> 'agent_id' AND memory.forgotten_at IS NULL AND {living("memory")}
+    AND +memory.agent_id = ?1 ->> 'agent_id' AND {remembered("memory")}
 )"""
 _SUMMARIES = f"""
 SELECT {columns_of(Summary, "own", memories=_MEMORIES)} FROM working_summary AS own
