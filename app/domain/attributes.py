@@ -11,5 +11,5 @@ def from_attributes(kind: type[_T], source: object, **given: Any) -> _T:  # noqa
 
     Raises what the dataclass raises when it is made; ``TypeError`` where a field without a default has no value.
     """
-    names = [each.name for each in fields(kind) if each.init and each.name not in given]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind) if field.init and field.name not in given]  # type: ignore[arg-type]
     return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **given)

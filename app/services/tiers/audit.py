@@ -10,7 +10,7 @@ from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
 from app.domain.memory import owner_of
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import errors_of, write
+from app.services.tiers.writing import Added, errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row
@@ -19,14 +19,6 @@ from app.storage.tiers.audit import RunTrail
 from app.storage.tiers.episodic import Episodic
 from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, position_of, step_of, steps
 from app.storage.tiers.run_log import counted_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """How many of a request's calls were kept, and how many were there already."""
-
-    written: int
-    known: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Auditor:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
 
-    async def record(self, run_id: str, calls: Sequence[ToolCall], *, only_agent: str | None = None) -> Recorded:
+    async def record(self, run_id: str, calls: Sequence[ToolCall], *, only_agent: str | None = None) -> Added:
         """Keep tool calls of a run; one whose id the run has already is known, and stays as it is.
 
         With ``only_agent``, only of a run of that agent. What arrives after the run has ended is kept for the audit,
@@ -60,15 +52,15 @@ class Auditor:
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)
         trail = RunTrail(owner_of(self._backends.tenant_id, only_agent))
-        recorded = trail.record(run_id, calls, self._backends.author)
+        record = trail.record(run_id, calls, self._backends.author)
         noted = counted_bytes([to_json(call.entry) for call in calls])
         async with errors_of({"tool_calls": lambda _: self._full(trail, run_id)}):
-            _, kept, found = await write(self._backends, trail.owner, recorded, run_id=run_id, leaving=noted)
+            _, recorded, found = await write(self._backends, trail.owner, record, run_id=run_id, leaving=noted)
         if not found:
             raise NotFound("There is no such run.")
-        written = {str(row["id"]) for row in kept}
+        written = {str(row["id"]) for row in recorded}
         self._backends.audit.tool_calls([call for call in calls if call.id in written])
-        return Recorded(len(written), len(calls) - len(written))
+        return Added(len(written), len(calls) - len(written))
 
     async def replay(
         self, run_id: str, *, limit: int, after: ListPosition | None = None, only_agent: str | None = None

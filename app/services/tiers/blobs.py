@@ -85,8 +85,8 @@ class Blobs:
         rows = BlobRows(owner)
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
         blob = Blob(new_id, await _hash(data), len(data), media_type, created_at=0)
-        _, (held,) = await write(self._backends, owner, rows.begin(blob), kind=kind)
-        _check_quota(read_row(BlobUsage, held), blob.size)
+        _, (used,) = await write(self._backends, owner, rows.begin(blob), kind=kind)
+        _check_quota(read_row(BlobUsage, used), blob.size)
         try:
             await self._objects.put(new_id, data, media_type)
         except (UpstreamTimeout, UpstreamUnavailable):  # the object may still come: its row has to stay
@@ -187,15 +187,15 @@ async def _hash(data: bytes) -> str:
     return await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
 
 
-def _check_quota(held: BlobUsage, size: int) -> None:
-    if held.begun:
+def _check_quota(used: BlobUsage, size: int) -> None:
+    if used.begun:
         return
-    if held.blobs >= limits.MAX_BLOBS:
-        what, used, most = "blobs", held.blobs, limits.MAX_BLOBS
+    if used.blobs >= limits.MAX_BLOBS:
+        what, amount, most = "blobs", used.blobs, limits.MAX_BLOBS
     else:
-        what, used, most = "blob_bytes", held.bytes, limits.MAX_BLOBS_BYTES
+        what, amount, most = "blob_bytes", used.bytes, limits.MAX_BLOBS_BYTES
     raise QuotaExceeded(
-        f"This tenant has {held.blobs} blobs of {held.bytes} bytes. With one of {size} bytes it would have more than "
+        f"This tenant has {used.blobs} blobs of {used.bytes} bytes. With one of {size} bytes it would have more than "
         f"{limits.MAX_BLOBS}, or more than {limits.MAX_BLOBS_BYTES} bytes. Delete those that are not used.",
-        reached=f"{what};scope=tenant;used={used};limit={most}",
+        reached=f"{what};scope=tenant;used={amount};limit={most}",
     )

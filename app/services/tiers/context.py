@@ -86,13 +86,13 @@ class SharedContext:
         found = self._cached(unique, now)
         missing = [name for name in unique if name not in found]
         if missing:
-            found |= {each.name: each for each in await self._read(missing)}
+            found |= {document.name: document for document in await self._read(missing)}
         return [found[name] for name in unique if name in found]
 
     def _cached(self, names: Sequence[str], now: int) -> dict[str, ContextDocument]:
         """Return the documents that were read lately, by their names."""
-        held = {name: self._cache.document(self._backends.tenant_id, name, now) for name in names}
-        return {name: each.document for name, each in held.items() if each is not None}
+        cached = {name: self._cache.document(self._backends.tenant_id, name, now) for name in names}
+        return {name: read.document for name, read in cached.items() if read is not None}
 
     async def versions(self, name: str) -> list[ContextVersion]:
         """Return the versions of a document that are kept, newest first.
@@ -139,9 +139,9 @@ class SharedContext:
 
     async def _get(self, name: str, version: int | None, absent: str) -> ContextRead:
         now = self._backends.clock()
-        held = None if version is not None else self._cache.document(self._backends.tenant_id, name, now)
-        if held is not None:
-            return held
+        cached = None if version is not None else self._cache.document(self._backends.tenant_id, name, now)
+        if cached is not None:
+            return cached
         if version is None:
             documents = await self._read([name])
         else:
@@ -162,7 +162,7 @@ class SharedContext:
         now, changes = self._backends.clock(), self._cache.changes
         (rows,) = await self._database.run([self._statements.every(content=True)])
         documents = read_rows(ContextDocument, rows)
-        self._cache.put_names(self._backends.tenant_id, [each.name for each in documents], now, changes)
+        self._cache.put_names(self._backends.tenant_id, [document.name for document in documents], now, changes)
         self._cache.put_documents(self._backends.tenant_id, documents, now, changes)
         return documents
 

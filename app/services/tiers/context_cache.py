@@ -40,14 +40,14 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
         """Keep what was read, as of the moment before the read, unless this process has changed a document since."""
         if changes != self._changes:
             return
-        for each in documents:
-            size = _OVERHEAD + len(each.content.encode())
-            self.put(tenant_id, (tenant_id, each.name), each, size, read_at)
+        for document in documents:
+            size = _OVERHEAD + len(document.content.encode())
+            self.put(tenant_id, (tenant_id, document.name), document, size, read_at)
 
     def put_names(self, tenant_id: str, names: Sequence[str], read_at: int, changes: int) -> None:
         """Keep the names of all of a tenant's documents, as ``put_documents`` does."""
         if changes == self._changes:
-            size = _OVERHEAD + sum(len(each) + 60 for each in names)
+            size = _OVERHEAD + sum(len(name) + 60 for name in names)
             self.put(tenant_id, (tenant_id, None), names, size, read_at)
 
     def changed(self, tenant_id: str, name: str) -> None:

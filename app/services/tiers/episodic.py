@@ -26,7 +26,7 @@ from app.ports.database import Row
 from app.services.memories.write import Warn
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, StoredValue, is_large
-from app.services.tiers.writing import Refusals, errors_of, write
+from app.services.tiers.writing import Added, Refusals, errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
@@ -42,14 +42,6 @@ class Begun:
 
     run: Run
     episodes: Sequence[Episode]
-
-
-@dataclass(frozen=True, slots=True)
-class AppendedEpisodes:
-    """How many episodes were written, and how many had been written before."""
-
-    written: int
-    known: int
 
 
 class EpisodicMemory:
@@ -125,7 +117,7 @@ class EpisodicMemory:
 
     async def append(
         self, run_id: str, episodes: Sequence[NewEpisode], *, only_agent: str | None = None, warn: Warn | None = None
-    ) -> AppendedEpisodes:
+    ) -> Added:
         """Write episodes of a run, all or none. One whose id the run has already stays as it is.
 
         Raises:
@@ -149,7 +141,7 @@ class EpisodicMemory:
             owner_of(self._backends.tenant_id, only_agent), statements, run_id=run_id
         )
         self._tell(near, count, warn)
-        return AppendedEpisodes(len(written), len(episodes) - len(written))
+        return Added(len(written), len(episodes) - len(written))
 
     async def complete(self, run_id: str, output: Json, *, only_agent: str | None = None) -> Run:
         """End a run with what it has come to. The same again is answered the same.

@@ -104,9 +104,9 @@ class SemanticMemory:
         if fact.learned_from_run_id is not None:
             noted.append(note_learned(database.scope, fact.learned_from_run_id, memory_id))
         *_, rows = await database.run([*noted, statements.of_memories([memory_id])])
-        held = read_rows(FactStatement, rows)
-        told = next((fact_in(each.metadata) for each in held), None) or fact
-        return StoredFact(told, memory_id, any(each.holds for each in held))
+        stated = read_rows(FactStatement, rows)
+        first = next((fact_in(statement.metadata) for statement in stated), None) or fact
+        return StoredFact(first, memory_id, any(statement.holds for statement in stated))
 
     async def recall(
         self, agent_id: str, query: Query, *, subject: str | None = None, predicate: str | None = None
@@ -135,9 +135,9 @@ class SemanticMemory:
         database = AgentDatabase(self._backends, agent_id)
         statements = Facts(database.scope)
         rows, sources = await database.run([statements.of_memories(unknown, asked), statements.agreement(known)])
-        for held in read_rows(FactStatement, rows):
-            if held.holds:
-                facts[held.memory_id] = facts[held.memory_id] or held.stated
+        for statement in read_rows(FactStatement, rows):
+            if statement.holds:
+                facts[statement.memory_id] = facts[statement.memory_id] or statement.stated
         for agreement in read_rows(Agreement, sources):
             fact = facts[agreement.id]
             facts[agreement.id] = None if fact is None else agreed_fact(fact, agreement.sources)

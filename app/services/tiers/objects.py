@@ -73,10 +73,10 @@ class SnapshotObjects:
         """Return the ids of all snapshots that have an object, and of each whether it has a manifest; oldest first."""
         found: dict[str, bool] = {}
         async for page in self._objects.list(snapshots.tenant_prefix(self._tenant_id)):
-            for each in page:
-                id_ = snapshots.snapshot_of(self._tenant_id, each.key)
+            for item in page:
+                id_ = snapshots.snapshot_of(self._tenant_id, item.key)
                 if id_ is not None:
-                    found[id_] = found.get(id_, False) or each.key == self.manifest_key(id_)
+                    found[id_] = found.get(id_, False) or item.key == self.manifest_key(id_)
         return found
 
     async def delete(self, snapshot_id: str) -> None:

@@ -75,7 +75,7 @@ class ProceduralMemory:
             if asked != there
         ]
         if changed:
-            raise Conflict("; ".join(f"{each.field} {each.message}" for each in changed) + ".", errors=changed)
+            raise Conflict("; ".join(f"{error.field} {error.message}" for error in changed) + ".", errors=changed)
         return put
 
     async def get(self, workflow_id: str) -> Workflow:
@@ -203,7 +203,7 @@ class ProceduralMemory:
             drawn = _read(Draw, draws)
             if not drawn:
                 break
-            rates = posterior.draw([(each.alpha, each.beta) for each in drawn], seed)
+            rates = posterior.draw([(draw.alpha, draw.beta) for draw in drawn], seed)
             best = max(range(len(rates)), key=rates.__getitem__)
             rows = await self._chosen(drawn[best].workflow_id, run, run_id)
             if rows:

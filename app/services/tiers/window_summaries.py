@@ -82,7 +82,9 @@ class WindowSummaries:
         """Sum up summaries, at least one, the oldest first: without a model by their most telling sentences."""
         joined = _joined(summaries)
         parts = [
-            _Part(each.text, {}, summary.until, each.memories) for summary in summaries for each in summary.sentences
+            _Part(sentence.text, {}, summary.until, sentence.memories)
+            for summary in summaries
+            for sentence in summary.sentences
         ]
         made = await self._by_model(parts) if parts else None
         return joined if made is None else _with(replace(joined, made_by=made.by), made.sentences)
@@ -92,20 +94,22 @@ class WindowSummaries:
         if self._backends.models.model is None:
             return None
         now, ends = self._backends.clock(), asyncio.get_running_loop().time() + MODEL_SECONDS
-        told = await asyncio.to_thread(evidence, parts, {}, reference_time=now)
+        citable = await asyncio.to_thread(evidence, parts, {}, reference_time=now)
         calls = ModelCalls(self._backends.models.model, self._agent_id, ends=ends)
         try:
-            answer = await calls.ask(lambda mark: summarising_turns(told, mark, now=now))
-            said = await asyncio.to_thread(cited, answer, told, (), now=now)
-            found = await grounded(said, self._backends.models.reader, max_tokens=WINDOW_SUMMARY_TOKENS, tries=_TRIES)
+            answer = await calls.ask(lambda mark: summarising_turns(citable, mark, now=now))
+            statements = await asyncio.to_thread(cited, answer, citable, (), now=now)
+            found = await grounded(
+                statements, self._backends.models.reader, max_tokens=WINDOW_SUMMARY_TOKENS, tries=_TRIES
+            )
         except (Unavailable, QuotaExceeded) as error:
             structlog.get_logger().warning("window_summary_without_model", code=error.code, reason=error.detail)
             return None
-        kept = [
-            SummarySentence(each.text, _once(id_ for number in each.memories for id_ in parts[number - 1].memories), 1)
-            for each in found.sentences
+        sentences = [
+            SummarySentence(one.text, _once(id_ for number in one.memories for id_ in parts[number - 1].memories), 1)
+            for one in found.sentences
         ]
-        return _MadeSummary(kept, "model") if _kept(kept) else None
+        return _MadeSummary(sentences, "model") if _chosen(sentences) else None
 
     async def _by_reader(self, said: Sequence[tuple[_Part, MemorySentence]]) -> _MadeSummary:
         """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
@@ -123,7 +127,7 @@ def continued(newest: Summary | None, summary: Summary) -> Summary | None:
     if newest is None or newest.made_by != summary.made_by:
         return None
     both = [*newest.sentences, *summary.sentences]
-    loses_nothing = {each.text for each in _kept(both)} == {each.text for each in both}
+    loses_nothing = {sentence.text for sentence in _chosen(both)} == {sentence.text for sentence in both}
     fits = newest.turns + summary.turns <= limits.SUMMARY_TURNS and loses_nothing
     return _joined([newest, summary]) if fits else None
 
@@ -132,40 +136,42 @@ def _joined(summaries: Sequence[Summary]) -> Summary:
     """Return one summary of what several are of: their most telling sentences, made by the least of their makers."""
     makers = get_args(MadeBy)
     whole = Summary(
-        first_place=min(each.first_place for each in summaries),
-        last_place=max(each.last_place for each in summaries),
-        turns=sum(each.turns for each in summaries),
-        since=min(each.since for each in summaries),
-        until=max(each.until for each in summaries),
-        made_by=max((each.made_by for each in summaries), key=makers.index),
-        memories=_once(id_ for each in summaries for id_ in each.memories),
+        first_place=min(summary.first_place for summary in summaries),
+        last_place=max(summary.last_place for summary in summaries),
+        turns=sum(summary.turns for summary in summaries),
+        since=min(summary.since for summary in summaries),
+        until=max(summary.until for summary in summaries),
+        made_by=max((summary.made_by for summary in summaries), key=makers.index),
+        memories=_once(id_ for summary in summaries for id_ in summary.memories),
         sentences=(),
     )
-    return _with(whole, [sentence for each in summaries for sentence in each.sentences])
+    return _with(whole, [sentence for summary in summaries for sentence in summary.sentences])
 
 
-def _with(summary: Summary, told: Sequence[SummarySentence]) -> Summary:
+def _with(summary: Summary, sentences: Sequence[SummarySentence]) -> Summary:
     """Return a summary with as many of these sentences as it may have, the most telling ones, in their order."""
-    kept = _kept(told)
-    named = _once(id_ for sentence in kept for id_ in sentence.memories)
+    chosen = _chosen(sentences)
+    named = _once(id_ for sentence in chosen for id_ in sentence.memories)
     others = [id_ for id_ in summary.memories if id_ not in named]
-    return replace(summary, sentences=kept, memories=[*named, *others[: max(limits.SUMMARY_MEMORIES - len(named), 0)]])
+    return replace(
+        summary, sentences=chosen, memories=[*named, *others[: max(limits.SUMMARY_MEMORIES - len(named), 0)]]
+    )
 
 
-def _kept(told: Sequence[SummarySentence]) -> list[SummarySentence]:
+def _chosen(sentences: Sequence[SummarySentence]) -> list[SummarySentence]:
     """Choose the most telling sentences that there is room for, of equal ones the later, each text once.
 
     One that rests on more memories than a sentence may cite is left out: merged again and again, it would rest on all.
     """
-    last = {each.text: place for place, each in enumerate(told) if len(each.memories) <= MAX_CITED}
-    ordered = sorted(last.values(), key=lambda place: (-told[place].weight, -place))
+    last = {sentence.text: place for place, sentence in enumerate(sentences) if len(sentence.memories) <= MAX_CITED}
+    ordered = sorted(last.values(), key=lambda place: (-sentences[place].weight, -place))
     room, chosen = limits.SUMMARY_BYTES, list[int]()
     for place in ordered:
-        size = len(told[place].text.encode()) + 1
+        size = len(sentences[place].text.encode()) + 1
         if size <= room and len(chosen) < limits.SUMMARY_SENTENCES:
             room -= size
             chosen.append(place)
-    return [told[place] for place in sorted(chosen)]
+    return [sentences[place] for place in sorted(chosen)]
 
 
 def _parts(turn: FallingTurn) -> Iterator[_Part]:

@@ -102,9 +102,9 @@ class WindowService:
         rows, states, summaries = await self._database.run(reads)
         turns = read_rows(WindowTurn, rows)
         state = read_row(WindowState, states[0]) if states else None
-        held = 0 if state is None else state.messages
+        messages = 0 if state is None else state.messages
         used = sum(turn.tokens for turn in turns)
-        return Window(instance, turns, used, held - len(turns), state, read_summaries(summaries))
+        return Window(instance, turns, used, messages - len(turns), state, read_summaries(summaries))
 
     async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[WindowTurn]:
         """Return the newest messages that fit, alone; raises as ``window`` does."""
@@ -139,7 +139,7 @@ class WindowService:
 
     async def _move(self, statements: Windows, falling: Sequence[FallingTurn]) -> bool:
         """Move the first turns that have one author, and return whether these are gone. Raises as an ingestion does."""
-        batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
+        batch = list(takewhile(lambda turn: turn.author == falling[0].author, falling))
         if batch:
             leaving = sum(turn.counted_bytes for turn in batch)
             backends = replace(
@@ -158,11 +158,11 @@ class WindowService:
         Without any of them, those fall that can never become one: nothing is told of what long-term memory refuses.
         """
         reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
-        rows, held = await self._mover.data.database.run(reads)
+        rows, summed_up = await self._mover.data.database.run(reads)
         fallen = _remembered(batch, rows)
         if not fallen:
             return await self._fall(statements, batch)
-        summaries = await self._merged(statements, read_summaries(held))
+        summaries = await self._merged(statements, read_summaries(summed_up))
         newest = summaries[-1] if summaries else None
         summary = await WindowSummaries(self._mover, statements.scope.agent_id).of_turns(fallen)
         whole = continued(newest, summary)

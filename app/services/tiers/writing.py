@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ulid import ULID
@@ -30,6 +31,14 @@ Refusals: TypeAlias = Mapping[str, Callable[[str], MemoryGatewayError | Awaitabl
 """Errors by the reasons of triggers, made of the reason; some say how much is used, which is read for them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """How much of what a request brings was written, and how much was there already."""
+
+    written: int
+    known: int
+
+
 async def write(
     backends: TenantBackends,
     scope: Scope | Tenant,
@@ -56,21 +65,21 @@ async def write(
     scopes = [scope, *(Scope(backends.tenant_id, agent_id) for agent_id in agents)]
     limits = None if kind == "upkeep" else backends.limits.quotas
     ticket = str(ULID()) if kind == "store" else None
-    before = [gate(each, backends.author, limits, ticket=ticket, run_id=run_id) for each in scopes]
+    before = [gate(owner, backends.author, limits, ticket=ticket, run_id=run_id) for owner in scopes]
     after = [
-        within_bytes(each, limits, run_id=run_id, leaving=leaving, may_pass=kind == "staging")
-        for each in scopes
+        within_bytes(owner, limits, run_id=run_id, leaving=leaving, may_pass=kind == "staging")
+        for owner in scopes
         if limits is not None
     ]
     # What a run keeps of itself comes last, so that no quota refuses it.
-    kept = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
+    noted = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
     of_gate: Refusals = {
         "erasing": lambda _: _erasing(),
         "revoked": lambda _: refused("it was revoked"),
         **dict.fromkeys(_OVER, lambda reason: _over(backends, scope, reason, run_id=run_id, agents=agents)),
     }
     async with errors_of(of_gate):
-        rows = await backends.data.database.run([*before, *statements, *after, *kept])
+        rows = await backends.data.database.run([*before, *statements, *after, *noted])
     return rows[len(before) : len(before) + len(statements)]
 
 

@@ -122,7 +122,7 @@ class TierTable:
     @property
     def told(self) -> tuple[str, ...]:
         """The columns that a line of an export may have."""
-        return tuple(column for column in self.columns if column not in {each.blob for each in self.large})
+        return tuple(column for column in self.columns if column not in {large.blob for large in self.large})
 
     @property
     def travels(self) -> bool:

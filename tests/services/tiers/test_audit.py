@@ -30,8 +30,9 @@ from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
-from app.services.tiers.audit import Auditor, Recorded, Replay
+from app.services.tiers.audit import Auditor, Replay
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.writing import Added
 from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -92,8 +93,8 @@ def as_sent(logged: LoggedCall) -> ToolCall:
 async def test_a_replay_begins_and_ends_with_the_run_and_has_its_calls_between(bench: Bench) -> None:
     await begin(bench)
     sent = [call(n, tokens=n, error=None if n else "e", called_at=9 - n) for n in range(3)]
-    assert await auditor(bench).record(RUN, sent[:2]) == Recorded(2, 0)
-    assert await auditor(bench).record(RUN, sent) == Recorded(1, 2)
+    assert await auditor(bench).record(RUN, sent[:2]) == Added(2, 0)
+    assert await auditor(bench).record(RUN, sent) == Added(1, 2)
     await end(bench)
     for limit in (1, 2, 3, 4, 5, 100):
         steps = await replayed(bench, limit)
@@ -156,8 +157,8 @@ async def test_the_pages_of_an_ended_run_stay_the_same_whatever_is_written_after
     before = {limit: await pages(bench, limit) for limit in range(1, 9)}
     assert len(before[8][0].steps) == 7
     late = call(7)
-    assert await auditor(bench).record(RUN, [late]) == Recorded(1, 0)
-    assert await auditor(bench).record(RUN, [late]) == Recorded(0, 1)
+    assert await auditor(bench).record(RUN, [late]) == Added(1, 0)
+    assert await auditor(bench).record(RUN, [late]) == Added(0, 1)
     with pytest.raises(RunEnded):
         await happened(bench, "late")
     await asyncio.sleep(0.005)
@@ -219,7 +220,7 @@ async def test_a_run_that_is_unknown_or_another_s_is_not_there(bench: Bench) -> 
         with pytest.raises(NotFound):
             await auditor(bench, tenant).replay(run, limit=9, only_agent=agent)
     assert await bench.rows("SELECT * FROM tool_call_log") == []
-    assert await auditor(bench).record(RUN, [call()], only_agent="bot") == Recorded(1, 0)
+    assert await auditor(bench).record(RUN, [call()], only_agent="bot") == Added(1, 0)
 
 
 async def test_a_known_call_stays_as_it_was_and_another_run_may_have_its_id(bench: Bench) -> None:
@@ -227,8 +228,8 @@ async def test_a_known_call_stays_as_it_was_and_another_run_may_have_its_id(benc
     await begin(bench, OTHER)
     first = call(1)
     await auditor(bench).record(RUN, [first])
-    assert await auditor(bench).record(RUN, [replace(first, tool="another")]) == Recorded(0, 1)
-    assert await auditor(bench).record(OTHER, [replace(first, tool="another")]) == Recorded(1, 0)
+    assert await auditor(bench).record(RUN, [replace(first, tool="another")]) == Added(0, 1)
+    assert await auditor(bench).record(OTHER, [replace(first, tool="another")]) == Added(1, 0)
     assert [as_sent(each) for each in calls_of(await replayed(bench))] == [first]
 
 
@@ -247,7 +248,7 @@ async def test_a_run_has_ten_thousand_calls_and_a_request_that_goes_beyond_keeps
     with pytest.raises(QuotaExceeded) as caught:
         await auditor(bench).record(RUN, [call(), call()])
     assert caught.value.reached == "tool_calls;scope=tenant;used=1;limit=10000"
-    assert await auditor(bench).record(RUN, [call()]) == Recorded(1, 0)
+    assert await auditor(bench).record(RUN, [call()]) == Added(1, 0)
     assert len(calls_of(await replayed(bench))) == 2
 
 
@@ -258,7 +259,7 @@ async def test_nothing_is_kept_of_an_agent_that_is_being_erased_or_by_who_was_re
     with pytest.raises(Erasing):
         await auditor(bench).record(RUN, [call()])
     await begin(bench, OTHER, agent="another")
-    assert await auditor(bench).record(OTHER, [call()]) == Recorded(1, 0)
+    assert await auditor(bench).record(OTHER, [call()]) == Added(1, 0)
     await bench.change(
         "INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'administrator', 1)"
     )
@@ -270,7 +271,7 @@ async def test_a_hundred_requests_at_once_lose_no_call_and_share_no_number(bench
     await begin(bench)
     sent = [[call(n), call(n)] for n in range(100)]
     done = await asyncio.gather(*(auditor(bench).record(RUN, each) for each in sent))
-    assert done == [Recorded(2, 0)] * 100
+    assert done == [Added(2, 0)] * 100
     kept = calls_of(await replayed(bench))
     assert [each.number for each in kept] == list(range(1, 201))
     order = {each.id: each.number for each in kept}
@@ -346,7 +347,7 @@ def test_what_was_sent_is_replayed_to_the_byte_in_its_order_whatever_was_lost_an
                 first = await auditor(made).record(RUN, given_)
                 assert first.written + first.known == len(given_)
                 if fate == "twice":
-                    assert await auditor(made).record(RUN, batch) == Recorded(0, len(batch))
+                    assert await auditor(made).record(RUN, batch) == Added(0, len(batch))
                 sent += batch
             assert [as_sent(each) for each in calls_of(await replayed(made, limit))] == sent
             for logged in calls_of(await replayed(made)):

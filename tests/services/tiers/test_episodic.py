@@ -17,7 +17,8 @@ from app.domain.quotas import Use
 from app.indexing.jobs import prune
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
-from app.services.tiers.episodic import AppendedEpisodes, EpisodicMemory
+from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.writing import Added
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 
@@ -110,9 +111,9 @@ async def test_episodes_are_written_once_by_their_ids_and_listed_newest_first(be
     service = tier(bench)
     run, id_ = await begun(service), str(ULID())
     named = [NewEpisode("call", "named", {"n": [1, 2.5]}, id_, 7)]
-    assert await service.append(run, named) == AppendedEpisodes(1, 0)
+    assert await service.append(run, named) == Added(1, 0)
     await later(bench)
-    assert await service.append(run, [*named, *happened("one", "two", ""), *named]) == AppendedEpisodes(3, 2)
+    assert await service.append(run, [*named, *happened("one", "two", ""), *named]) == Added(3, 2)
     page = await service.episodes(EpisodesWanted(run_id=run), limit=100)
     assert [each.content for each in page.items] == ["", "two", "one", "named"]
     assert (page.items[-1].id, page.items[-1].occurred_at, page.items[-1].data) == (id_, 7, {"n": [1, 2.5]})
@@ -127,7 +128,7 @@ async def test_an_id_of_another_run_is_a_conflict_and_of_another_tenant_a_new_ep
         await service.append(await begun(service), [*happened("also"), *happened("theirs", episode_id=id_)])
     assert await contents(service) == ["mine"]
     abroad = tier(bench, "globex")
-    assert await abroad.append(await begun(abroad), happened("abroad", episode_id=id_)) == AppendedEpisodes(1, 0)
+    assert await abroad.append(await begun(abroad), happened("abroad", episode_id=id_)) == Added(1, 0)
     assert await contents(service) == ["mine"]
 
 
@@ -157,7 +158,7 @@ async def test_a_run_that_has_ended_takes_no_episode_but_knows_those_it_has(benc
     known = happened("known", episode_id=str(ULID()))
     await service.append(run, known)
     await service.fail(run, "")
-    assert await service.append(run, known) == AppendedEpisodes(0, 1)
+    assert await service.append(run, known) == Added(0, 1)
     with pytest.raises(RunEnded):
         await service.append(run, [*known, *happened("new")])
     assert await contents(service) == ["known"]
@@ -230,8 +231,8 @@ async def test_a_tenant_has_no_more_episodes_than_it_may_and_a_request_that_is_o
     with pytest.raises(QuotaExceeded) as caught:
         await service.append(run, happened("5", "6"))
     assert caught.value.reached == "episodes;scope=tenant;used=4;limit=5"
-    assert await service.append(run, [*known, *happened("5")]) == AppendedEpisodes(1, 1)
-    assert await service.append(run, known) == AppendedEpisodes(0, 1)
+    assert await service.append(run, [*known, *happened("5")]) == Added(1, 1)
+    assert await service.append(run, known) == Added(0, 1)
     assert sorted(await contents(service)) == ["1", "2", "3", "4", "5"]  # some may be of one millisecond
     abroad = tier(bench, "globex", tenant_episodes=5)
     await abroad.append(await begun(abroad), happened("1"))
@@ -265,7 +266,7 @@ async def test_a_hundred_writes_at_once_lose_none_and_never_exceed_the_limit(ben
         *(limited.append(run, happened(str(n), str(n))) for n in range(100)), return_exceptions=True
     )
 
-    assert sum(isinstance(each, AppendedEpisodes) for each in results) == 25
+    assert sum(isinstance(each, Added) for each in results) == 25
     assert sum(isinstance(each, QuotaExceeded) for each in results) == 75
     assert len(await contents(limited)) == 50
     assert await bench.rows(COUNTED) == await bench.rows(THERE)
@@ -296,7 +297,7 @@ async def test_nothing_is_written_for_an_agent_that_is_being_erased(bench: Bench
         return_exceptions=True,
     )
     assert [type(each) for each in results] == [Erasing] * 4
-    assert await service.append(other, happened("x")) == AppendedEpisodes(1, 0)
+    assert await service.append(other, happened("x")) == Added(1, 0)
 
 
 async def test_a_field_that_is_over_its_bounds_is_named(bench: Bench) -> None:

@@ -57,7 +57,7 @@ async def list_context(caller: Caller) -> ContextListAnswer:
     """List the documents of the tenant by their names, without what they say."""
     services, _ = caller.shared()
     documents = await services.context.listed()
-    return ContextListAnswer(documents=[ContextVersionAnswer.model_validate(each) for each in documents])
+    return ContextListAnswer(documents=[ContextVersionAnswer.model_validate(document) for document in documents])
 
 
 @context.get("/context/{name:path}/versions", NotFound)
@@ -65,7 +65,7 @@ async def context_versions(caller: Caller, name: ContextName) -> ContextVersions
     """List the versions of a document that are kept, the last 20, newest first."""
     services, _ = caller.shared()
     versions = await services.context.versions(name)
-    return ContextVersionsAnswer(versions=[ContextVersionAnswer.model_validate(each) for each in versions])
+    return ContextVersionsAnswer(versions=[ContextVersionAnswer.model_validate(version) for version in versions])
 
 
 @context.get(_NAMED, NotFound, answers={200: _CACHED})

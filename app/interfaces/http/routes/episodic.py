@@ -33,7 +33,7 @@ from app.interfaces.http.schemas.episodic import (
     StartedRunAnswer,
     StartRunRequest,
 )
-from app.services.tiers.episodic import AppendedEpisodes
+from app.services.tiers.writing import Added
 
 _WRITES = (*WRITES, Erasing)
 episodic = Router("episodes")
@@ -82,7 +82,7 @@ async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer
 )
 async def append_episode(
     caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, warn: QuotaWarning
-) -> AppendedEpisodes:
+) -> Added:
     """Write what has happened in a run: all of it, or nothing. An episode whose id the run has stays as it is."""
     services, agent_id = caller.shared()
     episodes = [episode.to(NewEpisode) for episode in request.episodes]

@@ -64,7 +64,7 @@ async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledF
         agent_id, request.to_query(), subject=request.subject, predicate=request.predicate
     )
     return RecalledFactsAnswer(
-        entries=[recalled_answer(each) for each in found.entries], degraded=list(found.degraded) or None
+        entries=[recalled_answer(entry) for entry in found.entries], degraded=list(found.degraded) or None
     )
 
 

@@ -94,7 +94,7 @@ async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> Workflow
     """List the specs of a workflow, newest first: that which it has, and those that were replaced; who wrote each."""
     services, _ = caller.shared()
     versions = await services.workflows.versions(workflow_id)
-    return WorkflowVersionsAnswer(versions=[WorkflowTextAnswer.model_validate(each) for each in versions])
+    return WorkflowVersionsAnswer(versions=[WorkflowTextAnswer.model_validate(version) for version in versions])
 
 
 @workflows.get(f"{_WORKFLOW}/versions/{{version}}", NotFound, response_model_exclude_none=True)
