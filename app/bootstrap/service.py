@@ -30,7 +30,7 @@ from app.domain.moments import wall_clock
 from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Shard
 from app.indexing.cosine_scales import CosineScales
-from app.indexing.delivery import Acknowledgements, Deliveries
+from app.indexing.delivery import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
 from app.indexing.reading_queue import ReadingQueue
@@ -170,7 +170,6 @@ class _Process:
                     settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
                 ),
             ),
-            acknowledgements=Acknowledgements(),
             clock=wall_clock,
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
@@ -199,7 +198,6 @@ class _Process:
             first,
             database=stack.database,
             index=stack.open_index(self._embedder.config),
-            acknowledgements=Acknowledgements(),
             background=Background(),
             last_answer=LastAnswer(),
             deliveries=Deliveries(),

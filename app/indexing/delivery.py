@@ -72,43 +72,6 @@ class Acknowledgements:
         return len(self._acknowledgements)
 
 
-async def deliver(
-    index: VectorIndex,
-    index_name: str,
-    vectors: Sequence[IndexedVector],
-    acknowledgements: Acknowledgements,
-    *,
-    first_time: bool,
-) -> None:
-    """Send vectors and acknowledge their delivery; what fails stays in the outbox for the indexer.
-
-    ``first_time``: none of their memories existed before.
-    """
-    try:
-        at = await index.upsert(vectors)
-    except Unavailable as error:
-        deferred("upsert", error)
-        return
-    # Where writes are visible at once, a recall that begins after a first store finds its vector in the index: nothing
-    # is left to confirm. A recall that began before a second store may have searched the index too early, so that the
-    # row is needed for a while.
-    outcome: Outcome = "settled" if index.visible_at_once and first_time else "acknowledged"
-    for vector in vectors:
-        key = OutboxKey(vector.scope, vector.id, index_name, vector.revision)
-        acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=int(index.confirm_seconds * 1000)))
-
-
-async def remove(index: VectorIndex, key: OutboxKey, acknowledgements: Acknowledgements) -> None:
-    """Remove the vector of a memory that is gone; what fails stays in the outbox for the indexer."""
-    try:
-        await index.delete(key.scope, [key.id])
-    except Unavailable as error:
-        deferred("delete", error)
-        return
-    if index.removal_grace_ms == 0:  # else an upsert that is under way may still arrive behind it
-        acknowledgements.add(Acknowledgement(key, "settled"))
-
-
 def deferred(operation: str, error: Unavailable) -> None:
     """Log an operation that is left to the indexer."""
     structlog.get_logger().warning("index_write_deferred", operation=operation, code=error.code)
@@ -121,8 +84,9 @@ class Deliveries:
     outbox without another look.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        """Begin with none."""
+    def __init__(self, acknowledgements: Acknowledgements | None = None, most: int = MOST) -> None:
+        """Begin with none; what was delivered is added to the ``acknowledgements``."""
+        self.acknowledgements = Acknowledgements() if acknowledgements is None else acknowledgements
         self._most = most
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -131,18 +95,54 @@ class Deliveries:
         index: VectorIndex,
         index_name: str,
         vectors: Sequence[IndexedVector],
-        acknowledgements: Acknowledgements,
         *,
         first_time: bool,
         wait_seconds: float = 0.0,
     ) -> None:
-        """Begin to send vectors, as ``deliver`` does, and wait so long for the index at most."""
-        send = partial(deliver, index, index_name, vectors, acknowledgements, first_time=first_time)
-        await self._begin("upsert", send, at_once=index.visible_at_once, wait_seconds=wait_seconds)
+        """Begin to send vectors, and wait so long for the index at most; what fails is left to the indexer.
 
-    async def remove(self, index: VectorIndex, key: OutboxKey, acknowledgements: Acknowledgements) -> None:
-        """Begin to remove a vector, as ``remove`` does."""
-        await self._begin("delete", partial(remove, index, key, acknowledgements), at_once=index.visible_at_once)
+        ``first_time``: none of their memories existed before.
+        """
+        if index.visible_at_once:
+            await self._send(index, index_name, vectors, first_time=first_time)
+        else:
+            send = partial(self._send, index, index_name, vectors, first_time=first_time)
+            await self._begin("upsert", send, wait_seconds)
+
+    async def remove(self, index: VectorIndex, key: OutboxKey) -> None:
+        """Begin to remove the vector of a memory that is gone; what fails is left to the indexer."""
+        if index.visible_at_once:
+            await self._remove(index, key)
+        else:
+            await self._begin("delete", partial(self._remove, index, key))
+
+    async def _send(
+        self, index: VectorIndex, index_name: str, vectors: Sequence[IndexedVector], *, first_time: bool
+    ) -> None:
+        """Send vectors and acknowledge their delivery; what fails stays in the outbox for the indexer."""
+        try:
+            at = await index.upsert(vectors)
+        except Unavailable as error:
+            deferred("upsert", error)
+            return
+        # Where writes are visible at once, a recall that begins after a first store finds its vector in the index:
+        # nothing is left to confirm. A recall that began before a second store may have searched the index too early,
+        # so that the row is needed for a while.
+        outcome: Outcome = "settled" if index.visible_at_once and first_time else "acknowledged"
+        for vector in vectors:
+            key = OutboxKey(vector.scope, vector.id, index_name, vector.revision)
+            confirm_ms = int(index.confirm_seconds * 1000)
+            self.acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=confirm_ms))
+
+    async def _remove(self, index: VectorIndex, key: OutboxKey) -> None:
+        """Remove a vector, and acknowledge it; what fails stays in the outbox for the indexer."""
+        try:
+            await index.delete(key.scope, [key.id])
+        except Unavailable as error:
+            deferred("delete", error)
+            return
+        if index.removal_grace_ms == 0:  # else an upsert that is under way may still arrive behind it
+            self.acknowledgements.add(Acknowledgement(key, "settled"))
 
     async def settle(self, seconds: float | None = None) -> None:
         """Wait for what is under way now, for so many seconds at most."""
@@ -157,12 +157,7 @@ class Deliveries:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    async def _begin(
-        self, operation: str, write: Callable[[], Awaitable[None]], *, at_once: bool, wait_seconds: float = 0.0
-    ) -> None:
-        if at_once:
-            await write()
-            return
+    async def _begin(self, operation: str, write: Callable[[], Awaitable[None]], wait_seconds: float = 0.0) -> None:
         if len(self._tasks) >= self._most:
             deferred(operation, Unavailable("As many index writes are under way as may be."))
             return

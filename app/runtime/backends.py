@@ -68,7 +68,6 @@ class Backends:
     database: Database
     index: IndexAdmin
     embedder: Embedder
-    acknowledgements: Acknowledgements
     clock: Clock
     scales: CosineScales
     """Where the cosines of each embedding config lie."""
@@ -153,6 +152,11 @@ class Backends:
     snapshots_kept: int = 0
     """Snapshots of each tenant that are kept in the object store; 0: none is made."""
 
+    @property
+    def acknowledgements(self) -> Acknowledgements:
+        """The delivery acknowledgements that wait for the indexer."""
+        return self.deliveries.acknowledgements
+
     def of_tenant(
         self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None
     ) -> TenantBackends:
@@ -202,7 +206,6 @@ class Backends:
                 admission.index_query,
             ),
             objects=TenantObjects(tenant_id, self.objects),
-            acknowledgements=self.acknowledgements,
             deliveries=self.deliveries,
             observe=observe,
             claim=self.claim,

@@ -33,13 +33,14 @@ class _Index:
         return 1
 
 
-async def begin(deliveries: Deliveries, index: _Index, marks: Acknowledgements, **more: float) -> None:
-    await deliveries.deliver(cast("VectorIndex", index), "index", [_VECTOR], marks, first_time=True, **more)
+async def begin(deliveries: Deliveries, index: _Index, **more: float) -> None:
+    await deliveries.deliver(cast("VectorIndex", index), "index", [_VECTOR], first_time=True, **more)
 
 
 async def test_a_write_goes_on_behind_and_is_acknowledged_when_it_is_done() -> None:
-    deliveries, index, marks = Deliveries(), _Index(), Acknowledgements()
-    await begin(deliveries, index, marks)
+    marks = Acknowledgements()
+    deliveries, index = Deliveries(marks), _Index()
+    await begin(deliveries, index)
     assert (index.taken, len(marks)) == (0, 0)
     index.may.set()
     await deliveries.settle()
@@ -47,17 +48,18 @@ async def test_a_write_goes_on_behind_and_is_acknowledged_when_it_is_done() -> N
 
 
 async def test_an_index_on_this_machine_is_waited_for() -> None:
-    deliveries, index, marks = Deliveries(), _Index(visible_at_once=True), Acknowledgements()
+    marks = Acknowledgements()
+    deliveries, index = Deliveries(marks), _Index(visible_at_once=True)
     index.may.set()
-    await begin(deliveries, index, marks)
+    await begin(deliveries, index)
     assert (index.taken, len(marks)) == (1, 1)
 
 
 async def test_what_is_beyond_the_bound_is_left_to_the_indexer() -> None:
-    deliveries, index, marks = Deliveries(most=2), _Index(), Acknowledgements()
+    deliveries, index = Deliveries(most=2), _Index()
     with capture_logs() as logs:
         for _ in range(3):
-            await begin(deliveries, index, marks)
+            await begin(deliveries, index)
     index.may.set()
     await deliveries.settle()
     assert index.taken == 2
@@ -65,18 +67,19 @@ async def test_what_is_beyond_the_bound_is_left_to_the_indexer() -> None:
 
 
 async def test_a_batch_waits_for_the_index_but_not_for_one_that_hangs() -> None:
-    deliveries, index, marks = Deliveries(), _Index(), Acknowledgements()
-    await begin(deliveries, index, marks, wait_seconds=0.01)
+    deliveries, index = Deliveries(), _Index()
+    await begin(deliveries, index, wait_seconds=0.01)
     assert index.taken == 0
     index.may.set()
-    await begin(deliveries, index, marks, wait_seconds=60)
+    await begin(deliveries, index, wait_seconds=60)
     assert index.taken == 2
 
 
 async def test_a_process_that_stops_waits_for_what_is_under_way_and_ends_what_hangs() -> None:
-    deliveries, quick, hanging, marks = Deliveries(), _Index(), _Index(), Acknowledgements()
-    await begin(deliveries, quick, marks)
-    await begin(deliveries, hanging, marks)
+    marks = Acknowledgements()
+    deliveries, quick, hanging = Deliveries(marks), _Index(), _Index()
+    await begin(deliveries, quick)
+    await begin(deliveries, hanging)
     quick.may.set()
     await deliveries.close(0.05)
     assert (quick.taken, len(marks)) == (1, 1)
@@ -87,9 +90,9 @@ async def test_a_process_that_stops_waits_for_what_is_under_way_and_ends_what_ha
 
 @pytest.mark.parametrize("error", [ValueError("a defect")])
 async def test_a_defect_is_logged_since_no_request_is_told(error: Exception) -> None:
-    deliveries, index, marks = Deliveries(), _Index(error=error), Acknowledgements()
+    deliveries, index = Deliveries(), _Index(error=error)
     index.may.set()
     with capture_logs() as logs:
-        await begin(deliveries, index, marks)
+        await begin(deliveries, index)
         await deliveries.settle()
     assert [entry["event"] for entry in logs] == ["background_failed"]

@@ -13,7 +13,6 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import TenantMoved
 from app.domain.shards import MAIN, Shard
-from app.indexing.delivery import Acknowledgements
 from app.indexing.indexer import Indexer
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder
@@ -126,7 +125,6 @@ class ShardedWorld(World):
                 index=InterceptedIndex(self.indexes[shard], chain),
                 embedder=InterceptedEmbedder(DigestEmbedder(), chain),
                 caches=TenantCaches(TenantCache(1_000_000)),
-                acknowledgements=Acknowledgements(),
                 clock=clock.now_ms,
                 scales=_Scales(database),
                 shard=shard,

@@ -16,7 +16,7 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig
 from app.indexing.cosine_scales import CosineScales
-from app.indexing.delivery import Acknowledgements
+from app.indexing.delivery import Acknowledgements, Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.findings import Findings
@@ -158,7 +158,7 @@ class World:
             index=index,
             embedder=InterceptedEmbedder(DigestEmbedder(), chain),
             caches=TenantCaches(TenantCache(_CACHE_BYTES)),
-            acknowledgements=acknowledgements,
+            deliveries=Deliveries(acknowledgements),
             clock=lambda: clock.now_ms() + skew,
             scales=Scales(database),
             reader=self.reader,

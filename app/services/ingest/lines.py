@@ -105,7 +105,6 @@ async def _deliver(
             backends.data.index_of(config),
             name,
             vectors,
-            backends.data.acknowledgements,
             first_time=True,
             wait_seconds=BATCH_SECONDS,
         )

@@ -160,7 +160,7 @@ class LongTermMemoryGateway:
             if config.index_name in revisions:
                 key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
                 index = self._backends.data.index_of(config)
-                await self._backends.data.deliveries.remove(index, key, self._backends.data.acknowledgements)
+                await self._backends.data.deliveries.remove(index, key)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.

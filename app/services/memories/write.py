@@ -122,9 +122,7 @@ class Writer:
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
             index = self._backends.data.index_of(used.by_index[name])
-            await self._backends.data.deliveries.deliver(
-                index, name, [vector], self._backends.data.acknowledgements, first_time=id_ == memory.id
-            )
+            await self._backends.data.deliveries.deliver(index, name, [vector], first_time=id_ == memory.id)
 
     async def write(self, batch: Batch, warn: Warn | None = None) -> list[WriteOutcome]:
         """Write what may be written of a batch, and say what became of each line; raises as ``store`` does.

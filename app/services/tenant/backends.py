@@ -151,7 +151,6 @@ class TenantData:
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
     objects: TenantObjects
     """The bytes of the tenant's blobs."""
-    acknowledgements: Acknowledgements
     observe: Callable[[Row], EmbeddingConfigs | None]
     """Acts on the request state that a run has read (``app.storage.request_state``).
     Returns the embedding configs in use; None where there is no memory.
@@ -162,6 +161,11 @@ class TenantData:
     deliveries: Deliveries = field(default_factory=Deliveries)
     """The index writes that go on after their requests were answered."""
     caches: TenantCaches = field(default_factory=TenantCaches)
+
+    @property
+    def acknowledgements(self) -> Acknowledgements:
+        """The delivery acknowledgements that wait for the indexer."""
+        return self.deliveries.acknowledgements
 
     @property
     def configs(self) -> EmbeddingConfigs:

@@ -99,9 +99,7 @@ class MemoryImport:
             return
         await self._backends.admission.part()
         index, name = self._backends.data.index_of(self._config), self._config.index_name
-        await self._backends.data.deliveries.deliver(
-            index, name, vectors, self._backends.data.acknowledgements, first_time=True, wait_seconds=BATCH_SECONDS
-        )
+        await self._backends.data.deliveries.deliver(index, name, vectors, first_time=True, wait_seconds=BATCH_SECONDS)
 
     def _date(self, lines: Sequence[MemoryImportLine]) -> None:
         """Give each line the moment when it is stored: of two the later in the file is the newer, in all of it."""
