@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from app.language import lexicon
 from app.language.dates import time_words
 from app.language.dates.interval import Interval
 from app.language.dates.time_readings import RELATIVE, read, yearly
@@ -93,22 +94,16 @@ _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
 _MONTH_NAME = re.compile(rf"(?<!\w){_any(time_words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
-# Counted from a day, which a query hardly has; each is read as the expression of a query that means the same.
-_SOME = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}){_GAP}(?:{_any(time_words.FORMS_OF_UNITS)})"
-_FORMS = {
-    "from": rf"(?:heute{_GAP}in{_GAP}{_SOME}|morgen{_GAP}in{_GAP}{_SOME}|{_SOME}{_GAP}from{_GAP}(?:today|tomorrow))",
-    "ahead": rf"(?:in|om){_GAP}{_SOME}",
-    "back": rf"för{_GAP}{_SOME}{_GAP}(?:sedan|sen)|vor{_GAP}{_SOME}",
-    "last": rf"i{_GAP}(?:{_any(name for name in time_words.WEEKDAYS if name.endswith('dags'))})|i{_GAP}fjol",
-    "next": rf"på{_GAP}(?:{_any(name for name in time_words.WEEKDAYS if name.endswith('dag'))})"
-    rf"|kommende[nrsm]?{_GAP}(?:{_any(time_words.WEEKDAYS)}|woche|monat|jahr)",
-    "this": rf"den{_GAP}här{_GAP}(?:veckan|månaden)|det{_GAP}här{_GAP}året|i{_GAP}år",
-    "fixed": rf"i{_GAP}övermorgon|(?<!heute\s)(?<!jeden\s)(?<!guten\s)(?<!am\s)(?<!gestern\s)morgen",
-}
-_EXPRESSION = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?P<{form}>{pattern})' for form, pattern in _FORMS.items())})(?!\w)")
-_WHETHER = re.compile(r"(?:undrar|undrade|vet|veta|frågar|frågade|osäker\spå|oklart)\s$")
+_COUNT = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}) (?:{_any(time_words.FORMS_OF_UNITS)})"
+_RELATIVE_TIMES = lexicon.table("relative_times")
+_EXPRESSION = re.compile(
+    "|".join(rf"(?<!\w)({pattern})(?!\w)" for pattern in _RELATIVE_TIMES)
+    .replace("COUNT", _COUNT).replace("WEEKDAY", _any(time_words.WEEKDAYS)).replace(" ", _GAP)
+)  # fmt: skip
+_IF = lexicon.words("if")
+_WHETHER = re.compile(rf"(?:{lexicon.patterns('whether')})\s$")
+_NO_PAST = lexicon.words("no_past")
 _CLAUSE = re.compile(r"[^.,;:!?\n]*")
-_FREQUENT = frozenset(("need", "feed", "indeed"))
 _HOW_FAR_BACK = 400
 
 
@@ -131,9 +126,9 @@ class Span:
     part: str = ""
     follows: bool = False
     ends_range: bool = False
+    has_article: bool = False
     sure: bool = False
     """It means one time wherever it stands."""
-    has_article: bool = False
 
     @property
     def lead_is_open(self) -> bool:
@@ -185,7 +180,7 @@ def spans(query: str) -> Iterator[Span]:
 
 def expressions(text: str) -> list[Span]:
     """Return the expressions of time in a text, in their order: these, and those of ``spans`` beside them."""
-    found = list(_counted(in_small_letters(text)))
+    found = list(_relative_times(in_small_letters(text)))
     others = [
         span for span in spans(text) if all(span.ends <= other.starts or other.ends <= span.starts for other in found)
     ]
@@ -209,19 +204,9 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
     first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
     ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
-    return Span(
-        kind,
-        parts[kind],
-        match.start(first),
-        match.end(),
-        match.start(),
-        lead,
-        parts["shift"],
-        parts["part"],
-        follows,
-        ends_range,
-        has_article=bool(parts["the"]),
-    )
+    shift, part, article = parts["shift"], parts["part"], bool(parts["the"])
+    starts, ends, begins = match.start(first), match.end(), match.start()
+    return Span(kind, parts[kind], starts, ends, begins, lead, shift, part, follows, ends_range, article)
 
 
 def _is_time(span: Span, query: str, lowered: str) -> bool:
@@ -280,24 +265,13 @@ _AMBIGUOUS: Mapping[str, Callable[[Span, str], bool]] = {
 """By its kind, what tells that an expression that may be something else is one of time."""
 
 
-def _counted(lowered: str) -> Iterator[Span]:
+def _relative_times(lowered: str) -> Iterator[Span]:
     for _, match in zip(range(_MAX_CANDIDATES), _EXPRESSION.finditer(lowered), strict=False):
-        if match.lastgroup != "ahead" or _is_ahead(match, lowered):
-            kind, text = _in_english(str(match.lastgroup), match[0].split())
+        kind, _, text = list(_RELATIVE_TIMES.values())[(match.lastindex or 0) - 1].partition(" ")
+        if not text.endswith("from now") or _is_ahead(match, lowered):
+            words = match[0].split()
+            text = text.replace("WORD", words[-1]).replace("COUNT", _count(words) if "COUNT" in text else "")
             yield Span(kind, text, match.start(), match.end(), sure=True)
-
-
-def _in_english(form: str, words: list[str]) -> tuple[str, str]:
-    """Return the kind and the words of the expression that means the same."""
-    match form:
-        case "from":
-            day = "tomorrow" if "tomorrow" in words or words[0] == "morgen" else "today"
-            return "exact", f"{_count(words)} from {day}"
-        case "ahead" | "back":
-            return "ago", f"{_count(words)} {'from now' if form == 'ahead' else 'ago'}"
-        case "fixed":
-            return "fixed", "day after tomorrow" if "övermorgon" in words else "tomorrow"
-    return "which", f"{form} {'år' if words[-1] == 'fjol' else words[-1]}"
 
 
 def _count(words: list[str]) -> str:
@@ -312,8 +286,8 @@ def _is_ahead(match: re.Match[str], lowered: str) -> bool:
     furthest = max(match.start() - _HOW_FAR_BACK, 0)
     begins = max(lowered.rfind(mark, furthest, match.start()) for mark in ".,;:!?\n") + 1
     before = lowered[max(begins, furthest) : match.start()]
-    if match[0].startswith("om"):
+    if match[0].split()[0] in _IF:
         return _WHETHER.search(before) is None
     rest = _CLAUSE.match(lowered, match.end(), match.end() + _HOW_FAR_BACK)
     words = set(_WORD.findall(before + (rest[0] if rest else "")))
-    return words.isdisjoint(time_words.PAST) and not any(word.endswith("ed") for word in words - _FREQUENT)
+    return words.isdisjoint(time_words.PAST) and not any(word.endswith("ed") for word in words - _NO_PAST)

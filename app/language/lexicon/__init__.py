@@ -25,6 +25,11 @@ def patterns(key: str, table: str | None = None) -> str:
     return "|".join(pattern for table_ in tables for pattern in table_.get(key, ()))
 
 
+def table(name: str) -> dict[str, str]:
+    """Return what any language has in a table, by its key."""
+    return {key: value for language in LANGUAGES.values() for key, value in language.get(name, {}).items()}
+
+
 def meanings(table: str, separator: str | None = None) -> dict[str, str]:
     """Return what each expression of a table means, in any language: the key under which it stands."""
     return {
