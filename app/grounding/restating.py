@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from app.grounding.checking import Checker
 from app.grounding.compared import ComparedText
 from app.grounding.guards import NAMING
-from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
+from app.grounding.guards.words import PARTICIPANTS
 from app.grounding.source import Source
 from app.language.clauses import Word
 from app.language.dates.time_expressions import time_expressions
@@ -87,5 +87,4 @@ def _marked(text: str) -> list[str]:
 
 def _names(claim: ComparedText) -> Iterator[Word]:
     """Give the words that are written as names and codes are."""
-    unnamed = SPEAKER | USER | ASSISTANT
-    return (word for word in claim.words if word.coded or (word.capital and word.folded not in unnamed))
+    return (word for word in claim.words if word.coded or (word.capital and word.folded not in PARTICIPANTS))

@@ -5,7 +5,7 @@ to be in the sentence. Where the two are in different languages words tell nothi
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -30,11 +30,13 @@ _LIGHT: Final = frozenset(map(stem, words("light")))
 _BEGIN: Final = frozenset(map(stem, words("begin")))
 _END: Final = frozenset(map(stem, words("end")))
 _I: Final = words("i")
+_SELF: Final = _I | {"user"}
+"""Who asks, as messages and as what was learned of them name that."""
 _PRONOUN: Final = words("pronouns")
 _ACTIVE = re.compile(r"(?<!\w)(?:did|has|have|had|does|do)(?!\w)")
 _WORD: Final = re.compile(r"[^\W_]+(?:[.:/][^\W_]+)*")
 _OWNS: Final = re.compile(r"['\u2019]s(?!\w)")
-_PARTS: Final = re.compile(r"[,;]|(?<!\w)(?:and|but|then|und|aber|dann|och|men)(?!\w)", re.IGNORECASE)
+_PARTS: Final = re.compile(rf"[,;]|(?<!\w)(?:{'|'.join(words('conjunctions'))})(?!\w)", re.IGNORECASE)
 _AT_FIRST: Final = 2
 
 
@@ -59,12 +61,11 @@ class Event:
 def event(text: str) -> Event:
     """Return the event of a question's text, or of a part of one."""
     bare = without_times(text)
-    tokens = _tokens(bare)
-    small, stems = [token.lower() for token in tokens], _stems(tokens)
-    names = frozenset(stem(token.lower()) for token in tokens[1:] if token[:1].isupper()) & stems
-    mine = not _I.isdisjoint(small) or "user" in small
+    tokens, stems = _tokens(bare.lower()), _stems(bare)
+    names = frozenset(stem(token.lower()) for token in _tokens(bare)[1:] if token[:1].isupper()) & stems
+    mine = not _SELF.isdisjoint(tokens)
     active = _ACTIVE.search(bare.lower()) is not None
-    return Event(stems, names, _languages(small), mine, active and not mine, not _PRONOUN.isdisjoint(small))
+    return Event(stems, names, _languages(tokens), mine, active and not mine, not _PRONOUN.isdisjoint(tokens))
 
 
 def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = False) -> Entailment:
@@ -72,16 +73,10 @@ def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = Fa
 
     What ``lasts`` is told by how it began, whatever the word for it.
     """
-    tokens = _tokens(without_times(text))
-    stems = _stems(tokens)
-    within = stems | _stems(_tokens(without_times(around)))
-    sentence = _Sentence(
-        text,
-        [token.lower() for token in tokens],
-        stems,
-        lacking(expected.words, within),
-        lacking(stems, expected.words),
-    )
+    bare = without_times(text)
+    stems = _stems(bare)
+    missing = lacking(expected.words, stems | _stems(without_times(around)))
+    sentence = _Sentence(text, _tokens(bare.lower()), stems, missing, lacking(stems, expected.words))
     if not sentence.is_comparable(expected):
         return "open"
     ends = lasts and not _END.isdisjoint(stems - expected.words)
@@ -116,7 +111,7 @@ class _Sentence:
     def has_subject(self, expected: Event, around: str) -> bool:
         """Tell whether it may speak of the deed of whom the question asks for."""
         if expected.mine:
-            is_by_user = not _I.isdisjoint(self.tokens) or "user" in self.tokens[:_AT_FIRST]
+            is_by_user = not _I.isdisjoint(self.tokens) or not _SELF.isdisjoint(self.tokens[:_AT_FIRST])
             return is_by_user or not self.more
         return not (expected.others and not around and not _I.isdisjoint(self.tokens[:1]))
 
@@ -130,29 +125,29 @@ class _Sentence:
         """Tell whether it tells the event without some of its words."""
         if self.missing & expected.names or self.missing == expected.words:
             return False
-        has_begun = (
-            lasts and len(self.missing) == 1 and not _BEGIN.isdisjoint(map(stem, map(str.lower, _tokens(self.text))))
-        )
+        may_begin = lasts and len(self.missing) == 1
+        has_begun = may_begin and not _BEGIN.isdisjoint(map(stem, _tokens(self.text.lower())))
         return has_begun or (not self.more and self.missing <= _LIGHT)
 
 
 def common(expected: Event, text: str) -> int:
     """Return how many words of an event are in a text."""
-    return len(expected.words - lacking(expected.words, _stems(_tokens(without_times(text)))))
+    return len(expected.words - lacking(expected.words, _stems(without_times(text))))
 
 
 def extra(expected: Event, text: str) -> int:
     """Return how many words a text has that an event does not ask for."""
-    return len(lacking(_stems(_tokens(without_times(text))), expected.words))
+    return len(lacking(_stems(without_times(text)), expected.words))
 
 
 def _tokens(text: str) -> list[str]:
     return _WORD.findall(_OWNS.sub(" ", text))
 
 
-def _stems(tokens: Iterable[str]) -> frozenset[str]:
-    words = (token.lower() for token in tokens)
-    return frozenset(stem(word) for word in words if word not in _SMALL and (len(word) > 1 or word.isdigit()))
+def _stems(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that carry its meaning."""
+    tokens = _tokens(text.lower())
+    return frozenset(stem(token) for token in tokens if token not in _SMALL and (len(token) > 1 or token.isdigit()))
 
 
 def _languages(words: Collection[str]) -> frozenset[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.grounding.compared import ComparedText, GuardedStatement, SourceContents
-from app.grounding.guards.words import ASSISTANT, NOUNS_WITH_CAPITALS, SPEAKER, USER
+from app.grounding.guards.words import NOUNS_WITH_CAPITALS, PARTICIPANTS
 from app.grounding.source import Ungrounded
 from app.language.clauses import Word
 
@@ -28,7 +28,7 @@ def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 def _named(claim: ComparedText, *, german: bool) -> Iterator[Word]:
     """Give the words that are written as names are, but what begins a sentence and German nouns: all have capitals."""
     for word in claim.words:
-        if word.folded in SPEAKER | USER | ASSISTANT:
+        if word.folded in PARTICIPANTS:
             continue
         if _is_code(word) or (word.capital and not word.first and not german):
             yield word

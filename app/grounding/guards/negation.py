@@ -7,7 +7,7 @@ deny in another way, as "quit" and "allergic" do.
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.grounding.compared import GuardedStatement
-from app.grounding.guards.words import ASSISTANT, SPEAKER, USER
+from app.grounding.guards.words import PARTICIPANTS
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 from app.language.modality import DENIALS
@@ -58,7 +58,7 @@ def _denied(words: Sequence[Word]) -> Sequence[Word]:
 
 def _meaningful(words: Iterable[Word]) -> list[Word]:
     """Return the words that say something, as far as that is known of words of no certain language."""
-    return [word for word in words if not _is_denial(word) and word.folded not in SPEAKER | USER | ASSISTANT]
+    return [word for word in words if not _is_denial(word) and word.folded not in PARTICIPANTS]
 
 
 def _shares(denied: Sequence[Word], words: Sequence[Word]) -> bool:

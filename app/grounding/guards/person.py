@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.grounding.compared import GuardedStatement, SourceContents, SourceReading
-from app.grounding.guards.words import ADDRESSED, ASSISTANT, OTHERS, SPEAKER, SPEAKERS_OWN, SPEAKING, USER
+from app.grounding.guards.words import ADDRESSED, ASSISTANT, OTHERS, PARTICIPANTS, SPEAKERS_OWN, SPEAKING, USER
 from app.grounding.source import Ungrounded
 from app.language.clauses import Clause, Word
 
@@ -24,7 +24,7 @@ def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 def _says(other: Clause, clause: Clause, cited: SourceContents) -> bool:
     """Tell whether a clause has all that another says, whoever it says it of."""
     subject = _subject(clause, cited)
-    predicate = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
+    predicate = [word for word in clause.words if word is not subject and word.folded not in PARTICIPANTS]
     telling = [word for word in predicate if len(word.folded) > _SHORT or word.coded] or predicate
     return bool(telling) and all(any(word.akin(other_word) for other_word in other.words) for word in telling)
 

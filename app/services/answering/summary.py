@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
-from app.domain.claim import MemoryType
+from app.domain.memory import Memory
 from app.language.dates.days import with_days
 from app.services.answering.plain import day, in_markdown, plain
-from app.services.answering.reading import MAX_READ, MemorySentence, ReadableMemory, moment, read
+from app.services.answering.reading import MAX_READ, MemorySentence, moment, read
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000
@@ -37,19 +37,7 @@ _MAX_SENTENCES = 8
 """Of one memory, one line each."""
 
 
-class SummaryMemory(ReadableMemory, Protocol):
-    """A memory, of which it is known whether it holds."""
-
-    @property
-    def superseded_at(self) -> int | None:
-        """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
-
-    @property
-    def type(self) -> MemoryType | None:
-        """What it is, by what it states; None: that was not read yet."""
-
-
-def summary(memories: Sequence[SummaryMemory]) -> str:
+def summary(memories: Sequence[Memory]) -> str:
     """Return Markdown of at most ``MAX_LINES`` lines and ``MAX_CHARACTERS`` characters; "" where nothing is known.
 
     Each memory stands in the section of its kind, the newest first. What does not hold is left out, and so are
@@ -64,7 +52,7 @@ def summary(memories: Sequence[SummaryMemory]) -> str:
     return _written({section: list(map(_line, found[:MAX_LINES])) for section, found in sections.items()})
 
 
-def written(sentences: Iterable[tuple[SummaryMemory, str]]) -> str:
+def written(sentences: Iterable[tuple[Memory, str]]) -> str:
     """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
     sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
     for memory, text in sentences:
@@ -73,7 +61,7 @@ def written(sentences: Iterable[tuple[SummaryMemory, str]]) -> str:
     return _written(sections)
 
 
-def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, MemorySentence]]:
+def _read(memories: Sequence[Memory]) -> Iterator[tuple[Section, MemorySentence]]:
     """Give the sentences of the newest memories, those that may stand in a summary, each with its section."""
     newest = sorted(memories, key=lambda memory: (-moment(memory), memory.id or "", memory.content))
     left = MAX_READ_TOGETHER
@@ -88,7 +76,7 @@ def _read(memories: Sequence[SummaryMemory]) -> Iterator[tuple[Section, MemorySe
                 yield _section(memory), sentence
 
 
-def _section(memory: SummaryMemory) -> Section:
+def _section(memory: Memory) -> Section:
     return _SECTIONS.get(memory.type or "event", "recently")
 
 
