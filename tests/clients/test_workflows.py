@@ -2,15 +2,14 @@
 
 import pytest
 
-from app.ports.database import Statement
 from memory_gateway_client import Conflict, InvalidRequest, ListedWorkflow, NotFound, Outcome, Workflow
 from tests.clients.asking import Asked
 from tests.support.service import Service
-from tests.support.workflows import run_id, runs_sql
+from tests.support.workflows import begin_runs, run_id
 
 
 async def test_a_workflow_is_put_selected_scored_listed_and_deleted(bot: Asked, service: Service) -> None:
-    await service.runtime.backends.database.run([Statement(runs_sql(range(1)), writes=True)])
+    await begin_runs(service.runtime.backends.database, range(1))
     put = await bot.put_workflow("look-up", "support", "answer", {"steps": ["look up"]}, discount=0.9)
     assert isinstance(put, Workflow)
     assert (put.spec, put.discount, put.enabled, put.alpha) == ({"steps": ["look up"]}, 0.9, True, 1)

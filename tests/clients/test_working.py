@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.ports.database import Statement
 from memory_gateway_client import NotFound, PreconditionFailed
 from tests.clients.asking import Asked
+from tests.support.scopes import old_run
 from tests.support.service import Service
 
 RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
@@ -31,11 +31,7 @@ async def test_a_key_is_set_by_compare_and_set(bot: Asked) -> None:
 
 
 async def test_a_run_has_a_state_and_a_log(bot: Asked, service: Service) -> None:
-    sql = (
-        "INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)"
-        f" VALUES ('acme', '{RUN}', 'bot', 'type', 'running', '{{}}', 1)"
-    )
-    await service.runtime.backends.database.run([Statement(sql, writes=True)])
+    await old_run(service, RUN)
     written = await bot.set_turn_state(RUN, {"turn": [1, None]})
     state = await bot.get_turn_state(RUN)
     assert (state.value, state.etag, state.run_id) == ({"turn": [1, None]}, written.etag, RUN)

@@ -15,6 +15,7 @@ from app.storage.system import blobs as statements
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, at, keys
+from tests.support.tables import rows_of
 
 
 class Killed(BaseException):
@@ -47,7 +48,7 @@ async def receipt(bench: Bench, id_: str) -> Any:
 
 
 async def rows(bench: Bench) -> int:
-    return len(await bench.rows("SELECT id FROM blob"))
+    return len(await rows_of(bench, "blob", "id"))
 
 
 async def test_an_erased_agent_leaves_no_blob_and_no_others_is_touched(bench: Bench) -> None:
@@ -166,7 +167,7 @@ async def test_an_erasure_waits_for_an_object_that_may_still_come_and_takes_it_w
     objects.before = at("put", Killed())
     with pytest.raises(Killed):
         await put(bench, "bot")
-    ((row),) = await bench.rows("SELECT id FROM blob")
+    ((row),) = await rows_of(bench, "blob", "id")
     accepted = await bench.gateway.erase("bot")
     await bench.quiet(seconds=10)
     assert await receipt(bench, accepted.id) is None

@@ -9,15 +9,25 @@ import pytest
 from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.indexing.jobs.backfill import backfill_claims
+from app.ports.database import Row
 from app.storage.migrations.runner import known_migrations
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import claim, mark_read, memory_column, memory_rows, set_memories, superseded
+from tests.support.tables import column_of, count_of, delete_rows, insert_rows, rows_of, set_rows
 
 DAY = 86_400_000
-CLAIMS = "SELECT key, value, whole, opens, superseded_by, memory_id FROM claim ORDER BY key, happened_at, memory_id"
-HIDDEN = "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL ORDER BY id"
-STATES = "SELECT statements_read AS state, count(*) AS n FROM long_term_memory GROUP BY statements_read"
 HOMES = [Fact("user", "lives in", place, single=True) for place in ("Rome", "Oslo")]
+
+
+async def hidden(bench: Bench) -> list[str]:
+    return await superseded(bench, by="id")
+
+
+async def claims_rows(bench: Bench) -> list[Row]:
+    return await rows_of(
+        bench, "claim", "key", "value", "whole", "opens", "superseded_by", "memory_id", by="key, happened_at, memory_id"
+    )
 
 
 @pytest.fixture
@@ -32,86 +42,69 @@ async def tell(bench: Bench, fact: Fact, day: int) -> str:
 
 async def as_an_older_version_left_it(bench: Bench, key: str) -> None:
     """Give all claims a key that rules have made, and take from facts what older versions did not know."""
-    ids = {
-        str(row["id"]): str(row["metadata"]) for row in await bench.rows("SELECT id, metadata FROM long_term_memory")
-    }
-    claims = await bench.rows("SELECT * FROM claim ORDER BY happened_at")
-    await bench.change("DELETE FROM claim")
-    for id_, metadata in ids.items():
-        fields = json.loads(metadata)
+    for row in await memory_rows(bench, "id", "metadata"):
+        fields = json.loads(str(row["metadata"]))
         fields.get("fact", {}).pop("single", None)
-        await bench.change(f"UPDATE long_term_memory SET metadata = '{json.dumps(fields)}' WHERE id = '{id_}'")
-    for claim in claims:
-        values = (
-            claim["tenant_id"],
-            claim["agent_id"],
-            key,
-            claim["happened_at"],
-            claim["memory_id"],
-            claim["value"],
-            1,
-        )
-        columns = "tenant_id, agent_id, key, happened_at, memory_id, value, whole"
-        await bench.change(f"INSERT INTO claim ({columns}) VALUES {values}")
+        await set_memories(bench, {"metadata": json.dumps(fields)}, id=row["id"])
+    claims = await rows_of(bench, "claim", "tenant_id", "agent_id", "happened_at", "memory_id", "value")
+    await delete_rows(bench, "claim")
+    await insert_rows(bench, "claim", *({**claim, "key": key, "whole": 1} for claim in claims))
     (migration,) = (each for each in known_migrations() if each.name == "0043_keys_as_told.sql")
-    await bench.change("UPDATE long_term_memory SET statements_read = 1")
+    await mark_read(bench)
     await bench.change(migration.statements[-1])
 
 
 async def test_facts_of_an_older_version_get_their_keys_and_what_they_replaced_stays_replaced(bench: Bench) -> None:
     for day, home in enumerate(HOMES):
         await tell(bench, home, day)
-    before, hidden = await bench.rows(CLAIMS), await bench.rows(HIDDEN)
-    assert [row["content"] for row in hidden] == ["user lives in - Rome"]
+    before, replaced = await claims_rows(bench), await hidden(bench)
+    assert replaced == ["user lives in - Rome"]
     await as_an_older_version_left_it(bench, "user/home town")
-    assert await bench.rows(HIDDEN) == hidden
+    assert await hidden(bench) == replaced
     assert await backfill_claims(bench.database) == 2
-    assert await bench.rows(CLAIMS) == before
-    assert await bench.rows(HIDDEN) == hidden
-    assert await bench.rows(STATES) == [{"state": 0, "n": 2}]
+    assert await claims_rows(bench) == before
+    assert await hidden(bench) == replaced
+    assert await memory_column(bench, "statements_read") == [0, 0]
     assert await backfill_claims(bench.database) == 0
 
 
 async def test_facts_that_hold_together_do_so_afterwards(bench: Bench) -> None:
     for day, said in enumerate(("tea", "figs")):
         await tell(bench, Fact("user", "likes", said), day)
-    before = await bench.rows(CLAIMS)
-    await bench.change("UPDATE claim SET key = replace(key, 'user/', 'the user/')")
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
+    before = await claims_rows(bench)
+    for key in await column_of(bench, "claim", "key"):
+        await set_rows(bench, "claim", {"key": key.replace("user/", "the user/")}, key=key)
+    await mark_read(bench, read=None)
     assert await backfill_claims(bench.database) == 2
-    assert await bench.rows(CLAIMS) == before
-    assert await bench.rows(HIDDEN) == []
+    assert await claims_rows(bench) == before
+    assert await hidden(bench) == []
 
 
 async def test_what_rules_have_read_in_texts_stays_until_a_reader_reads_them(bench: Bench) -> None:
     for day, place in enumerate(("Rome", "Oslo")):
         content = f"I live in {place}"
         id_ = await bench.gateway.store("bot", NewMemory(content, occurred_at=day * DAY))
-        await bench.change(
-            "INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) "
-            f"VALUES ('acme', 'bot', 'user/lives_in', {day * DAY}, '{id_}', '{place}', 1)"
-        )
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
-    before = await bench.rows(CLAIMS)
+        await claim(bench, "user/lives_in", place, id_, day * DAY)
+    await mark_read(bench, read=None)
+    before = await claims_rows(bench)
     assert await backfill_claims(bench.database) == 2
-    assert await bench.rows(CLAIMS) == before
-    assert await bench.rows(HIDDEN) == [{"content": "I live in Rome"}]
-    assert await bench.rows(STATES) == [{"state": 0, "n": 2}]
+    assert await claims_rows(bench) == before
+    assert await hidden(bench) == ["I live in Rome"]
+    assert await memory_column(bench, "statements_read") == [0, 0]
 
 
 async def test_what_its_writer_may_not_say_for_somebody_claims_nothing_afterwards_either(bench: Bench) -> None:
     await tell(bench, HOMES[0], 1)
-    await bench.change("DELETE FROM claim")
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL, speaker_holds = 0")
+    await delete_rows(bench, "claim")
+    await set_memories(bench, {"statements_read": None, "speaker_holds": 0})
     assert await backfill_claims(bench.database) == 1
-    assert await bench.rows(CLAIMS) == []
+    assert await claims_rows(bench) == []
 
 
 async def test_many_memories_are_read_batch_by_batch(bench: Bench) -> None:
     for number in range(130):
         await tell(bench, Fact("user", "phone", f"555-{number:04d}", single=True), number)
-    await bench.change("DELETE FROM claim")
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL, superseded_at = NULL")
+    await delete_rows(bench, "claim")
+    await set_memories(bench, {"statements_read": None, "superseded_at": None})
     assert await backfill_claims(bench.database) == 130
-    (holding,) = await bench.rows("SELECT sum(opens AND superseded_by IS NULL) AS n FROM claim")
-    assert holding["n"] == 1
+    assert await count_of(bench, "claim", opens=1, superseded_by=None) == 1

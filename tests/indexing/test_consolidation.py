@@ -28,10 +28,12 @@ from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import contents, expire, mark_read, memory_rows, set_memories, superseded
+from tests.support.scopes import begin_run
+from tests.support.tables import insert_rows, rows_of
 
 DAY_MS = 86_400_000
 TEA, LIKES_TEA, TEA_AT_FIVE = "I like tea", "My favourite drink is tea", "I like tea at 5"
-SUPERSEDED = "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL ORDER BY content, id"
 
 
 class Scene:
@@ -70,8 +72,8 @@ class Scene:
     async def consolidate(self) -> Consolidated:
         return await self.job().run()
 
-    async def hidden(self) -> list[object]:
-        return [row["content"] for row in await self.bench.rows(SUPERSEDED)]
+    async def hidden(self) -> list[str]:
+        return await superseded(self.bench)
 
     async def found(self, text: str, **given: object) -> list[str]:
         recall = await self.gateway().recall("bot", Query(text, **given))  # type: ignore[arg-type]
@@ -116,9 +118,9 @@ async def test_of_memories_that_say_the_same_word_for_word_the_newest_is_kept_an
 
 async def test_what_was_merged_is_found_as_of_its_time_and_where_a_filter_keeps_out_what_is_kept(plain: Scene) -> None:
     await plain.store(TEA, 1, metadata={"from": "first"}, session_id="a")
-    await plain.bench.change("UPDATE long_term_memory SET statements_read = 1")
+    await mark_read(plain.bench)
     await plain.store(TEA, 9, metadata={"from": "last"}, session_id="b")
-    await plain.bench.change("UPDATE long_term_memory SET statements_read = 1")
+    await mark_read(plain.bench)
     assert (await plain.consolidate()).memories == 1
     first = Filter(metadata={"from": "first"})
     recall = plain.gateway().recall
@@ -132,7 +134,7 @@ async def test_what_may_be_two_things_of_one_wording_stays_two(plain: Scene) -> 
         await plain.store("I went to the gym", day)
     for day in (3, 4):
         await plain.store("Tomorrow I leave", day)
-    await plain.bench.change("UPDATE long_term_memory SET statements_read = 1 WHERE content = 'Tomorrow I leave'")
+    await mark_read(plain.bench, content="Tomorrow I leave")
     for speaker in ("Ella", "Tom", "assistant"):
         await plain.store("I like tea", metadata={"speaker": speaker}, session_id=speaker)
     await plain.store("I have -5 points", session_id="x")
@@ -216,22 +218,22 @@ async def test_a_chain_leads_straight_to_its_end(read: Scene) -> None:
         await read.store(content, day)
     await read.compared()
     assert (await read.consolidate()).chains == 2
-    rows = await read.bench.rows("SELECT other_id, kept_id FROM shortcut")
-    (end,) = await read.bench.rows("SELECT id FROM long_term_memory WHERE superseded_at IS NULL")
+    rows = await rows_of(read.bench, "shortcut", "other_id", "kept_id")
+    (end,) = await memory_rows(read.bench, "id", superseded_at=None)
     assert {row["kept_id"] for row in rows} == {end["id"]}
     await read.gateway().delete("bot", str(end["id"]))
     assert await read.found("Ella") == [said[2]]
-    assert await read.bench.rows("SELECT * FROM shortcut") == []
+    assert await rows_of(read.bench, "shortcut") == []
     assert (await read.consolidate()).chains == 1
 
 
 async def test_expired_tasks_are_closed_and_nothing_else_that_has_expired(plain: Scene) -> None:
     for content in ("Buy milk", "A note"):
         await plain.store(content)
-    await plain.bench.change("UPDATE long_term_memory SET expires_at = 1")
-    await plain.bench.change("UPDATE long_term_memory SET type = 'task' WHERE content = 'Buy milk'")
+    await expire(plain.bench)
+    await set_memories(plain.bench, {"type": "task"}, content="Buy milk")
     assert (await plain.consolidate()).tasks == 1
-    assert [row["content"] for row in await plain.bench.rows("SELECT content FROM long_term_memory")] == ["A note"]
+    assert await contents(plain.bench) == ["A note"]
     assert (await plain.last()).tasks == 1
 
 
@@ -267,7 +269,7 @@ async def test_an_undo_takes_back_one_consolidation_and_leaves_the_others(plain:
     assert len(await plain.hidden()) == 1
     await plain.reports.undo(first.id)
     assert await plain.hidden() == []
-    assert await plain.bench.rows("SELECT * FROM claim") == []
+    assert await rows_of(plain.bench, "claim") == []
 
 
 async def test_a_dry_run_says_what_would_be_merged_and_changes_nothing(read: Scene) -> None:
@@ -276,7 +278,7 @@ async def test_a_dry_run_says_what_would_be_merged_and_changes_nothing(read: Sce
     await read.compared()
     told = await read.job(dry_run=True).run()
     assert await read.hidden() == []
-    assert await read.bench.rows("SELECT * FROM consolidation") == []
+    assert await rows_of(read.bench, "consolidation") == []
     of_request = await read.reports.dry_run("bot")
     assert (of_request.memories, of_request.facts, of_request.at_least) == (1, 0, False)
     done = await read.consolidate()
@@ -291,7 +293,7 @@ async def test_a_deleted_memory_that_was_kept_lets_the_others_hold_again(plain: 
     await plain.gateway().delete("bot", kept)
     assert await plain.hidden() == []
     for table in ("consolidated", "claim"):
-        assert await plain.bench.rows(f"SELECT * FROM {table}") == []
+        assert await rows_of(plain.bench, table) == []
 
 
 @pytest.mark.parametrize("failing", ["database", "reader"])
@@ -315,9 +317,8 @@ async def test_what_an_outage_interrupts_is_gone_on_with(read: Scene, failing: s
 async def test_a_recall_ends_where_what_supersedes_each_other_leads_in_a_circle(plain: Scene) -> None:
     one, other = [await plain.store(TEA, session_id=session) for session in "ab"]
     for pair in ((one, other), (other, one)):  # as an import may bring it
-        columns = "tenant_id, agent_id, other_id, kept_id, kind, consolidation_id, consolidated_at"
-        values = f"'acme', 'bot', '{pair[0]}', '{pair[1]}', 'memory', 'x', 1"
-        await plain.bench.change(f"INSERT INTO consolidated ({columns}) VALUES ({values})")
+        merge = {"tenant_id": "acme", "agent_id": "bot", "other_id": pair[0], "kept_id": pair[1], "kind": "memory"}
+        await insert_rows(plain.bench, "consolidated", merge | {"consolidation_id": "x", "consolidated_at": 1})
     assert await plain.found("tea") == []
     assert (await plain.consolidate()).memories == 0
     await plain.reports.dry_run("bot")
@@ -390,7 +391,7 @@ async def test_who_stored_a_fact_by_another_way_stays_a_source_of_it(plain: Scen
     stored = await plain.store(fact.sentence, metadata={"fact": told}, author=Author("a", "http"))
     learned = await learner(plain, "b").learn("bot", fact)
     assert learned.memory_id == stored
-    rows = await plain.bench.rows("SELECT source FROM fact_source ORDER BY source")
+    rows = await rows_of(plain.bench, "fact_source", "source", by="source")
     assert [row["source"] for row in rows] == ["author:a", "author:b"]
     if confidence == 0.8:
         (held,) = await facts(plain)
@@ -409,10 +410,7 @@ async def test_a_text_that_is_told_as_a_fact_is_one_and_both_are_sources_of_it(p
 @pytest.mark.parametrize("way", ["credential", "run"])
 async def test_a_fact_that_another_told_too_outlives_the_undo_of_who_told_it_first(plain: Scene, way: str) -> None:
     run_id = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
-    columns = "tenant_id, id, agent_id, agent_type, status, input, started_at"
-    await plain.bench.change(
-        f"INSERT INTO agent_runs ({columns}) VALUES ('acme', '{run_id}', 'bot', 'x', 'running', '{{}}', 1)"
-    )
+    await begin_run(plain.bench.backends, run_id)
     told = Fact("user", "likes", "tea", 0.9, learned_from_run_id=run_id if way == "run" else None)
     first = (await learner(plain, "a").learn("bot", told)).memory_id
     alone = Fact("user", "likes", "coffee", 0.9, learned_from_run_id=told.learned_from_run_id)
@@ -426,7 +424,7 @@ async def test_a_fact_that_another_told_too_outlives_the_undo_of_who_told_it_fir
     (held,) = await facts(plain)
     assert (held.memory_id, held.fact.object, held.fact.confidence) == (first, "tea", 0.7)
     assert held.fact.learned_from_run_id is None
-    (row,) = await plain.bench.rows("SELECT written_by FROM long_term_memory")
+    (row,) = await memory_rows(plain.bench, "written_by")
     assert row["written_by"] == "b"
     assert (await undo.dry_run(Selected(credential_id="b"))).memories == 1
     await undo.run(Selected(credential_id="b"))

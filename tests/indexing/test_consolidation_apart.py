@@ -18,6 +18,8 @@ from app.services.memories.consolidation import Consolidations
 from tests.indexing.test_consolidation_law import BelievesAll, job, stored
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, bench_on
+from tests.support.memories import holding, memory_rows
+from tests.support.tables import ANY
 
 APART = (
     *(("I pay 5 mW", "I pay 5 MW"), ("ask US", "ask us"), ("token aB3x", "token AB3X"), ("10² m", "102 m")),
@@ -90,10 +92,9 @@ async def test_what_is_stored_or_deleted_at_any_call_of_a_consolidation_costs_no
                 report=lambda _: None,
             ).run()
             calls = beside.calls
-            held = await bench.rows("SELECT DISTINCT content FROM long_term_memory WHERE superseded_at IS NULL")
-            assert {row["content"] for row in held} == {"I like tea", "Rome is warm"}
+            assert {*await holding(bench)} == {"I like tea", "Rome is warm"}
             reports = Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR))
             for report in await reports.latest(5):
                 await reports.undo(report.id)
-            assert await bench.rows("SELECT id FROM long_term_memory WHERE superseded_at IS NOT NULL") == []
+            assert await memory_rows(bench, "id", superseded_at=ANY) == []
         number += 1

@@ -31,16 +31,21 @@ from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
 from tests.support.backends import Backend, BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.memories import memory_rows
+from tests.support.tables import column_of, delete_rows, rows_of
 
 DAY_MS = 86_400_000
 _DETAIL = re.compile(r"-?\d+(?:[.:]\d+)*|\b[A-Z]\w+|tomorrow|two")
-HELD = "SELECT content FROM long_term_memory WHERE superseded_at IS NULL"
 ROWS = {
-    "consolidated": "SELECT other_id, kept_id, kind, said_again_at FROM consolidated ORDER BY 1, 2",
-    "shortcut": "SELECT other_id, kept_id FROM shortcut ORDER BY 1, 2",
-    "claim": "SELECT key, memory_id, superseded_by FROM claim ORDER BY 1, 2",
-    "long_term_memory": "SELECT id, superseded_at FROM long_term_memory ORDER BY id",
+    "consolidated": ("other_id", "kept_id", "kind", "said_again_at"),
+    "shortcut": ("other_id", "kept_id"),
+    "claim": ("key", "memory_id", "superseded_by"),
+    "long_term_memory": ("id", "superseded_at"),
 }
+
+
+async def held(bench: Bench) -> list[Row]:
+    return await memory_rows(bench, "content", superseded_at=None)
 
 
 class BelievesAll(ScriptedReader):
@@ -97,7 +102,7 @@ async def stored(bench: Bench, reader: ScriptedReader, said: Sequence[tuple[str,
 
 
 async def state(bench: Bench) -> dict[str, list[Row]]:
-    return {table: await bench.rows(sql) for table, sql in ROWS.items()}
+    return {table: await rows_of(bench, table, *columns, by="1, 2") for table, columns in ROWS.items()}
 
 
 names = st.sampled_from(["Anna", "Tom", "Lisbon", "PLU-4711", "NASA"])
@@ -148,9 +153,9 @@ def test_every_number_date_and_name_that_holds_before_holds_after_and_an_undo_br
             async with bench_on(Path(directory), backend) as bench:
                 reader = BelievesAll()
                 await stored(bench, reader, data)
-                before = [str(row["content"]) for row in await bench.rows(HELD)]
+                before = [str(row["content"]) for row in await held(bench)]
                 await job(bench, reader).run()
-                after = [str(row["content"]) for row in await bench.rows(HELD)]
+                after = [str(row["content"]) for row in await held(bench)]
                 assert details(after) == details(before)
                 assert set(after) <= set(before)
                 recall = await bench.gateway.recall("bot", Query("who pays?", top_k=20))  # it comes to an end
@@ -161,7 +166,7 @@ def test_every_number_date_and_name_that_holds_before_holds_after_and_an_undo_br
                 reports = Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR))
                 for report in await reports.latest(10):
                     await reports.undo(report.id)
-                assert [str(row["content"]) for row in await bench.rows(HELD)] == before
+                assert [str(row["content"]) for row in await held(bench)] == before
 
     asyncio.run(live())
 
@@ -205,7 +210,7 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
             if number is not None:
                 with pytest.raises(KilledError):
                     await job(bench, reader, Killing(bench.database, number, done)).run()  # type: ignore[arg-type]
-                await bench.change("DELETE FROM lease WHERE name = 'consolidation'")  # it ends by itself
+                await delete_rows(bench, "lease", name="consolidation")  # it ends by itself
             await job(bench, reader, counting).run()  # type: ignore[arg-type]
             reports = await Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR)).latest(9)
             assert all(report.finished_at is not None for report in reports)
@@ -241,7 +246,7 @@ async def test_an_undo_that_is_killed_at_any_moment_and_made_again_ends_as_one_t
             assert [row for row in after if row[0] == "long_term_memory"] == [
                 row for row in before if row[0] == "long_term_memory"
             ]
-            undone = await bench.rows("SELECT DISTINCT undone FROM consolidated")
+            undone = {*await column_of(bench, "consolidated", "undone")}
             (report,) = await reports_on(bench, bench.database).latest(9)
             return (after, undone, report.undone_at is not None), counting.statements
 

@@ -19,8 +19,12 @@ from app.ports.database import Database, Row, Statement
 from app.services.memories.consolidation import Consolidations
 from app.storage.consolidating import Consolidating
 from tests.indexing.test_consolidation_apart import Beside
+from tests.support import memories
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import holding, memory_ids, memory_rows, set_memories, superseded
+from tests.support.scopes import switch
+from tests.support.tables import Not, delete_rows, insert_rows, rows_of
 
 TEA = "I like tea"
 TABLES = ("consolidated", "shortcut", "claim")
@@ -48,18 +52,29 @@ async def delete(bench: Bench, ids: Sequence[str]) -> None:
 
 
 async def forget(bench: Bench, ids: Sequence[str]) -> None:
-    await bench.change(f"UPDATE long_term_memory SET forgotten_at = 1 WHERE id = '{ids[-1]}'")
+    await set_memories(bench, {"forgotten_at": 1}, id=ids[-1])
 
 
 async def expire(bench: Bench, ids: Sequence[str]) -> None:
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{ids[-1]}'")
+    await memories.expire(bench, id=ids[-1])
+
+
+async def relate(bench: Bench, older_id: str, newer_id: str, effect: str) -> None:
+    """Have a reader of another version find that one of two replaces the other."""
+    found = {
+        "name": "replaces",
+        "probability": 0.9,
+        "effect": effect,
+        "version": "x",
+        "compared_at": 1,
+    }
+    pair = {"tenant_id": "acme", "agent_id": "bot", "older_id": older_id, "newer_id": newer_id}
+    await insert_rows(bench, "relation", pair | found)
 
 
 async def correct(bench: Bench, ids: Sequence[str]) -> None:
     newer = await bench.gateway.store("bot", NewMemory("I gave tea up", session_id="later"))
-    columns = "tenant_id, agent_id, older_id, newer_id, name, probability, effect, version, compared_at"
-    values = f"'acme', 'bot', '{ids[-1]}', '{newer}', 'replaces', 1, 'hides', 'x', 1"
-    await bench.change(f"INSERT INTO relation ({columns}) VALUES ({values})")
+    await relate(bench, ids[-1], newer, "hides")
 
 
 async def erase(bench: Bench, ids: Sequence[str]) -> None:  # noqa: ARG001
@@ -81,7 +96,7 @@ async def test_what_is_merged_is_looked_at_again_when_the_merge_is_written(
         await act(bench, ids if of == "kept" else ids[::-1])
         merge = Consolidating(Scope("acme", "bot")).merge("x", [Merge("bot", other, kept, "memory")])
         await bench.database.run([merge])
-        assert await bench.rows("SELECT * FROM consolidated") == []
+        assert await rows_of(bench, "consolidated") == []
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -91,7 +106,7 @@ async def test_what_changes_behind_a_dry_run_is_left_as_it_is(tmp_path: Path, ba
         assert (await job(bench, dry_run=True).run()).memories == 1
         await act(bench, ids)
         assert (await job(bench).run()).memories == 0
-        assert await bench.rows("SELECT * FROM consolidated") == []
+        assert await rows_of(bench, "consolidated") == []
 
 
 @pytest.mark.thorough
@@ -106,14 +121,14 @@ async def test_at_any_call_nothing_is_merged_into_what_is_gone_and_an_erasure_le
             beside = Beside(bench.database, number, lambda: act(bench, ids))  # noqa: B023 - it is called at once
             await job(bench, beside).run()  # type: ignore[arg-type]
             calls = beside.calls
-            ends = "SELECT claim.superseded_by AS id FROM claim WHERE claim.key GLOB '~=*' AND claim.superseded_at > 0"
-            gone = f"SELECT id FROM ({ends}) WHERE id NOT IN (SELECT id FROM long_term_memory)"
-            assert await bench.rows(gone) == []
+            claims = await rows_of(bench, "claim", "key", "superseded_by", superseded_at=Not(0))
+            ends = {row["superseded_by"] for row in claims if str(row["key"]).startswith("~=")} - {None}
+            assert ends <= {*await memory_ids(bench)}
             if act is erase:
                 for table in ("long_term_memory", *TABLES):
-                    assert await bench.rows(f"SELECT * FROM {table}") == []
+                    assert await rows_of(bench, table) == []
             elif act is delete:
-                held = await bench.rows("SELECT id FROM long_term_memory WHERE superseded_at IS NULL")
+                held = await memory_rows(bench, "id", superseded_at=None)
                 assert ids[1] in {row["id"] for row in held}
             await bench.backends.deliveries.settle()
         number += 1
@@ -126,9 +141,8 @@ async def test_two_at_once_are_one(tmp_path: Path, backend: Backend) -> None:
             job(bench, holder="one").run(), job(bench, holder="two").run(), return_exceptions=True
         )
         assert [type(each) for each in both if isinstance(each, BaseException)] == [Conflict]
-        rows = await bench.rows("SELECT DISTINCT kept_id, undone FROM consolidated")
-        merged = await bench.rows("SELECT count(*) AS n FROM long_term_memory WHERE superseded_at IS NOT NULL")
-        assert (len(rows), merged) == (1, [{"n": 4}])
+        rows = await rows_of(bench, "consolidated", "kept_id", "undone")
+        assert (len({tuple(row.values()) for row in rows}), len(await superseded(bench))) == (1, 4)
         (report,) = await Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR)).latest(9)
         assert report.memories == 4
 
@@ -138,9 +152,9 @@ async def test_an_agent_whose_memory_is_switched_off_meanwhile_finds_what_is_kep
 ) -> None:
     async with bench_on(tmp_path, backend) as bench:
         await copies(bench)
-        await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
+        await switch(bench.backends, on=False)
         assert (await job(bench).run()).memories == 1
-        await bench.change("UPDATE agent SET long_term_enabled = TRUE")
+        await switch(bench.backends, on=True)
         (entry,) = (await bench.gateway.recall("bot", Query("tea"))).entries
         assert entry.content == TEA
 
@@ -169,25 +183,21 @@ async def test_memories_of_the_largest_size_are_merged_and_one_other_character_k
         for number, end in enumerate("aab"):
             await bench.gateway.store("bot", NewMemory(large + end, session_id=f"s{number}"))
         assert (await job(bench).run()).memories == 1
-        held = await bench.rows("SELECT substr(content, -1) AS ends FROM long_term_memory WHERE superseded_at IS NULL")
-        assert sorted(str(row["ends"]) for row in held) == ["a", "b"]
+        assert [content[-1] for content in await holding(bench)] == ["a", "b"]
 
 
 async def test_copies_that_an_older_version_has_put_in_order_are_merged(tmp_path: Path, backend: Backend) -> None:
     async with bench_on(tmp_path, backend) as bench:
         first, second, third = [*await copies(bench), *await copies(bench, "I like coffee", 1)]
-        columns = "tenant_id, agent_id, older_id, newer_id, name, probability, effect, version, compared_at"
-        values = "('acme', 'bot', '{}', '{}', 'replaces', 0.9, 'newer_first', 'x', 1)"
-        pair = values.format(first, second)
-        await bench.change(f"INSERT INTO relation ({columns}) VALUES {pair}")
+        await relate(bench, first, second, "newer_first")
         assert (await job(bench, dry_run=True).run()).memories == 1
-        await bench.change(f"INSERT INTO relation ({columns}) VALUES {values.format(first, third)}")
+        await relate(bench, first, third, "newer_first")
         assert (await job(bench, dry_run=True).run()).memories == 0  # something else says that it holds no more
-        await bench.change(f"DELETE FROM relation WHERE newer_id = '{third}'")
+        await delete_rows(bench, "relation", newer_id=third)
         assert (await job(bench).run()).memories == 1
         reports = Consolidations(bench.backends.of_tenant("acme", ADMINISTRATOR))
         await reports.undo((await reports.latest(1))[0].id)
-        assert await bench.rows("SELECT id FROM long_term_memory WHERE superseded_at IS NOT NULL") == []
+        assert await superseded(bench) == []
 
 
 MANY = 10_000
@@ -195,18 +205,12 @@ MANY = 10_000
 
 async def multiplied(bench: Bench, number: int) -> None:
     """Copy the one memory of a bench, each copy of a session of its own."""
-    columns = [str(row["name"]) for row in await bench.rows("SELECT name FROM pragma_table_info('long_term_memory')")]
-    own = {
-        "id": "printf('01K2Z7C3P5S8V1Y4B7E%07d', n)",
-        "session_id": "'s' || n",
-        "content_hash": "lower(hex(randomblob(32)))",
-    }
-    chosen = ", ".join(own.get(name, f"one.{name}") for name in columns)
-    await bench.change(
-        f"INSERT INTO long_term_memory ({', '.join(columns)}) WITH RECURSIVE each(n) AS ("
-        f"SELECT 1 UNION ALL SELECT n + 1 FROM each WHERE n < {number}) "
-        f"SELECT {chosen} FROM each CROSS JOIN (SELECT * FROM long_term_memory LIMIT 1) AS one"
-    )
+    (one,) = await memory_rows(bench)
+    made = []
+    for n in range(1, number + 1):
+        own = {"id": f"01K2Z7C3P5S8V1Y4B7E{n:07d}", "session_id": f"s{n}", "content_hash": f"{n:064x}"}
+        made.append({**one, **own})
+    await insert_rows(bench, "long_term_memory", *made)
 
 
 @dataclass
@@ -237,5 +241,4 @@ async def test_of_ten_thousand_equal_memories_no_call_takes_long_and_an_undo_end
         undone = await reports.undo(report.id)
         while undone.more:
             undone = await reports.undo(report.id)
-        assert await bench.rows("SELECT id FROM long_term_memory WHERE superseded_at IS NOT NULL LIMIT 1") == []
-        assert await bench.rows("SELECT key FROM claim LIMIT 1") == []
+        assert (await superseded(bench), await rows_of(bench, "claim")) == ([], [])

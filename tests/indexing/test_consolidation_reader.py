@@ -15,6 +15,8 @@ from app.services.memories.consolidation import Consolidations
 from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.compared import compare
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import memory_rows
+from tests.support.tables import rows_of
 
 pytestmark = pytest.mark.thorough
 
@@ -56,8 +58,8 @@ async def test_each_copy_is_merged_and_the_two_dry_runs_say_so_before_and_after_
         counts = [(await reports.dry_run("bot")).memories, (await consolidate(bench, reader, dry_run=True)).memories]
         await compare(backends, reader)  # type: ignore[arg-type]
         counts += [(await reports.dry_run("bot")).memories, (await consolidate(bench, reader, dry_run=True)).memories]
-        assert await bench.rows("SELECT older_id FROM relation") == []
+        assert await rows_of(bench, "relation", "older_id") == []
         counts.append((await consolidate(bench, reader, dry_run=False)).memories)
         assert set(counts) == {2 * len(SAID)}
-        held = await bench.rows("SELECT content FROM long_term_memory WHERE superseded_at IS NULL")
+        held = await memory_rows(bench, "content", superseded_at=None)
         assert sorted(" ".join(str(row["content"]).split()) for row in held) == sorted(SAID)

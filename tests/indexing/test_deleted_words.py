@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,12 @@ from app.domain.memory import NewMemory
 from app.indexing.jobs.merge_words import merge_words
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Statement
 from app.storage.migrations.runner import known_migrations, migrate
 from tests.support.backends import Backend
+from tests.support.damage import with_word
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import expire
+from tests.support.tables import Like, column_of, delete_rows, insert_rows
 
 SECRET = "Zanzibarquux flimmergurkens vyxolunding"
 STEMS = ("zanzibarquux", "flimmergurken", "vyxolund")
@@ -29,9 +32,9 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 async def in_blocks(bench: Bench, words: Iterable[str]) -> list[str]:
     """Return which words the blocks of the index of words have, or what separates these blocks."""
-    shown = await bench.rows("SELECT hex(block) AS bytes FROM memory_words_data")
-    shown += await bench.rows("SELECT hex(term) AS bytes FROM memory_words_idx")
-    held = b"\n".join(bytes.fromhex(str(row["bytes"])) for row in shown)
+    shown = await column_of(bench, "memory_words_data", "hex(block)")
+    shown += await column_of(bench, "memory_words_idx", "hex(term)")
+    held = b"\n".join(bytes.fromhex(each) for each in shown)
     return [word for word in words if word.encode() in held]
 
 
@@ -114,7 +117,7 @@ async def test_no_file_has_a_word_of_a_pruned_memory(tmp_path: Path) -> None:
     async with bench_on(tmp_path) as bench:
         await bench.gateway.store("bot", NewMemory("Wolkenbruch over the harbour"))
         await bench.gateway.store("bot", NewMemory(SECRET))
-        await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE content LIKE 'Zanzibar%'")
+        await expire(bench, content=Like("Zanzibar%"))
         await prune(bench)
         assert in_files(tmp_path) == []
         assert in_files(tmp_path, ["wolkenbruch"])
@@ -139,10 +142,9 @@ async def test_words_that_were_deleted_before_the_migration_go_with_the_next_mer
     known = known_migrations()
     before = next(at for at, migration in enumerate(known) if migration.name.startswith("0033"))
     await migrate(database, known[:before])
-    for number in range(70):
-        content = SECRET if number == 7 else f"Wolkenbruch {number}"
-        await database.run([Statement(_OLD_ROW.format(number=number, content=content), writes=True)])
-    await database.run([Statement("DELETE FROM long_term_memory WHERE content LIKE 'Zanzibar%'", writes=True)])
+    contents = [SECRET if number == 7 else f"Wolkenbruch {number}" for number in range(70)]
+    await insert_rows(database, "long_term_memory", *(old_row(*each) for each in enumerate(contents)))
+    await delete_rows(database, "long_term_memory", content=Like("Zanzibar%"))
     await migrate(database)
     await database.purge_log()
     assert in_files(tmp_path)
@@ -150,17 +152,11 @@ async def test_words_that_were_deleted_before_the_migration_go_with_the_next_mer
         await merge_words(database)
     await database.purge_log()
     assert in_files(tmp_path) == []
-    (rows,) = await database.run([Statement("SELECT 1 FROM memory_words WHERE memory_words MATCH 'wolkenbruch'")])
-    assert len(rows) == 69
+    assert await with_word(database, "wolkenbruch") == 69
     await file.close()
 
 
-_OLD_ROW = """
-INSERT INTO long_term_memory (
-  id, tenant_id, agent_id, content, content_hash, metadata, embedding_provider, embedding_model, embedding_dimensions,
-  created_at, segments
-) VALUES (
-  printf('%026d', {number}), 'acme', 'bot', '{content}', printf('%064d', {number}), '{{}}',
-  'hashing', 'v1', 3, {number}, ''
-)
-"""
+def old_row(number: int, content: str) -> dict[str, Any]:
+    embedding = {"embedding_provider": "hashing", "embedding_model": "v1", "embedding_dimensions": 3}
+    own = {"id": f"{number:026d}", "content": content, "content_hash": f"{number:064d}", "created_at": number}
+    return {"tenant_id": "acme", "agent_id": "bot", "metadata": "{}", "segments": "", **embedding, **own}

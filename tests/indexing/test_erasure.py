@@ -14,6 +14,8 @@ from app.ports.vector_index import IndexedVector
 from app.storage.erasures import KINDS, Erasures
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.ingestions import ingestion, message
+from tests.support.tables import Not, column_of, count_of, delete_rows, insert_rows, rows_of, set_rows
 
 DAY_MS = 24 * 3600 * 1000
 AGENTS = ("bot", "other")
@@ -34,10 +36,9 @@ async def fill(bench: Bench, tenant: str = "acme", *, memories: int = 3) -> None
 
 async def held_of(bench: Bench, tenant: str, agent: str) -> int:
     """Count everything that is held of an agent, in every store."""
-    scope = f"tenant_id = '{tenant}' AND agent_id = '{agent}'"
     tables = ("long_term_memory", "outbox", "idempotency")
-    counts = [(await bench.rows(f"SELECT count(*) AS n FROM {table} WHERE {scope}"))[0]["n"] for table in tables]
-    return sum(int(count or 0) for count in counts) + len(await bench.index.sample(tenant, agent))
+    counts = [await count_of(bench, table, tenant_id=tenant, agent_id=agent) for table in tables]
+    return sum(counts) + len(await bench.index.sample(tenant, agent))
 
 
 async def test_an_erased_agent_leaves_nothing_and_the_receipt_counts_what_there_was(bench: Bench) -> None:
@@ -137,7 +138,7 @@ async def test_what_is_pending_dead_or_astray_is_erased_too(bench: Bench) -> Non
     bench.index.error = Unavailable("The index is away.")
     await fill(bench)
     bench.index.error = None
-    await bench.change("UPDATE outbox SET dead = 'refused', due_at = 9007199254740991 WHERE agent_id = 'bot'")
+    await set_rows(bench, "outbox", {"dead": "refused", "due_at": 9007199254740991}, agent_id="bot")
     stray = IndexedVector(
         Scope("acme", "bot"),
         "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
@@ -192,19 +193,21 @@ async def test_an_erasure_of_what_never_was_has_its_receipt_at_once_and_leaves_n
 
 
 @pytest.mark.parametrize(
-    "leave",
+    "gone",
     [
-        "DELETE FROM long_term_memory",
-        "DELETE FROM usage",
-        "DELETE FROM usage; DELETE FROM long_term_memory",
-        "DELETE FROM usage; DELETE FROM long_term_memory; DELETE FROM outbox",
+        ["long_term_memory"],
+        ["usage"],
+        ["usage", "long_term_memory"],
+        ["usage", "long_term_memory", "outbox"],
     ],
 )
-async def test_an_erasure_is_not_done_at_once_where_anything_of_its_scope_is_left(bench: Bench, leave: str) -> None:
+async def test_an_erasure_is_not_done_at_once_where_anything_of_its_scope_is_left(
+    bench: Bench, gone: list[str]
+) -> None:
     bench.index.error = Unavailable("The index is away.")
     await fill(bench)
-    for statement in leave.split(";"):
-        await bench.change(statement)
+    for table in gone:
+        await delete_rows(bench, table)
     assert (await bench.gateway.erase("bot")).status == "running"
     assert (await bench.gateway.erase(None)).status == "running"
 
@@ -213,7 +216,7 @@ async def test_a_tenant_without_rows_is_not_erased_while_its_agents_erasure_look
     await fill(bench)
     await bench.gateway.erase("bot")
     for table in ("usage", "long_term_memory", "outbox", "idempotency"):
-        await bench.change(f"DELETE FROM {table}")
+        await delete_rows(bench, table)
     assert (await bench.gateway.erase(None)).status == "running"
 
 
@@ -221,19 +224,19 @@ async def test_an_acceptance_that_is_made_again_is_the_same_erasure(bench: Bench
     accept = Erasures("acme").accept("01K2Z4M1V7Q8T3B5N6C7D8E9FA", "never", history_days=0)
     first, again = [(await bench.database.run(accept))[-1] for _ in range(2)]
     assert first == again
-    assert len(await bench.rows("SELECT id FROM erasure")) == 1
+    assert len(await rows_of(bench, "erasure", "id")) == 1
 
 
 async def test_the_oldest_receipts_of_a_tenant_give_way(bench: Bench) -> None:
-    await bench.change(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050) "
-        "INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at, receipt) "
-        "SELECT printf('01K%023d', i), 'acme', 'gone', i, i, '{}' FROM n"
-    )
+    row = {"tenant_id": "acme", "agent_id": "gone", "receipt": "{}"}
+    numbers = range(1, 10_051)
+    old = (row | {"id": f"01K{n:023d}", "accepted_at": n, "advanced_at": n} for n in numbers)
+    await insert_rows(bench, "erasure", *old)
     await bench.tenant("neighbour").erase("never")
     latest = await bench.gateway.erase("never")
-    counted = await bench.rows("SELECT tenant_id, count(*) AS n, min(accepted_at) AS first FROM erasure GROUP BY 1")
-    assert (counted[0]["n"], counted[0]["first"], counted[1]["n"]) == (limits.MAX_RECEIPTS, 52, 1)
+    left = await column_of(bench, "erasure", "accepted_at", tenant_id="acme")
+    assert (len(left), min(left)) == (limits.MAX_RECEIPTS, 52)
+    assert await count_of(bench, "erasure", tenant_id="neighbour") == 1
     assert (await bench.gateway.erasure(latest.id)).status == "done"
 
 
@@ -251,25 +254,21 @@ async def test_one_memorys_erasure_is_not_behind_the_agents_of_another_tenant(be
         await bench.indexer.round()
     assert (await bench.gateway.erasure(mine.id)).status == "done"
     await bench.quiet(rounds=30)
-    assert await bench.rows("SELECT id FROM erasure WHERE receipt IS NULL") == []
+    assert await rows_of(bench, "erasure", "id", receipt=None) == []
 
 
 async def test_a_tenants_removals_are_not_behind_thousands_of_another(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
     await bench.quiet()
-    await bench.change(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000) "
-        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at) "
-        "SELECT 'crowd', 'bot', printf('01K%023d', i), config.index_name, 'delete', 1, i "
-        "FROM n, embedding_config AS config"
-    )
+    (index_name,) = await column_of(bench, "embedding_config", "index_name")
+    row = {"tenant_id": "crowd", "agent_id": "bot", "index_name": index_name, "operation": "delete", "revision": 1}
+    await insert_rows(bench, "outbox", *(row | {"id": f"01K{n:023d}", "due_at": n} for n in range(1, 12_001)))
     accepted = await bench.gateway.erase("bot")
     await bench.indexer.round()
     bench.later(300)
     await bench.indexer.round()
     assert await bench.index.sample("acme", "bot") == []
-    left = await bench.rows("SELECT count(*) AS n FROM outbox WHERE tenant_id = 'crowd' AND acknowledged_at IS NULL")
-    assert int(left[0]["n"] or 0) >= 11000
+    assert await count_of(bench, "outbox", tenant_id="crowd", acknowledged_at=None) >= 11000
     assert accepted.status == "running"
 
 
@@ -310,7 +309,7 @@ async def test_every_deletion_leaves_an_audit_row_without_content(bench: Bench) 
     await bench.gateway.delete("bot", memory_id)
     await bench.gateway.erase("bot")
     await bench.quiet()
-    rows = await bench.rows("SELECT * FROM audit WHERE event <> 'stored' ORDER BY number")
+    rows = await rows_of(bench, "audit", by="number", event=Not("stored"))
     assert [(row["event"], row["tenant_id"], row["agent_id"], row["memory_id"]) for row in rows] == [
         ("deleted", "acme", "bot", memory_id),
         ("erased", "acme", "bot", None),
@@ -334,41 +333,32 @@ async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(ben
 
 async def test_an_erasure_takes_messages_that_are_no_memories_yet_and_the_names_of_profiles(bench: Bench) -> None:
     for tenant, agent in (("acme", "bot"), ("acme", "other"), ("globex", "bot")):
-        scope = f"'{tenant}', '{agent}'"
-        await bench.change(
-            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, "
-            f"content_hash) VALUES ({scope}, '{'0' * 32}', 'i', 0, 's', 'user', 'secret', 1, 'h')"
-        )
-        await bench.change(
-            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_through) "
-            f"VALUES ('{tenant}{agent}', {scope}, 's', 1, 1, 'http')"
-        )
-        await bench.change(
-            "INSERT INTO profile (tenant_id, agent_id, namespace, name, created_at) "
-            f"VALUES ({scope}, 'default', '{agent}', 1)"
-        )
+        scope = {"tenant_id": tenant, "agent_id": agent}
+        await message(bench, "0" * 32, **scope)
+        await ingestion(bench, f"{tenant}{agent}", **scope)
+        await insert_rows(bench, "profile", scope | {"namespace": "default", "name": agent, "created_at": 1})
     accepted = await bench.gateway.erase("bot")
     await bench.quiet()
     done = await bench.gateway.erasure(accepted.id)
     assert done.receipt is not None
     assert done.receipt["erased"]["messages"] == 1
     for table in ("message", "ingestion", "profile"):
-        left = await bench.rows(f"SELECT tenant_id, agent_id FROM {table} ORDER BY tenant_id, agent_id")
+        left = await rows_of(bench, table, "tenant_id", "agent_id", by="tenant_id, agent_id")
         assert [(row["tenant_id"], row["agent_id"]) for row in left] == [("acme", "other"), ("globex", "bot")]
 
 
 async def test_the_names_of_namespaces_go_with_their_tenant_and_not_with_an_agent(bench: Bench) -> None:
     for tenant in ("acme", "globex"):
-        await bench.change(
-            f"INSERT INTO namespace (tenant_id, name, id, created_at, updated_at) VALUES ('{tenant}', 'n', 'i', 1, 1)"
+        await insert_rows(
+            bench, "namespace", {"tenant_id": tenant, "name": "n", "id": "i", "created_at": 1, "updated_at": 1}
         )
     await bench.tenant("acme").store("bot", NewMemory("red"))
     await bench.gateway.erase("bot")
     await bench.quiet()
-    assert len(await bench.rows("SELECT 1 FROM namespace")) == 2
+    assert len(await rows_of(bench, "namespace")) == 2
     await bench.gateway.erase(None)
     await bench.quiet()
-    assert [row["tenant_id"] for row in await bench.rows("SELECT tenant_id FROM namespace")] == ["globex"]
+    assert await column_of(bench, "namespace", "tenant_id") == ["globex"]
     await bench.tenant("globex").erase(None)  # which holds nothing else
     await bench.quiet()
-    assert await bench.rows("SELECT tenant_id FROM namespace") == []
+    assert await rows_of(bench, "namespace", "tenant_id") == []

@@ -28,7 +28,9 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 from tests.support.backends import Backend, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import memory_rows
 from tests.support.service import NOW, Service, serving, settings_for
+from tests.support.tables import rows_of
 
 SCOPE = Scope("acme", "bot")
 CONFIG = HashingEmbedder().config
@@ -94,10 +96,10 @@ async def test_an_erasure_has_no_receipt_while_the_index_cannot_be_searched(benc
     await bench.gateway.erase("bot")
     await bench.quiet()
     assert await bench.memories() == 0
-    assert (await bench.rows("SELECT receipt FROM erasure"))[0]["receipt"] is None
+    assert (await rows_of(bench, "erasure", "receipt"))[0]["receipt"] is None
     await end(bench)
     await bench.quiet()
-    assert (await bench.rows("SELECT receipt FROM erasure"))[0]["receipt"] is not None
+    assert (await rows_of(bench, "erasure", "receipt"))[0]["receipt"] is not None
 
 
 async def test_a_comparison_waits_for_the_index_to_be_made(bench: Bench) -> None:
@@ -280,5 +282,5 @@ async def test_what_was_stored_at_the_same_moment_is_looked_for_one_by_one(bench
 
 
 async def created_at(bench: Bench, id_: str) -> int:
-    (row,) = await bench.rows(f"SELECT created_at FROM long_term_memory WHERE id = '{id_}'")
+    (row,) = await memory_rows(bench, "created_at", id=id_)
     return int(row["created_at"] or 0)

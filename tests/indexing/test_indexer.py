@@ -19,6 +19,8 @@ from app.storage.system.leases import INDEXER
 from tests.support.backends import Backend
 from tests.support.doubles import FailingIndex
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import set_memories
+from tests.support.tables import column_of, delete_rows, rows_of, set_rows, shift_rows
 
 AWAY = Unavailable("The index is away.")
 
@@ -113,7 +115,7 @@ async def test_a_vector_the_index_has_lost_is_sent_again(bench: Bench) -> None:
 async def test_a_vector_the_index_shows_in_an_older_revision_is_sent_again(bench: Bench) -> None:
     (memory_id,) = await undelivered(bench, "text")
     await bench.deliver()
-    await bench.change("UPDATE outbox SET revision = revision + 5")
+    await shift_rows(bench, "outbox", {"revision": 5})
     await bench.quiet()
     (row,) = [*(await bench.index.held([memory_id])).values()]
     assert await states(bench) == []
@@ -138,7 +140,7 @@ async def test_a_deletion_stays_until_the_vector_is_known_to_be_gone(bench: Benc
 
 async def test_a_vector_that_comes_back_after_its_deletion_is_deleted_again(bench: Bench) -> None:
     (memory_id,) = await undelivered(bench, "text")
-    (row,) = await bench.rows("SELECT revision FROM outbox")
+    (row,) = await rows_of(bench, "outbox", "revision")
     await bench.gateway.delete("bot", memory_id)
     await bench.delivered()
     bench.later(50)
@@ -203,7 +205,7 @@ async def test_a_dead_letter_is_sent_again_on_request_or_when_it_is_stored_again
     assert len(await letters.retry([])) == 1
     await bench.quiet()
     assert await states(bench) == []
-    await bench.change("UPDATE long_term_memory SET metadata = '{}'")
+    await set_memories(bench, {"metadata": "{}"})
     assert (await bench.contents("bad"))[0] == "bad"
 
 
@@ -214,21 +216,21 @@ async def test_a_dropped_dead_letter_leaves_its_memory_and_an_audit_row(bench: B
     assert await letters.drop([refused]) == [refused]
     assert await letters.drop([refused]) == []
     assert await states(bench) == []
-    audit = await bench.rows("SELECT tenant_id, memory_id, detail FROM audit WHERE event = 'outbox_dropped'")
+    audit = await rows_of(bench, "audit", "tenant_id", "memory_id", "detail", event="outbox_dropped")
     assert [(row["tenant_id"], row["memory_id"]) for row in audit] == [("acme", refused)]
     assert await bench.memories() == 7
 
 
 async def test_a_memory_deleted_half_way_is_deleted_whole(bench: Bench) -> None:
     (memory_id,) = await undelivered(bench, "text")
-    await bench.change("UPDATE outbox SET operation = 'delete', vector = NULL")
+    await set_rows(bench, "outbox", {"operation": "delete", "vector": None})
     await bench.quiet()
     assert (await bench.memories(), await bench.queued(), await bench.index.held([memory_id])) == (0, {}, {})
 
 
 async def test_a_vector_queued_half_way_is_removed(bench: Bench) -> None:
     (memory_id,) = await undelivered(bench, "text")
-    await bench.change("DELETE FROM long_term_memory")
+    await delete_rows(bench, "long_term_memory")
     await bench.quiet()
     assert (await bench.queued(), await bench.index.held([memory_id])) == ({}, {})
 
@@ -239,11 +241,11 @@ async def test_one_indexer_works_at_a_time_and_another_takes_over_when_its_lease
     await undelivered(bench, "text")
     await second.round()
     assert await states(bench) == ["undelivered"]
-    await bench.change("UPDATE lease SET expires_at = 0")
+    bench.later(60)
     await second.round()
     await second.round()
     assert (await states(bench))[0] != "undelivered"
-    assert [row["holder"] for row in await bench.rows("SELECT holder FROM lease")] == ["second"]
+    assert await column_of(bench, "lease", "holder") == ["second"]
 
 
 async def test_an_indexer_that_closes_gives_its_lease_back_and_loses_no_mark(bench: Bench) -> None:
@@ -251,7 +253,7 @@ async def test_an_indexer_that_closes_gives_its_lease_back_and_loses_no_mark(ben
     await bench.gateway.store("bot", NewMemory("text"))
     await bench.delivered()
     await bench.indexer.close()
-    assert await bench.rows("SELECT * FROM lease") == []
+    assert await rows_of(bench, "lease") == []
     assert "undelivered" not in await states(bench)
 
 
@@ -332,6 +334,6 @@ async def test_rows_of_before_vectors_were_kept_in_half_the_bytes_are_still_read
     await bench.delivered()
     vector = (await bench.embedder.inner.embed(["text"], "document")).vectors[0]
     old = base64.b64encode(vector.tobytes()).decode()
-    await bench.change(f"UPDATE outbox SET vector = '{old}'")
+    await set_rows(bench, "outbox", {"vector": old})
     (entry,) = (await bench.gateway.recall("bot", Query("text"))).entries
     assert entry.similarity == pytest.approx(1, abs=1e-4)

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from app.domain.errors import DatabaseUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.lease_keeper import LeaseKeeper
-from app.ports.database import NOW
 from app.storage.system.leases import INDEXER
 from tests.support.gateways import Bench, bench_on
+from tests.support.tables import Not, delete_rows, rows_of, set_rows
 
 AWAY = DatabaseUnavailable("The database is away.")
 
@@ -46,7 +46,7 @@ async def begun(bench: Bench, lease_ms: int = 300) -> tuple[Work, asyncio.Task[b
 
 
 async def expires_at(bench: Bench) -> int:
-    ((row),) = await bench.rows("SELECT expires_at FROM lease")
+    ((row),) = await rows_of(bench, "lease", "expires_at")
     return int(row["expires_at"] or 0)
 
 
@@ -62,7 +62,7 @@ async def test_the_lease_is_renewed_while_long_work_goes_on(bench: Bench) -> Non
 
 async def test_work_ends_where_another_has_the_lease(bench: Bench) -> None:
     work, keeping = await begun(bench)
-    await bench.change(f"UPDATE lease SET holder = 'other', expires_at = {NOW} + 10000")
+    await set_rows(bench, "lease", {"holder": "other", "expires_at": bench.clock() + 10_000})
     with capture_logs() as logs:
         assert not await keeping
     assert work.ended is False
@@ -90,10 +90,10 @@ async def test_an_indexer_takes_a_lease_that_is_a_day_ahead_and_says_so(bench: B
     erasure = await bench.gateway.erase("bot")
     await bench.indexer.round()
     assert (await bench.gateway.erasure(erasure.id)).receipt is None
-    ahead = f"{NOW} + 86400000"
-    await bench.change(f"UPDATE lease SET expires_at = {ahead}")
-    await bench.change(f"UPDATE outbox SET due_at = {ahead}")
-    await bench.change(f"UPDATE erasure SET advanced_at = {ahead}")
+    ahead = bench.clock() + 86_400_000
+    await set_rows(bench, "lease", {"expires_at": ahead})
+    await set_rows(bench, "outbox", {"due_at": ahead})
+    await set_rows(bench, "erasure", {"advanced_at": ahead})
     with capture_logs() as logs:
         for _ in range(4):
             await bench.indexer.round()
@@ -105,9 +105,9 @@ async def test_an_indexer_takes_a_lease_that_is_a_day_ahead_and_says_so(bench: B
 async def test_an_indexer_without_the_lease_looks_again_when_it_ends_while_erasures_go_on(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("a fox"))
     await bench.indexer.round()
-    await bench.change("DELETE FROM outbox")
+    await delete_rows(bench, "outbox")
     await bench.gateway.erase("bot")
     await bench.database.run([INDEXER.release("tests"), INDEXER.hold("one", 15_000)])
-    await bench.change("DELETE FROM lease WHERE holder <> 'one'")
+    await delete_rows(bench, "lease", holder=Not("one"))
     await bench.database.run([INDEXER.hold("one", 15_000)])
     assert 0 < await bench.indexer.round() <= 15

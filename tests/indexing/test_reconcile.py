@@ -18,6 +18,8 @@ from app.ports.vector_index import IndexedVector
 from app.storage.system import reconcile
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import set_memories
+from tests.support.tables import rows_of, set_rows
 
 STRAY = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
@@ -65,14 +67,14 @@ async def test_where_nothing_is_wrong_nothing_is_found_and_nothing_written(bench
     assert (findings.listed, findings.walked) == (2, 2)
     assert [findings.missing, findings.orphans, findings.stale, findings.repaired] == [0, 0, 0, 0]
     assert await bench.queued() == {}
-    assert await bench.rows("SELECT * FROM reconcile") == await bench.rows("SELECT * FROM reconcile_listed") == []
+    assert await rows_of(bench, "reconcile") == await rows_of(bench, "reconcile_listed") == []
 
 
 async def test_missing_memories_orphans_and_other_configs_are_reported_by_id_and_left_alone(bench: Bench) -> None:
     ids = await settled(bench, "a", "b", "c")
     await lose(bench, ids[:1])
     await put_stray(bench)
-    await bench.change(f"UPDATE long_term_memory SET embedding_model = 'older' WHERE id = '{ids[1]}'")
+    await set_memories(bench, {"embedding_model": "older"}, id=ids[1])
     findings = await comparison(bench, repair=False).run()
     assert findings.examples == {"orphans": [STRAY], "foreign": [], "stale": [ids[1]], "missing": [ids[0]]}
     assert (findings.missing, findings.orphans, findings.stale, findings.repaired) == (1, 1, 1, 0)
@@ -91,7 +93,7 @@ async def test_what_is_found_is_repaired(bench: Bench) -> None:
     ids = await settled(bench, "a", "b", "c")
     await lose(bench, ids[:1])
     await put_stray(bench)
-    await bench.change(f"UPDATE long_term_memory SET embedding_model = 'older' WHERE id = '{ids[1]}'")
+    await set_memories(bench, {"embedding_model": "older"}, id=ids[1])
     findings = await comparison(bench, repair=True).run()
     assert findings.repaired == 3
     assert (await bench.contents("a"))[0] == "a"  # at once, from the outbox
@@ -178,7 +180,7 @@ async def test_a_repair_does_not_go_on_with_what_only_looked(
         for repair in before[:-1]:
             with pytest.raises(DatabaseUnavailable):
                 await comparison(bench, repair=repair).run()
-        await bench.change("UPDATE reconcile SET phase = 'listing', cursor = NULL WHERE singleton = 1")
+        await set_rows(bench, "reconcile", {"phase": "listing", "cursor": None}, singleton=1)
         await lose(bench, ids[:1])
         with pytest.raises(DatabaseUnavailable):
             await comparison(bench, repair=before[-1]).run()

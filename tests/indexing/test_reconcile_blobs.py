@@ -21,6 +21,7 @@ from app.storage.system import blobs as statements
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, at, keys
+from tests.support.tables import delete_rows, rows_of, set_rows
 
 OLD = str(ULID.from_timestamp(1_600_000_000))
 
@@ -87,7 +88,7 @@ async def test_what_a_kill_has_left_is_found_once_it_is_old_and_removed_on_reque
     repaired = await compared(bench, repair=True)
     assert (counts(repaired), repaired.repaired) == ({"unfinished": 1}, 1)
     assert await keys(bench.backends.objects) == [kept]
-    assert (len(await bench.rows("SELECT id FROM blob")), counts(await compared(bench))) == (1, {})
+    assert (len(await rows_of(bench, "blob", "id")), counts(await compared(bench))) == (1, {})
 
 
 async def test_an_object_without_a_row_is_removed_on_request_if_it_is_old(bench: Bench) -> None:
@@ -113,7 +114,7 @@ async def test_a_lost_or_changed_object_is_told_and_its_row_stays(bench: Bench) 
     assert counts(found) == {"missing": 2, "changed": 1}
     assert sorted(found.examples["missing"]) == sorted([lost, alone])
     assert found.repaired == 0
-    assert len(await bench.rows("SELECT id FROM blob WHERE state = 'stored'")) == 4
+    assert len(await rows_of(bench, "blob", "id", state="stored")) == 4
 
 
 async def test_what_others_keep_in_the_bucket_is_left_alone(bench: Bench) -> None:
@@ -152,23 +153,20 @@ async def test_without_an_object_store_and_without_blobs_there_is_nothing_to_com
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damage=st.lists(st.sampled_from(["row", "object", "writing", "deleting", "none"]), max_size=6))
 async def test_after_a_repair_only_what_is_lost_is_found(bench: Bench, damage: list[str]) -> None:
-    await bench.change("DELETE FROM blob")
+    await delete_rows(bench, "blob")
     for key in await keys(bench.backends.objects):
         await bench.backends.objects.delete(key)
     lost = 0
     for done in damage:
         key = await put(bench)
         id_ = key.rpartition("/")[2]
-        changes: dict[str, Any] = {
-            "row": f"DELETE FROM blob WHERE id = '{id_}'",
-            "writing": f"UPDATE blob SET state = 'writing' WHERE id = '{id_}'",
-            "deleting": f"UPDATE blob SET state = 'deleting' WHERE id = '{id_}'",
-        }
         if done == "object":
             await bench.backends.objects.delete(key)
             lost += 1
-        elif done in changes:
-            await bench.change(changes[done])
+        elif done == "row":
+            await delete_rows(bench, "blob", id=id_)
+        elif done != "none":
+            await set_rows(bench, "blob", {"state": done}, id=id_)
     bench.later(7200)
     first = await compared(bench, repair=True)
     unfinished, orphans = damage.count("writing") + damage.count("deleting"), damage.count("row")

@@ -30,7 +30,9 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running
 from tests.support import migrated
 from tests.support.backends import Backend
+from tests.support.memories import memory_column
 from tests.support.service import settings_for
+from tests.support.tables import delete_rows, insert_rows, shift_rows
 
 pytestmark = pytest.mark.thorough
 
@@ -103,10 +105,6 @@ async def change(runtime: Runtime, sql: str) -> None:
     await runtime.backends.database.run([Statement(sql, writes=True)])
 
 
-async def rows(runtime: Runtime, sql: str) -> list[Any]:
-    return (await runtime.backends.database.run([Statement(sql)]))[0]
-
-
 async def test_settings_that_name_another_model_are_told_so_and_the_data_is_served_on(deployment: Deployment) -> None:
     async with deployment.server() as old:
         await fill(old.services("acme").gateway)
@@ -158,8 +156,7 @@ async def test_every_memory_is_found_at_every_step_of_a_move_and_back(deployment
         assert await moving.drop(new.backends.index_of) == OLD
         await all_is_found()
         assert await moving.state() is None
-        models = await rows(new, "SELECT DISTINCT embedding_model AS model FROM long_term_memory")
-        assert [row["model"] for row in models] == [NEW.model]
+        assert {*await memory_column(new, "embedding_model")} == {NEW.model}
 
 
 async def test_a_tenant_that_had_gone_first_is_brought_to_the_config_in_use(deployment: Deployment) -> None:
@@ -168,8 +165,8 @@ async def test_a_tenant_that_had_gone_first_is_brought_to_the_config_in_use(depl
             await fill(old.services(tenant).gateway)
         await copy(new)
         await change(new, "CREATE TABLE embedding_of_tenant (tenant_id TEXT PRIMARY KEY, index_name TEXT NOT NULL)")
-        await change(new, f"INSERT INTO embedding_of_tenant VALUES ('acme', '{NEW.index_name}')")
-        await change(new, "DELETE FROM d1_migrations WHERE name = '0009_one_config_in_use.sql'")
+        await insert_rows(new, "embedding_of_tenant", {"tenant_id": "acme", "index_name": NEW.index_name})
+        await delete_rows(new, "d1_migrations", name="0009_one_config_in_use.sql")
         assert await migrate(new.backends.database) == ["0009_one_config_in_use.sql"]
         for tenant in ("acme", "globex"):
             assert (await found(old.services(tenant).gateway, TEXTS[5]))[0] == TEXTS[5]
@@ -186,7 +183,7 @@ async def test_a_deletion_takes_the_vectors_out_of_both(deployment: Deployment) 
         await copy(new)
         await old.services("acme").gateway.delete("bot", ids[0])
         for _ in range(6):
-            await change(new, "UPDATE outbox SET due_at = due_at - 300000, acknowledged_at = acknowledged_at - 300000")
+            await shift_rows(new, "outbox", {"due_at": -300_000, "acknowledged_at": -300_000})
             await old.indexer.round()
         for config in (OLD, NEW):
             held = await new.backends.index_of(config).held(ids)

@@ -15,6 +15,7 @@ from app.domain.query import Query
 from app.domain.undoing import Selected
 from app.indexing.jobs.backfill import backfill_claims
 from app.indexing.jobs.relate import BATCH, Relating
+from app.ports.database import Row
 from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
 from app.services.memories.gateway import LongTermMemoryGateway
@@ -23,6 +24,8 @@ from app.services.profiles.profile import ProfileService
 from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import claim, mark_read, memory_column, superseded
+from tests.support.tables import column_of, delete_rows, insert_rows, rows_of, set_rows
 
 ROME, OSLO, PARIS = (
     "Ella goes to Sunflower kindergarten",
@@ -30,10 +33,18 @@ ROME, OSLO, PARIS = (
     "Ella is at Hill school",
 )
 TEA = "Ella likes tea"
-RELATIONS = "SELECT older_id, newer_id, name, effect, version FROM relation ORDER BY older_id, newer_id"
-CLAIMS = "SELECT key, value, whole, opens, superseded_by, memory_id FROM claim ORDER BY key, happened_at, memory_id"
-WAITING = "SELECT count(*) AS n FROM long_term_memory WHERE statements_read = 0 OR statements_read IS NULL"
-HIDDEN = "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL ORDER BY content"
+
+
+async def claims_rows(bench: Bench) -> list[Row]:
+    return await rows_of(
+        bench, "claim", "key", "value", "whole", "opens", "superseded_by", "memory_id", by="key, happened_at, memory_id"
+    )
+
+
+async def relations(bench: Bench) -> list[Row]:
+    return await rows_of(
+        bench, "relation", "older_id", "newer_id", "name", "effect", "version", by="older_id, newer_id"
+    )
 
 
 class Scene:
@@ -66,8 +77,12 @@ class Scene:
         while await read_left_over(self.job):
             pass
 
-    async def hidden(self) -> list[object]:
-        return [row["content"] for row in await self.bench.rows(HIDDEN)]
+    async def waiting(self) -> int:
+        """Count what the reader has still to compare."""
+        return len([read for read in await memory_column(self.bench, "statements_read") if not read])
+
+    async def hidden(self) -> list[str]:
+        return await superseded(self.bench)
 
     async def found(self, text: str, **given: object) -> list[str]:
         recall = await self.gateway().recall("bot", Query(text, **given))  # type: ignore[arg-type]
@@ -90,14 +105,14 @@ async def test_what_a_reader_calls_replaced_is_hidden_and_found_as_of_its_time(s
     assert await scene.hidden() == [ROME]
     assert sorted(await scene.found("Ella school")) == [OSLO, TEA]
     assert ROME in await scene.found("Ella school", as_of=first)
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert await scene.waiting() == 0
 
 
 async def test_texts_of_which_the_reader_finds_that_both_hold_claim_nothing(scene: Scene) -> None:
     await scene.store("I live in Rome")
     await scene.store("I live in Oslo")
     await scene.compare()
-    assert await scene.bench.rows(CLAIMS) == []
+    assert await claims_rows(scene.bench) == []
     assert await scene.hidden() == []
 
 
@@ -108,7 +123,7 @@ async def test_between_two_thresholds_both_come_back_and_the_newer_first(scene: 
     await scene.compare()
     assert await scene.hidden() == []
     assert await scene.found("Sunflower kindergarten") == [OSLO, ROME]
-    (row,) = await scene.bench.rows(RELATIONS)
+    (row,) = await relations(scene.bench)
     assert (row["name"], row["effect"], row["version"]) == ("replaces", "newer_first", "scripted-1")
 
 
@@ -132,8 +147,8 @@ async def test_a_deleted_correction_was_never_said(scene: Scene) -> None:
     assert await scene.found("Ella school") == [OSLO]
     await scene.gateway().delete("bot", oslo)
     assert await scene.hidden() == []
-    assert await scene.bench.rows(RELATIONS) == []
-    assert await scene.bench.rows(CLAIMS) == []
+    assert await relations(scene.bench) == []
+    assert await claims_rows(scene.bench) == []
 
 
 async def test_a_chain_that_was_compared_link_by_link_leads_to_its_end(scene: Scene) -> None:
@@ -158,7 +173,7 @@ async def test_what_an_outage_interrupts_still_waits(scene: Scene, failing: str)
     with pytest.raises(type(error)):
         await scene.compare()
     port.error = None  # type: ignore[attr-defined]
-    assert await scene.bench.rows(WAITING) == [{"n": 2}]
+    assert await scene.waiting() == 2
     await scene.compare()
     assert await scene.hidden() == [ROME]
 
@@ -179,20 +194,20 @@ async def test_memories_that_cannot_be_read_keep_no_others_waiting_and_are_read_
         with contextlib.suppress(type(error)):
             await read_left_over(job)
     assert await scene.hidden() == [ROME]
-    assert await scene.bench.rows(WAITING) == [{"n": len(unreadable)}]
+    assert await scene.waiting() == len(unreadable)
     scene.reader.unreadable = {}
     await scene.compare()
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert await scene.waiting() == 0
 
 
 async def test_reading_again_changes_nothing(scene: Scene) -> None:
     for content in (ROME, OSLO, PARIS, TEA):
         await scene.store(content)
     await scene.compare()
-    before = await scene.bench.rows(RELATIONS), await scene.bench.rows(CLAIMS)
-    await scene.bench.change("UPDATE long_term_memory SET statements_read = 0")
+    before = await relations(scene.bench), await claims_rows(scene.bench)
+    await mark_read(scene.bench, read=False)
     await scene.compare()
-    assert (await scene.bench.rows(RELATIONS), await scene.bench.rows(CLAIMS)) == before
+    assert (await relations(scene.bench), await claims_rows(scene.bench)) == before
 
 
 async def test_other_weights_read_everything_anew(scene: Scene) -> None:
@@ -203,21 +218,18 @@ async def test_other_weights_read_everything_anew(scene: Scene) -> None:
     scene.reader.version, scene.reader.pairs = "scripted-2", {(OSLO, TEA): REPLACES}
     await scene.compare()
     assert await scene.hidden() == [OSLO]
-    assert [row["version"] for row in await scene.bench.rows(RELATIONS)] == ["scripted-2"]
+    assert [row["version"] for row in await relations(scene.bench)] == ["scripted-2"]
 
 
 async def test_what_rules_had_read_is_read_anew_by_a_reader(scene: Scene) -> None:
     for at, place in ((1_000, "Rome"), (2_000, "Oslo")):
         id_ = await scene.store(f"I live in {place}", at=at)
-        await scene.bench.change(
-            "INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) "
-            f"VALUES ('acme', 'bot', 'user/lives_in', {at}, '{id_}', '{place}', 1)"
-        )
+        await claim(scene.bench, "user/lives_in", place, id_, at)
     assert await scene.hidden() == ["I live in Rome"]
     scene.reader.pairs = {}
     await scene.compare()
     assert await scene.hidden() == []
-    assert await scene.bench.rows(CLAIMS) == []
+    assert await claims_rows(scene.bench) == []
 
 
 async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) -> None:
@@ -226,21 +238,21 @@ async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) ->
         for city in ("Rome", "Oslo"):
             fact = {"subject": "Ann", "predicate": predicate, "object": city, "single": single}
             await scene.store(f"Ann {predicate} {city}", metadata={"fact": fact})
-    before = await scene.bench.rows(CLAIMS)
+    before = await claims_rows(scene.bench)
     await scene.compare()
     assert scene.reader.compared == []
     assert await scene.hidden() == ["Ann lives in Rome"]
-    assert await scene.bench.rows(CLAIMS) == before
+    assert await claims_rows(scene.bench) == before
 
 
 async def test_what_a_move_to_another_shard_writes_waits_until_it_has_ended(scene: Scene) -> None:
     await scene.compare()
     await scene.store(ROME)
     await scene.store(OSLO)
-    await scene.bench.change("INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 1, 'arriving')")
+    await insert_rows(scene.bench, "tenant_epochs", {"tenant_id": "acme", "epoch": 1, "state": "arriving"})
     await scene.compare()
     assert scene.reader.compared == []
-    await scene.bench.change("UPDATE tenant_epochs SET state = 'here'")
+    await set_rows(scene.bench, "tenant_epochs", {"state": "here"})
     await scene.compare()
     assert await scene.hidden() == [ROME]
 
@@ -250,7 +262,7 @@ async def test_a_process_with_older_weights_lets_nothing_be_read_anew(scene: Sce
     await scene.compare()
     await relating(scene.backends, ScriptedReader(version="scripted-2")).begin()
     await scene.job.sweep()
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert await scene.waiting() == 0
 
 
 async def test_what_becomes_a_fact_while_it_is_read_keeps_its_key(scene: Scene) -> None:
@@ -264,8 +276,8 @@ async def test_what_becomes_a_fact_while_it_is_read_keeps_its_key(scene: Scene) 
     await scene.store(said)
     scene.reader.meanwhile = told
     await scene.compare()
-    assert [row["value"] for row in await scene.bench.rows(CLAIMS)] == ["rome"]
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert [row["value"] for row in await claims_rows(scene.bench)] == ["rome"]
+    assert await scene.waiting() == 0
 
 
 async def test_a_memory_of_several_sentences_is_not_hidden_with_one_of_them(scene: Scene) -> None:
@@ -318,10 +330,9 @@ async def test_a_memory_is_a_fact_until_the_reader_says_what_it_is(scene: Scene)
     scene.reader.of_kinds = {rule: INSTRUCTION, task: TASK}
     await scene.store(rule)
     await scene.store(task)
-    types = "SELECT content, type FROM long_term_memory ORDER BY id"
-    assert [row["type"] for row in await scene.bench.rows(types)] == ["fact", "fact"]
+    assert await memory_column(scene.bench, "type", by="id") == ["fact", "fact"]
     await scene.compare()
-    assert [row["type"] for row in await scene.bench.rows(types)] == ["instruction", "task"]
+    assert await memory_column(scene.bench, "type", by="id") == ["instruction", "task"]
 
 
 async def test_what_says_the_same_is_recorded_and_hides_nothing(scene: Scene) -> None:
@@ -329,8 +340,8 @@ async def test_what_says_the_same_is_recorded_and_hides_nothing(scene: Scene) ->
     await scene.store(ROME)
     await scene.store(OSLO)
     await scene.compare()
-    assert [(row["name"], row["effect"]) for row in await scene.bench.rows(RELATIONS)] == [("restates", None)]
-    assert await scene.bench.rows(CLAIMS) == []
+    assert [(row["name"], row["effect"]) for row in await relations(scene.bench)] == [("restates", None)]
+    assert await claims_rows(scene.bench) == []
 
 
 async def test_many_memories_cost_few_runs(scene: Scene) -> None:
@@ -339,7 +350,7 @@ async def test_many_memories_cost_few_runs(scene: Scene) -> None:
     scene.bench.database.runs.clear()
     scene.bench.index.journal.clear()
     assert await read_left_over(scene.job)
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert await scene.waiting() == 0
     assert len(scene.bench.database.runs) <= 4
     assert scene.bench.index.journal.count("index.query") <= 16
     assert all(len(group) <= 8 * 16 for group in [scene.reader.compared])
@@ -350,8 +361,8 @@ async def test_relations_are_erased_with_their_memories(scene: Scene) -> None:
         await scene.store(ROME, agent=agent, at=1_000)
         await scene.store(OSLO, agent=agent, at=2_000)
     await scene.compare()
-    await scene.bench.change("DELETE FROM long_term_memory WHERE agent_id = 'bot'")
-    assert [row["agent_id"] for row in await scene.bench.rows("SELECT agent_id FROM relation")] == ["other"]
+    await delete_rows(scene.bench, "long_term_memory", agent_id="bot")
+    assert await column_of(scene.bench, "relation", "agent_id") == ["other"]
 
 
 async def test_what_was_forgotten_is_compared_too_and_replaces_once_it_is_remembered(scene: Scene) -> None:
@@ -371,9 +382,9 @@ async def test_one_process_at_a_time_reads_what_is_left_over(scene: Scene) -> No
     assert await scene.job.left_over()
     assert await relating(others, scene.reader).left_over() is None
     assert not await read_left_over(relating(others, scene.reader))
-    assert await scene.bench.rows(WAITING) == [{"n": 1}]
+    assert await scene.waiting() == 1
     await scene.compare()
-    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert await scene.waiting() == 0
 
 
 @pytest.mark.parametrize("separator", [" ", "\n"], ids=["without an end", "of lines"])

@@ -16,6 +16,9 @@ from app.services.memories.browse import Browser
 from app.storage.system.pruning import delete_expired
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.ingestions import ingestion, learning_pass, model_spend, proposal
+from tests.support.memories import expire, memory_ids
+from tests.support.tables import Like, column_of, rows_of, shift_rows
 
 DAY_MS = 24 * 3600 * 1000
 NOW_MS = 4_000_000_000_000
@@ -34,10 +37,6 @@ def browser(bench: Bench, tenant: str = "acme") -> Browser:
 
 def soon(bench: Bench) -> int:
     return int(bench.backends.clock()) + DAY_MS
-
-
-async def expire(bench: Bench, content: str = "text") -> None:
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE content = '{content}'")
 
 
 async def listed(bench: Bench) -> list[str]:
@@ -126,14 +125,13 @@ async def test_prune_deletes_what_has_expired_of_all_tenants_and_nothing_else(
             await bench.tenant(tenant).store("bot", NewMemory(f"old {n}", expires_at=soon(bench)))
         await bench.tenant(tenant).store("bot", NewMemory("kept", expires_at=soon(bench)))
         await bench.tenant(tenant).store("bot", NewMemory("kept for ever"))
-    await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE content LIKE 'old%'")
+    await expire(bench, content=Like("old%"))
     told: list[int] = []
     assert await pruned(bench, told) == 6
     assert told == [2, 4, 6]
     assert await bench.memories() == 4
     assert (await bench.queued())["delete"] == 6
-    events = await bench.rows("SELECT event, detail, count(*) AS n FROM audit WHERE event = 'expired' GROUP BY 1, 2")
-    assert [dict(event) for event in events] == [{"event": "expired", "detail": "{}", "n": 6}]
+    assert await column_of(bench, "audit", "detail", event="expired") == ["{}"] * 6
     await bench.quiet()
     assert await bench.queued() == {}
     assert len(await bench.index.sample("acme", "bot")) == 2
@@ -148,7 +146,7 @@ async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_wh
     for content in ("one", "two"):
         await bench.gateway.store("bot", NewMemory(content, expires_at=soon(bench)))
     await bench.quiet()
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     await bench.database.inner.run(delete_expired(until=2, limit=500)[:statements])
     await bench.gateway.store("bot", NewMemory("two"))
     await bench.quiet()
@@ -169,27 +167,16 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_o
                 await bench.tenant(tenant).store("bot", NewMemory(f"{age} {n}"), idempotency_key=f"{age}-{n}")
         await bench.tenant(tenant).erase("never")
         await bench.tenant(tenant).erase("never-either")
-    await bench.change(f"UPDATE idempotency SET created_at = created_at - {DAY_MS} WHERE key LIKE 'old%'")
-    await bench.change(
-        f"UPDATE audit SET created_at = created_at - 400 * {DAY_MS} WHERE memory_id IN "
-        "(SELECT id FROM long_term_memory WHERE content LIKE 'old%')"
-    )
-    await bench.change(f"UPDATE erasure SET accepted_at = accepted_at - 400 * {DAY_MS} WHERE agent_id = 'never'")
+    await shift_rows(bench, "idempotency", {"created_at": -DAY_MS}, key=Like("old%"))
+    for memory_id in await memory_ids(bench, content=Like("old%")):
+        await shift_rows(bench, "audit", {"created_at": -400 * DAY_MS}, memory_id=memory_id)
+    await shift_rows(bench, "erasure", {"accepted_at": -400 * DAY_MS}, agent_id="never")
     for number, finished_at in enumerate((1, 1, NOW_MS, None)):
-        await bench.change(
-            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, finished_at, "
-            f"written_through) VALUES ('{number}', 'acme', 'bot', 's', 1, 1, {finished_at or 'NULL'}, 'http')"
-        )
-        await bench.change(
-            "INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, state) "
-            f"VALUES ('acme', 'bot', '{number}', '{number:032d}', 0, 'text', '[]', 'dropped')"
-        )
-        await bench.change(
-            "INSERT INTO pass (tenant_id, agent_id, ingestion_id, number, kind, message_ids) "
-            f"VALUES ('acme', 'bot', '{number}', 0, 'extract', '[]')"
-        )
+        await ingestion(bench, str(number), finished_at=finished_at)
+        await proposal(bench, str(number), f"{number:032d}", state="dropped")
+        await learning_pass(bench, str(number))
     for day in (1, NOW_MS // DAY_MS):
-        await bench.change(f"INSERT INTO model_spend VALUES ('acme', {day}, 'extract', 1, 10)")
+        await model_spend(bench, day)
     told: list[int] = []
     assert await prune_all(bench, told) == Pruned(
         memories=0,
@@ -209,7 +196,7 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_o
     assert told == [2, 4, 6, 8, 10, 12, 14, 16, 17]
     assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     for table in ("pass", "proposal"):
-        left = await bench.rows(f"SELECT ingestion_id FROM {table} ORDER BY 1")
+        left = await rows_of(bench, table, "ingestion_id", by="ingestion_id")
         assert [row["ingestion_id"] for row in left] == ["2", "3"]
     assert await bench.memories() == 12
     for tenant in ("acme", "globex"):
@@ -220,6 +207,6 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_o
 async def test_an_erasure_under_way_is_not_pruned_however_old(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
     running = await bench.gateway.erase("bot")
-    await bench.change(f"UPDATE erasure SET accepted_at = accepted_at - 500 * {DAY_MS}")
+    bench.later(500 * 86_400)
     assert (await prune_all(bench, [])).receipts == 0
     assert (await bench.gateway.erasure(running.id)).status == "running"

@@ -10,18 +10,24 @@ from app.domain.claim import MemoryType
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.jobs.backfill import free_tasks
+from app.ports.database import Row
 from app.services.models.reader import TenantReader
 from app.services.profiles.profile import ProfileService
 from app.services.turns.shares import Shares
 from tests.services.scripted_reader import TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import memory_rows, set_memories
+from tests.support.scopes import retain
 
 DAY = 86_400_000
 DUTY = "Visitors must sign in"
 DUE = ("I must pay by Friday", "I need to wear glasses", "Deliveries must be signed for")
 READER = ScriptedReader(of_kinds=dict.fromkeys((*DUE, "Book a table", "Visit the office every Friday"), TASK))
-EXPIRIES = "SELECT content, expires_at FROM long_term_memory WHERE agent_id = 'bot' ORDER BY id"
+
+
+async def expiries(bench: Bench) -> list[Row]:
+    return await memory_rows(bench, "content", "expires_at", by="id", agent_id="bot")
 
 
 @pytest.fixture
@@ -37,8 +43,8 @@ async def stored(
     expires_at = bench.backends.clock() + after
     expires_at -= expires_at % 1000 if to_the_second else 0
     id_ = await bench.gateway.store("bot", NewMemory(content, expires_at=expires_at))
-    await bench.change(f"UPDATE long_term_memory SET type = '{type_}' WHERE id = '{id_}'")
-    (row,) = await bench.rows(f"SELECT expires_at FROM long_term_memory WHERE id = '{id_}'")
+    await set_memories(bench, {"type": type_}, id=id_)
+    (row,) = await memory_rows(bench, "expires_at", id=id_)
     return cast("int", row["expires_at"])
 
 
@@ -51,7 +57,7 @@ def week(bench: Bench) -> int:
 async def test_a_duty_of_an_older_version_no_longer_expires(bench: Bench) -> None:
     await stored(bench, DUTY, week(bench))
     assert await free_tasks(bench.database, READER) == 1
-    assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == [None]
+    assert [row["expires_at"] for row in await expiries(bench)] == [None]
     assert await free_tasks(bench.database, READER) == 0
 
 
@@ -63,7 +69,7 @@ async def test_what_a_caller_asked_for_or_is_due_once_still_expires(bench: Bench
         await stored(bench, "I live in Rome", week(bench), "fact"),
     ]
     assert await free_tasks(bench.database, READER) == 0
-    assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == kept
+    assert [row["expires_at"] for row in await expiries(bench)] == kept
 
 
 @pytest.mark.parametrize("content", ["Book a table", "I need to see the vet by Friday"])
@@ -81,7 +87,7 @@ async def test_while_the_reader_is_away_nothing_is_freed(bench: Bench) -> None:
     await stored(bench, "I must pay by Friday", week(bench))
     with pytest.raises(ReaderUnavailable):
         await free_tasks(bench.database, ScriptedReader(error=ReaderUnavailable("It is closed.")))
-    assert (await bench.rows(EXPIRIES))[0]["expires_at"] is not None
+    assert (await expiries(bench))[0]["expires_at"] is not None
 
 
 async def test_a_task_of_this_version_is_not_read_again(bench: Bench) -> None:
@@ -94,16 +100,15 @@ async def test_a_task_of_this_version_is_not_read_again(bench: Bench) -> None:
 
 async def test_a_duty_that_was_stored_again_is_freed_too(bench: Bench) -> None:
     await stored(bench, DUTY, week(bench))
-    await bench.change(f"UPDATE long_term_memory SET expires_at = expires_at - {DAY}")
-    await bench.change(f"UPDATE audit SET created_at = created_at - {DAY}")
+    bench.later(DAY / 1000)
     assert await free_tasks(bench.database, READER) == 1
 
 
 async def test_a_freed_duty_is_kept_as_long_as_its_agents_memories(bench: Bench) -> None:
-    await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 30 * 86400)")
+    await retain(bench.backends, 30)
     expiry = await stored(bench, DUTY, week(bench))
     assert await free_tasks(bench.database, READER) == 1
-    (row,) = await bench.rows(EXPIRIES)
+    (row,) = await expiries(bench)
     assert expiry + 22 * DAY < cast("int", row["expires_at"]) < expiry + 24 * DAY
 
 

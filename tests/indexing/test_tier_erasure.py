@@ -1,5 +1,6 @@
 """An erasure takes the rows of every tier, a bounded number at a time, and its receipt counts each kind."""
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.storage.erasures import KINDS
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.tables import count_of, set_rows
 from tests.support.tier_rows import added, row_of, scopes
 
 OF_AGENTS = [tier for tier in TIER_TABLES if tier.of_agent]
@@ -105,20 +107,19 @@ async def test_rows_go_a_bounded_number_at_a_time_and_are_counted_once(
     seen = []
     for _ in range(6):
         await bench.indexer.round()
-        seen.append((await bench.rows("SELECT count(*) AS n FROM memory_episodes"))[0]["n"])
+        seen.append(await count_of(bench, "memory_episodes"))
     assert seen == [18, 13, 8, 3, 0, 0]
     assert (await receipt_of(bench, accepted.id))["episodes"] == 23
 
 
 async def test_a_receipt_from_before_the_tiers_is_shown_as_it_was(bench: Bench) -> None:
     accepted = await bench.gateway.erase("bot")
-    await bench.change(
-        """UPDATE erasure SET receipt = '{"finished_at":1,"erased":{"memories":1,"outbox_rows":0,"dead_letters":0,"""
-        """"idempotency_keys":0},"found_by_id":0,"found_by_search":0,"history_until":null}'"""
-    )
-    receipt = (await bench.gateway.erasure(accepted.id)).receipt
-    assert receipt is not None
-    assert receipt["erased"] == {"memories": 1, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 0}
+    erased = {"memories": 1, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 0}
+    receipt = {"finished_at": 1, "erased": erased, "found_by_id": 0, "found_by_search": 0, "history_until": None}
+    await set_rows(bench, "erasure", {"receipt": json.dumps(receipt)})
+    shown = (await bench.gateway.erasure(accepted.id)).receipt
+    assert shown is not None
+    assert shown["erased"] == erased
 
 
 async def test_the_rows_of_each_counted_kind_are_counted_of_the_tenant_alone_and_no_further_than_so_many(

@@ -10,7 +10,6 @@ import pytest
 
 from app.domain.errors import InvalidRequest
 from app.domain.shards import MAIN, Shard
-from app.ports.database import Statement
 from app.runtime.moving import move_tenant
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -41,7 +40,6 @@ MOMENTS: Sequence[tuple[str, bool]] = [
     *((step, number % 2 == 0) for number, step in enumerate(STEPS) if step in _DECIDING),
 ]
 """A step, and whether the mover is killed after its call; before it otherwise."""
-_A_MINUTE_PASSES = ("UPDATE tenant_moves SET leased_until = 0", "UPDATE tenant_epochs SET fenced_until = 0")
 
 
 @dataclass(slots=True)
@@ -87,8 +85,7 @@ async def check_killed(service: Service, tenant: str, agent: str, step: str, *, 
     shards = await _process(service.shards, mover)
     with pytest.raises(KilledError):
         await move_tenant(shards, tenant, to, lambda _: None, poll_seconds=0, linger_seconds=0)
-    for runtime in service.shards.runtimes.values():
-        await runtime.backends.database.run([Statement(sql, writes=True) for sql in _A_MINUTE_PASSES])
+    service.later(60)
     await use("killed")
     before = await everything((await service.shards.of(tenant)).backends.database, tenant)
     with suppress(InvalidRequest):  # the one that was killed had done all

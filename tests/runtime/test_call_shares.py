@@ -9,16 +9,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.bootstrap import build_runtime, open_database
-from app.ports.database import Row, Statement
+from app.ports.database import Row
 from tests.support.backends import Backend
 from tests.support.service import serving, settings_for
+from tests.support.tables import rows_of
 
 
 async def shares(tmp_path: Path, account: Backend) -> list[Row]:
     """What the database knows of shares."""
     database, close = await open_database(settings_for(tmp_path, **account.settings(tmp_path)))
-    sql = "SELECT replica, calls FROM call_share ORDER BY calls DESC"
-    (rows,) = await database.run([Statement(sql)])
+    rows = await rows_of(database, "call_share", "replica", "calls", by="calls DESC")
     await close()
     return rows
 

@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime
 from app.domain.errors import ConfigurationError
-from app.ports.database import Statement
 from memory_gateway_double.faults import Fault
 from memory_gateway_double.server import Handle
 from tests.support.backends import Backend, running_on
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving, settings_for
+from tests.support.tables import delete_rows
 
 pytestmark = pytest.mark.thorough
 
@@ -133,7 +133,7 @@ async def test_without_the_index_what_is_pending_is_found_and_an_empty_answer_is
     answer = (await service.post("/recall", body)).json()
     assert [entry["content"] for entry in answer["entries"]] == ["held"]
     assert answer["degraded"] == ["index_unavailable"]
-    await service.runtime.backends.database.run([Statement("DELETE FROM outbox", writes=True)])
+    await delete_rows(service, "outbox")
     double.double.faults.add(Fault("vectorize.query", status=500))
     assert (await service.post("/recall", body)).json()["degraded"] == ["index_unavailable"]  # its words are known
     double.double.faults.add(Fault("vectorize.query", status=500))

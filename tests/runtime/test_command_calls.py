@@ -17,27 +17,25 @@ from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Row, Statement
+from app.ports.database import Row
 from app.runtime.call_shares import CallShares
 from app.settings import Settings
 from tests.support.backends import Backend, running_on
 from tests.support.edge import running_edge
 from tests.support.service import serving, settings_for
+from tests.support.tables import insert_rows, rows_of
 
 SCALE = 100.0
 LIMIT = 200
 CLOUDFLARES = 218
 """As much more as 1,200 is than 1,100."""
 CHUNK = 40
-OLD_ROWS = """
-WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 ->> 'count')
-INSERT INTO audit (tenant_id, agent_id, event, detail, created_at) SELECT 'acme', 'bot', 'stored', '{}', 1 FROM n
-"""
+OLD_EVENT = {"tenant_id": "acme", "agent_id": "bot", "event": "stored", "detail": "{}", "created_at": 1}
 
 
 async def add_old_rows(settings: Settings, count: int) -> None:
     database, close = await open_database(settings)
-    await database.run([Statement.write(OLD_ROWS, count=count)])
+    await insert_rows(database, "audit", *[OLD_EVENT] * count)
     await close()
 
 
@@ -52,7 +50,7 @@ async def prune(settings: Settings) -> Pruned:
 
 async def shares(settings: Settings) -> list[Row]:
     database, close = await open_database(settings)
-    (rows,) = await database.run([Statement("SELECT replica, calls FROM call_share")])
+    rows = await rows_of(database, "call_share", "replica", "calls")
     await close()
     return rows
 

@@ -6,34 +6,28 @@ import pytest
 
 from app.bootstrap import build_runtime
 from app.indexing.jobs.merge_words import merge_words
-from app.ports.database import Statement
 from app.runtime.doctor import diagnose
+from tests.support.damage import damage
 from tests.support.service import Service, serving, settings_for
-
-CUT = "UPDATE local_vector SET vector = substr(vector, 1, 10)"
-QUEUED = "UPDATE outbox SET vector = substr(vector, 1, 10)"
-ZEROS = "UPDATE memory_words_data SET block = zeroblob(length(block)) WHERE id > 10"
-EMPTIED = "INSERT INTO memory_words (memory_words) VALUES ('delete-all')"
+from tests.support.tables import set_rows
 
 
 async def failing(service: Service) -> list[str]:
     return [check.name for check in await diagnose(service.runtime) if not check.ok]
 
 
-async def change(service: Service, sql: str) -> None:
-    await service.runtime.backends.database.run([Statement(sql, writes=True)])
-
-
 @pytest.mark.parametrize(
-    ("damage", "part"),
-    [(EMPTIED, "index of words"), (ZEROS, "index of words"), (CUT, "vectors"), (QUEUED, "vectors")],
-    ids=["emptied words", "damaged blocks", "cut vector", "cut vector in the outbox"],
+    ("how", "part"),
+    [
+        *(("emptied", "index of words"), ("blocks of zeros", "index of words")),
+        *(("cut vector", "vectors"), ("cut vector in the outbox", "vectors")),
+    ],
 )
-async def test_the_doctor_fails_at_the_index_that_is_damaged(tmp_path: Path, damage: str, part: str) -> None:
+async def test_the_doctor_fails_at_the_index_that_is_damaged(tmp_path: Path, how: str, part: str) -> None:
     async with serving(tmp_path) as service:
         await service.store("a fox in the snow")
         assert await failing(service) == []
-        await change(service, damage)
+        await damage(service, how)
         assert await failing(service) == [part]
 
 
@@ -42,9 +36,7 @@ async def test_readiness_and_the_metrics_tell_that_words_are_missing_until_they_
     await runtime.prepare()
     try:
         for words_missing in (False, True, False):
-            await runtime.backends.database.run(
-                [Statement(_INDEXED_TO.format("-1" * words_missing or "0"), writes=True)]
-            )
+            await set_rows(runtime, "words_index", {"indexed_to": -1 if words_missing else 0})
             if not words_missing:
                 await merge_words(runtime.backends.database)
             await runtime.indexer.round()
@@ -53,6 +45,3 @@ async def test_readiness_and_the_metrics_tell_that_words_are_missing_until_they_
             assert f"memory_gateway_words_missing {float(words_missing)}" in runtime.metrics.render().decode()
     finally:
         await runtime.close()
-
-
-_INDEXED_TO = "UPDATE words_index SET indexed_to = {}"

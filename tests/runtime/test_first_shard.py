@@ -16,10 +16,9 @@ from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.access.credentials import Principal
 from app.services.access.revocations import Revocations
+from tests.support.memories import tenants
 from tests.support.service import serving
-from tests.support.sharded import add_shards, placed, rows, sharded
-
-_TENANTS = "SELECT DISTINCT tenant_id FROM long_term_memory ORDER BY tenant_id"
+from tests.support.sharded import add_shards, placed, sharded
 
 
 def _heard_long_ago(backends: Backends) -> Backends:
@@ -32,7 +31,7 @@ async def test_its_first_store_goes_to_the_shard_where_the_tenant_lives(tmp_path
         await placed(other, "acme", "east")
         await idle.store("a bear in the east", tenant="acme")
         assert await other.contents("bear", tenant="acme") == ["a bear in the east"]
-        assert await rows(idle.runtime, _TENANTS) == []
+        assert await tenants(idle.runtime) == []
 
 
 async def test_its_first_recall_finds_what_is_in_the_shard(tmp_path: Path) -> None:
@@ -65,7 +64,7 @@ async def test_a_request_that_began_before_there_was_a_shard_is_refused_for_a_te
                 await writing.store("bot", NewMemory("a fox in the east"))
             with pytest.raises(TenantMoved):
                 await reading.recall("bot", Query("fox"))
-            assert await rows(idle.runtime, _TENANTS) == [{"tenant_id": "globex"}]
+            assert await tenants(idle.runtime) == ["globex"]
 
 
 @pytest.mark.parametrize("look", [settle_once, resume_once])

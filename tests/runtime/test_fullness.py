@@ -8,15 +8,9 @@ import pytest
 
 from app.bootstrap import make_shard
 from app.domain.errors import UpstreamTimeout
-from app.ports.database import Statement
 from tests.support.service import Service, serving, settings_for
 from tests.support.sharded import add_shards, backdate, placed, sharded
-
-_BEGUN = """
-INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
-SELECT ?1 ->> 'tenant', 'main', 'east', 1, 'a mover',
-  CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 60000 - 60000 * (?1 ->> 'minutes')
-"""
+from tests.support.tables import insert_rows
 
 
 class Sized:
@@ -66,8 +60,8 @@ async def test_who_stops_waiting_for_a_measurement_stops_it_for_nobody_else(tmp_
 
 async def _begun(service: Service, tenant: str, *, minutes: int) -> None:
     """Have a move of a tenant to the east be one that was last worked on so many minutes ago."""
-    move = Statement(_BEGUN, {"tenant": tenant, "minutes": minutes}, writes=True)
-    await service.runtime.backends.database.run([move])
+    move = {"tenant_id": tenant, "source": "main", "target": "east", "epoch": 1, "mover": "a mover"}
+    await insert_rows(service, "tenant_moves", move | {"leased_until": service.clock() + 60_000 * (1 - minutes)})
 
 
 async def test_readiness_tells_of_moves_that_nobody_goes_on_with_and_names_no_tenant(tmp_path: Path) -> None:

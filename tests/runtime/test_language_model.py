@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 
 from app.domain.errors import DatabaseUnavailable, QuotaExceeded, UpstreamRejected
 from app.domain.quotas import ModelLimits
-from app.ports.database import Statement
 from app.ports.language_model import Spent
 from app.runtime.backends import Backends
 from app.runtime.language_model import model_names, name_missing_models, write_spend
@@ -20,6 +19,7 @@ from tests.support.doubles import FailingDatabase
 from tests.support.language_models import ScriptedLanguageModel
 from tests.support.periodic import periodically
 from tests.support.service import NOW, serving
+from tests.support.tables import delete_rows, rows_of
 
 TODAY = NOW // DAY_MS
 CALL = Spent("extract", "http/model", 100)
@@ -32,9 +32,8 @@ async def backends(tmp_path: Path, backend: Backend) -> AsyncIterator[Backends]:
 
 
 async def rows(backends: Backends) -> list[tuple[object, ...]]:
-    every = "SELECT tenant_id, day, stage, calls, tokens FROM model_spend ORDER BY tenant_id, day, stage"
-    (found,) = await backends.database.run([Statement.read(every)])
-    return [tuple(row.values()) for row in found]
+    columns = ("tenant_id", "day", "stage", "calls", "tokens")
+    return [tuple(row.values()) for row in await rows_of(backends, "model_spend", *columns, by=", ".join(columns))]
 
 
 async def test_what_calls_have_cost_is_added_by_tenant_day_and_stage(backends: Backends) -> None:
@@ -99,7 +98,7 @@ async def test_a_tenant_that_has_spent_nothing_has_used_nothing(backends: Backen
 async def test_what_was_erased_is_not_used_any_more(backends: Backends) -> None:
     backends.model_spend.add("a", CALL, NOW)
     await write_spend(backends)
-    await backends.database.run([Statement("DELETE FROM model_spend", writes=True)])
+    await delete_rows(backends.database, "model_spend")
     backends.model_spend.check("a", NOW)
     await write_spend(backends)
     assert backends.model_spend.used("a", NOW) == (0, 0)

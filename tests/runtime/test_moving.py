@@ -1,19 +1,21 @@
 """A tenant is moved to another shard while it is served."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.domain.errors import Conflict, InvalidRequest, NotFound, ShardUnavailable
 from app.domain.shards import MAIN
-from app.ports.database import Database, Statement
+from app.ports.database import Database
 from app.runtime.moving import move_tenant
 from app.storage.system import carried
 from app.storage.system.carried import NOT_CARRIED, CarriedTable, Values, read_tables
 from app.storage.tiers.tables import TIER_TABLES
 from tests.support.probes import PROBES
 from tests.support.service import Service, serving
-from tests.support.sharded import add_shards, placed, rows, sharded
+from tests.support.sharded import add_shards, placed, sharded
+from tests.support.tables import insert_rows, rows_of, set_rows, tables_with
 
 pytestmark = pytest.mark.thorough
 
@@ -96,7 +98,7 @@ async def test_a_moved_tenant_finds_all_that_it_has_stored(tmp_path: Path) -> No
         await moved(service, "acme", _EAST if before == MAIN else MAIN)
         assert sorted(await service.contents("fox bear", tenant="acme")) == ["a bear in the wood", "a fox in the snow"]
         assert await service.contents("owl", tenant="globex") == ["an owl"]
-        left = await rows(service.shards.runtimes[before], "SELECT id FROM long_term_memory WHERE tenant_id = 'acme'")
+        left = await rows_of(service.shards.runtimes[before], "long_term_memory", "id", tenant_id="acme")
         assert left == []
 
 
@@ -129,17 +131,13 @@ async def test_every_row_of_every_table_arrives_as_it_was_and_none_stays(tmp_pat
         assert await everything(main, "other") == others
         await moved(service, "owner", MAIN)
         assert await everything(main, "owner") == before
-        assert await rows(service.shards.runtimes[_EAST], "SELECT * FROM tenant_changes") == []
+        assert await rows_of(service.shards.runtimes[_EAST], "tenant_changes") == []
 
 
 async def test_each_table_with_rows_of_tenants_is_carried_or_named_with_the_reason(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         named = {table.name for table in await tables_of(service.runtime.backends.database)} | set(NOT_CARRIED)
-        sql = (
-            "SELECT made.name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col "
-            "ON col.name = 'tenant_id' WHERE made.type = 'table' AND made.name NOT LIKE 'local!_%' ESCAPE '!'"
-        )
-        assert {str(row["name"]) for row in await rows(service.runtime, sql)} == named
+        assert {*await tables_with(service, "tenant_id")} == named
 
 
 async def test_each_trigger_of_a_carried_table_rests_while_rows_arrive_or_is_named_with_the_reason(
@@ -147,7 +145,7 @@ async def test_each_trigger_of_a_carried_table_rests_while_rows_arrive_or_is_nam
 ) -> None:
     async with serving(tmp_path) as service:
         carried_tables = {table.name for table in await tables_of(service.runtime.backends.database)}
-        found = await rows(service.runtime, "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+        found = await rows_of(service.runtime, "sqlite_master", "name", "tbl_name", "sql", type="trigger")
         of_tables = {str(row["name"]) for row in found if row["tbl_name"] in carried_tables}
         assert of_tables == _QUIET | _WRITES_DERIVED
 
@@ -157,8 +155,7 @@ async def test_a_tenant_that_is_being_erased_is_not_moved(tmp_path: Path) -> Non
     async with sharded(tmp_path) as service:
         await placed(service, "acme", MAIN)
         await service.store("a fox", tenant="acme")
-        erasure = "INSERT INTO erasure (id, tenant_id, accepted_at, advanced_at) VALUES (?1 ->> 0, 'acme', 1, 1)"
-        await service.runtime.backends.database.run([Statement(erasure, ["0" * 26], writes=True)])
+        assert (await service.runtime.services("acme").gateway.erase(None)).status == "running"
         with pytest.raises(Conflict, match="is being erased"):
             await moved(service, "acme", _EAST)
         assert await service.contents("fox", tenant="acme") == ["a fox"]
@@ -170,9 +167,9 @@ async def test_shards_with_other_embedding_configs_do_not_exchange_tenants(tmp_p
         for tenant, shard in (("acme", MAIN), ("globex", _EAST)):
             await placed(service, tenant, shard)
             await service.store("a fox", tenant=tenant)
-        other = "UPDATE {} SET model = 'other', index_name = 'lt-memory-hashing-other'"
-        changes = [Statement(other.format(table), writes=True) for table in ("embedding_in_use", "embedding_config")]
-        await service.shards.runtimes[_EAST].backends.database.run(changes)
+        for table in ("embedding_in_use", "embedding_config"):
+            other = {"model": "other", "index_name": "lt-memory-hashing-other"}
+            await set_rows(service.shards.runtimes[_EAST], table, other)
         with pytest.raises(Conflict, match="Re-embed one of them first"):
             await moved(service, "acme", _EAST)
         assert await service.contents("fox", tenant="acme") == ["a fox"]
@@ -190,7 +187,7 @@ async def test_a_move_that_is_given_up_leaves_the_tenant_where_it_was(tmp_path: 
 
         with pytest.raises(KeyboardInterrupt):
             await move_tenant(service.shards, "acme", _EAST, stop, poll_seconds=0, linger_seconds=0)
-        await main.run([Statement("UPDATE tenant_moves SET leased_until = 0", writes=True)])
+        service.later(60)
         before = await everything(main, "acme")
         assert any((await everything(east, "acme")).values())
         await moved(service, "acme", MAIN)
@@ -198,7 +195,7 @@ async def test_a_move_that_is_given_up_leaves_the_tenant_where_it_was(tmp_path: 
         assert await everything(main, "acme") == before
         assert await service.contents("fox", tenant="acme") == ["a fox"]
         await service.store("a bear", tenant="acme")
-        assert await rows(service.runtime, "SELECT * FROM tenant_changes") == []
+        assert await rows_of(service.runtime, "tenant_changes") == []
         await moved(service, "acme", _EAST)
         assert sorted(await service.contents("fox bear", tenant="acme")) == ["a bear", "a fox"]
 
@@ -211,7 +208,7 @@ async def test_a_tenant_is_not_moved_to_where_it_lives(tmp_path: Path, home: str
         with pytest.raises(InvalidRequest, match=f"lives in the shard {home} already"):
             await moved(service, "acme", home)
         assert await service.contents("fox", tenant="acme") == ["a fox"]
-        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+        assert await rows_of(service.runtime, "tenant_moves") == []
 
 
 async def test_a_tenant_is_not_moved_to_a_shard_that_is_not_in_the_directory(tmp_path: Path) -> None:
@@ -221,25 +218,23 @@ async def test_a_tenant_is_not_moved_to_a_shard_that_is_not_in_the_directory(tmp
         with pytest.raises(NotFound, match=r"There is no shard west\. There are: main, east\."):
             await moved(service, "acme", "west")
         assert await service.contents("fox", tenant="acme") == ["a fox"]
-        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+        assert await rows_of(service.runtime, "tenant_moves") == []
 
 
 async def test_a_tenant_whose_shard_is_not_in_the_directory_is_not_moved(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
-        lost = Statement("INSERT INTO tenant_places VALUES ('lost', 'west', 1)", writes=True)
-        await service.runtime.backends.database.run([lost])
+        await insert_rows(service, "tenant_places", {"tenant_id": "lost", "shard": "west", "epoch": 1})
         with pytest.raises(ShardUnavailable, match="The shard west, where the tenant lives, is not in the directory"):
             await moved(service, "lost", _EAST)
-        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+        assert await rows_of(service.runtime, "tenant_moves") == []
 
 
 async def test_a_tenant_that_is_moved_to_one_shard_is_not_moved_to_a_third(tmp_path: Path) -> None:
     async with sharded(tmp_path, ["east", "west"]) as service:
         await placed(service, "acme", MAIN)
         await service.store("a fox", tenant="acme")
-        begun = "INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until) VALUES "
-        begun += "('acme', 'main', 'east', 1, 'another', 0)"
-        await service.runtime.backends.database.run([Statement(begun, writes=True)])
+        move = {"tenant_id": "acme", "source": "main", "target": "east", "epoch": 1, "mover": "another"}
+        await insert_rows(service, "tenant_moves", move | {"leased_until": 0})
         with pytest.raises(Conflict, match="is being moved to east"):
             await moved(service, "acme", "west")
         await moved(service, "acme", "east")
@@ -251,27 +246,26 @@ async def test_a_tenant_that_is_moved_to_one_shard_is_not_moved_to_a_third(tmp_p
     ("left", "said"),
     [
         (
-            "INSERT INTO audit (tenant_id, event, detail, created_at) VALUES ('acme', 'stored', '{}', 1)",
+            ("audit", {"tenant_id": "acme", "event": "stored", "detail": "{}", "created_at": 1}),
             "The tenant's rows in the table audit differ between main and east, though nobody has changed them.",
         ),
         (
-            "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 7, 'here')",
+            ("tenant_epochs", {"tenant_id": "acme", "epoch": 7, "state": "here"}),
             "The notes of where the tenant lives differ between main and east, though nobody has changed them.",
         ),
     ],
 )
 async def test_a_move_to_a_shard_that_was_in_use_says_what_differs_and_can_be_given_up(
-    tmp_path: Path, left: str, said: str
+    tmp_path: Path, left: tuple[str, dict[str, Any]], said: str
 ) -> None:
     async with sharded(tmp_path) as service:
         await placed(service, "acme", MAIN)
         await service.store("a fox", tenant="acme")
-        await service.shards.runtimes[_EAST].backends.database.run([Statement(left, writes=True)])
+        await insert_rows(service.shards.runtimes[_EAST], *left)
         with pytest.raises(Conflict, match=said) as refused:
             await moved(service, "acme", _EAST)
         assert "Give the move up with: memory-gateway shard move acme main" in refused.value.detail
-        expire = Statement("UPDATE tenant_moves SET leased_until = 0", writes=True)
-        await service.runtime.backends.database.run([expire])
+        service.later(60)
         await moved(service, "acme", MAIN)
-        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+        assert await rows_of(service.runtime, "tenant_moves") == []
         assert await service.contents("fox", tenant="acme") == ["a fox"]

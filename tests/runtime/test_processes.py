@@ -16,6 +16,7 @@ from app.services.ingest.messages import Taking
 from app.storage.system.leases import INDEXER
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.periodic import periodically
+from tests.support.tables import rows_of
 
 
 class Neighbours:
@@ -50,7 +51,7 @@ async def test_the_lease_of_a_dead_process_is_free(bench: Bench) -> None:
     neighbours = Neighbours("dead", "another")
     assert await release_all(replace(bench.backends, processes=neighbours)) == 1
     assert neighbours.names == []
-    assert await bench.rows("SELECT * FROM lease") == []
+    assert await rows_of(bench, "lease") == []
 
 
 async def test_it_is_released_later_where_the_database_does_not_answer(bench: Bench) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import Scope
 from app.indexing.reading_queue import ReadingQueue
-from app.ports.database import Statement
 from app.ports.reader import Reader
 from tests.services.scripted_reader import REPLACES, ScriptedReader
+from tests.support.memories import memory_column, superseded
 from tests.support.service import Service, serving
 from tests.support.told import told
 
@@ -24,18 +24,9 @@ async def reading(data: Path, reader: Reader | None) -> AsyncIterator[Service]:
         yield service
 
 
-async def rows(service: Service, sql: str) -> list[object]:
-    (found,) = await service.runtime.backends.database.run([Statement.read(sql)])
-    return [next(iter(row.values())) for row in found]
-
-
-async def hidden(service: Service) -> list[object]:
-    return await rows(service, "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL")
-
-
 async def until_compared(service: Service) -> None:
     async with asyncio.timeout(20):
-        while await rows(service, "SELECT 1 FROM long_term_memory WHERE coalesce(statements_read, 0) = 0"):
+        while not all(await memory_column(service, "statements_read")):
             await asyncio.sleep(0.01)
 
 
@@ -48,7 +39,7 @@ async def test_what_is_stored_is_compared_soon(tmp_path: Path) -> None:
     async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
         await store_both(service)
         await until_compared(service)
-        assert await hidden(service) == [OLD]
+        assert await superseded(service) == [OLD]
         assert await service.contents("Where does Ella go?") == [NEW]
 
 
@@ -56,10 +47,10 @@ async def test_what_a_process_that_ended_has_not_compared_the_next_one_does(tmp_
     closed = ScriptedReader({(OLD, NEW): REPLACES}, error=ReaderUnavailable("It is closed."))
     async with reading(tmp_path, closed) as service:
         await store_both(service)
-        assert await hidden(service) == []
+        assert await superseded(service) == []
     async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
         await until_compared(service)
-        assert await hidden(service) == [OLD]
+        assert await superseded(service) == [OLD]
 
 
 async def test_without_a_reader_keys_alone_hide_and_what_waits_does_so_until_there_is_one(tmp_path: Path) -> None:
@@ -68,11 +59,11 @@ async def test_without_a_reader_keys_alone_hide_and_what_waits_does_so_until_the
         for month, place in ((1, "Rome"), (2, "Oslo")):
             home = f"I live in {place}"
             await service.store(home, occurred_at=f"2026-0{month}-01T00:00:00Z", metadata=told(home))
-        assert await hidden(service) == ["I live in Rome"]
+        assert await superseded(service) == ["I live in Rome"]
         assert {OLD, NEW} <= set(await service.contents("Where does Ella go?"))
     async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
         await until_compared(service)
-        assert sorted(map(str, await hidden(service))) == [OLD, "I live in Rome"]
+        assert sorted(map(str, await superseded(service))) == [OLD, "I live in Rome"]
 
 
 def test_tenants_take_turns_in_the_queue() -> None:

@@ -12,12 +12,12 @@ from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime
 from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
 from app.observability.logs import configure_logging
-from app.ports.database import Statement
 from app.runtime import runtime
 from app.runtime.backends import Backends
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving, settings_for
+from tests.support.tables import insert_rows, set_rows
 
 
 def failing(ports: Backends) -> Backends:
@@ -123,8 +123,7 @@ async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(
 
 async def test_data_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
-        record = Statement("INSERT INTO d1_migrations (name) VALUES ('9999_future.sql')", writes=True)
-        await service.runtime.backends.database.run([record])
+        await insert_rows(service, "d1_migrations", {"name": "9999_future.sql"})
     later = build_runtime(settings_for(tmp_path))
     with pytest.raises(SchemaTooNew, match=r"9999_future\.sql"):
         await later.start()
@@ -137,8 +136,7 @@ async def test_a_memory_left_in_the_outbox_is_in_the_index_after_the_next_start(
         assert isinstance(index, FailingIndex)
         index.error = DatabaseUnavailable("The index is away.")
         await service.store("left behind")
-        waited = Statement("UPDATE outbox SET due_at = 0", writes=True)
-        await service.runtime.backends.database.run([waited])
+        await set_rows(service, "outbox", {"due_at": 0})
     async with serving(tmp_path, indexer_seconds=0.01) as service:
         while (await service.runtime.outbox_status()).undelivered:
             await asyncio.sleep(0.01)

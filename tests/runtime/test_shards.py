@@ -14,24 +14,25 @@ from app.bootstrap import build_shards, shard_file
 from app.bootstrap.files import open_file
 from app.domain.errors import ConfigurationError, DatabaseUnavailable, InvalidRequest, ShardUnavailable
 from app.domain.shards import Shard
-from app.ports.database import Statement
 from app.runtime.fullness import ShardFigures
 from app.runtime.runtime import Runtime
+from tests.support.memories import memory_rows, tenants
 from tests.support.service import Service, serving, settings_for
-from tests.support.sharded import add_shards, placed, rows, sharded
+from tests.support.sharded import add_shards, placed, sharded
+from tests.support.tables import insert_rows, rows_of, set_rows
 
 pytestmark = pytest.mark.thorough
-
-_TENANTS = "SELECT DISTINCT tenant_id FROM long_term_memory ORDER BY tenant_id"
-_OF_A_NEWER_VERSION = "INSERT INTO d1_migrations (name) VALUES ('9999_later.sql')"
-_HERE = "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 2, 'here')"
-_GONE = "UPDATE tenant_epochs SET state = 'gone', to_shard = 'main', to_epoch = 2 WHERE tenant_id = 'acme'"
 
 
 async def _lives_at_home_now(service: Service) -> None:
     """Do what a move does that ends before it has told the directory."""
-    await service.runtime.backends.database.run([Statement(_HERE, writes=True)])
-    await service.shards.runtimes["east"].backends.database.run([Statement(_GONE, writes=True)])
+    await insert_rows(service, "tenant_epochs", {"tenant_id": "acme", "epoch": 2, "state": "here"})
+    await set_rows(
+        service.shards.runtimes["east"],
+        "tenant_epochs",
+        {"state": "gone", "to_shard": "main", "to_epoch": 2},
+        tenant_id="acme",
+    )
 
 
 async def test_each_tenant_s_memories_are_in_the_database_of_its_shard(tmp_path: Path) -> None:
@@ -42,8 +43,8 @@ async def test_each_tenant_s_memories_are_in_the_database_of_its_shard(tmp_path:
         await service.store("a bear at home", tenant="globex")
         assert await service.contents("fox", tenant="acme") == ["a fox in the east"]
         assert await service.contents("bear", tenant="globex") == ["a bear at home"]
-        found = {name: await rows(runtime, _TENANTS) for name, runtime in service.shards.runtimes.items()}
-        assert found == {"main": [{"tenant_id": "globex"}], "east": [{"tenant_id": "acme"}]}
+        found = {name: await tenants(runtime) for name, runtime in service.shards.runtimes.items()}
+        assert found == {"main": ["globex"], "east": ["acme"]}
 
 
 async def test_a_tenant_that_was_there_before_the_first_shard_stays_where_it_is(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ async def test_a_tenant_that_was_there_before_the_first_shard_stays_where_it_is(
         await service.store("a fox", tenant="acme")
     async with sharded(tmp_path) as service:
         assert await service.contents("fox", tenant="acme") == ["a fox"]
-        assert await rows(service.runtime, "SELECT * FROM tenant_places") == []
+        assert await rows_of(service.runtime, "tenant_places") == []
 
 
 async def test_new_tenants_live_in_the_shard_that_is_least_full(tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ async def test_new_tenants_live_in_the_shard_that_is_least_full(tmp_path: Path) 
             await service.store(f"a fox, the {number}. of them, and its long story" * 20, tenant="acme")
     async with sharded(tmp_path) as service:
         await service.store("a bear", tenant="globex")
-        assert await rows(service.runtime, "SELECT tenant_id, shard, epoch FROM tenant_places") == [
+        assert await rows_of(service.runtime, "tenant_places", "tenant_id", "shard", "epoch") == [
             {"tenant_id": "globex", "shard": "east", "epoch": 1}
         ]
         assert await service.contents("bear", tenant="globex") == ["a bear"]
@@ -87,9 +88,7 @@ async def test_a_shard_that_was_added_meanwhile_is_found_by_a_process_that_runs(
 
 async def test_a_new_shard_takes_no_tenant_before_every_process_knows_of_it(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
-        await service.runtime.backends.database.run(
-            [Statement("UPDATE shards SET added_at = 9000000000000", writes=True)]
-        )
+        await set_rows(service, "shards", {"added_at": 9000000000000})
         await service.store("a bear", tenant="globex")
         assert (await service.shards.of("globex")).backends.shard == "main"
 
@@ -102,9 +101,9 @@ async def test_a_process_with_an_outdated_place_finds_the_tenant_where_it_lives_
         assert await service.contents("fox", tenant="acme") == []
         await service.store("a bear at home", tenant="acme")
         assert await service.contents("bear", tenant="acme") == ["a bear at home"]
-        places = await rows(service.runtime, "SELECT shard, epoch FROM tenant_places WHERE tenant_id = 'acme'")
+        places = await rows_of(service.runtime, "tenant_places", "shard", "epoch", tenant_id="acme")
         assert places == [{"shard": "main", "epoch": 2}]
-        assert len(await rows(service.shards.runtimes["east"], "SELECT 1 FROM long_term_memory")) == 1
+        assert len(await rows_of(service.shards.runtimes["east"], "long_term_memory")) == 1
 
 
 async def test_a_write_with_an_outdated_place_changes_nothing_there(tmp_path: Path) -> None:
@@ -113,15 +112,15 @@ async def test_a_write_with_an_outdated_place_changes_nothing_there(tmp_path: Pa
         await service.store("a fox in the east", tenant="acme")
         await _lives_at_home_now(service)
         await service.store("a bear at home", tenant="acme")
-        assert len(await rows(service.shards.runtimes["east"], "SELECT 1 FROM long_term_memory")) == 1
-        assert len(await rows(service.runtime, "SELECT 1 FROM long_term_memory")) == 1
+        assert len(await rows_of(service.shards.runtimes["east"], "long_term_memory")) == 1
+        assert len(await memory_rows(service.runtime)) == 1
 
 
 async def test_a_tenant_that_is_just_moving_is_told_to_try_again(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
         await placed(service, "acme", "east")
         east = service.shards.runtimes["east"].backends.database
-        await east.run([Statement("UPDATE tenant_epochs SET fenced_until = unixepoch() * 1000 + 5000", writes=True)])
+        await set_rows(east, "tenant_epochs", {"fenced_until": service.clock() + 5000})
         answer = await service.post("/store", {"agent_id": "bot", "content": "a fox"})
         assert (answer.status_code, answer.json()["code"]) == (503, "tenant_moved")
         assert answer.headers["retry-after"] == "1"
@@ -133,8 +132,11 @@ async def test_a_missing_shard_concerns_its_own_tenants_alone(tmp_path: Path) ->
     await add_shards(tmp_path, ["east"])
     shard_file(settings_for(tmp_path), "east").unlink()
     async with serving(tmp_path) as service:
-        await service.runtime.backends.database.run(
-            [Statement("INSERT INTO tenant_places VALUES ('acme', 'east', 1), ('lost', 'west', 1)", writes=True)]
+        await insert_rows(
+            service,
+            "tenant_places",
+            {"tenant_id": "acme", "shard": "east", "epoch": 1},
+            {"tenant_id": "lost", "shard": "west", "epoch": 1},
         )
         for tenant, shard in (("acme", "east"), ("lost", "west")):
             answer = await service.post("/recall", {"agent_id": "bot", "query": "fox"}, tenant=tenant)
@@ -168,9 +170,7 @@ async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
     file = shard_file(settings_for(tmp_path), "east")
     away = file.rename(tmp_path / "away.sqlite3")
     async with serving(tmp_path) as service:
-        await service.runtime.backends.database.run(
-            [Statement("INSERT INTO tenant_places VALUES ('acme', 'east', 0)", writes=True)]
-        )
+        await insert_rows(service, "tenant_places", {"tenant_id": "acme", "shard": "east", "epoch": 0})
         query = {"agent_id": "bot", "query": "fox"}
         assert (await service.post("/recall", query, tenant="acme")).status_code == 503
         away.rename(file)
@@ -180,7 +180,7 @@ async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
 async def test_a_shard_that_cannot_be_opened_leaves_the_background_work_of_the_others_alone(tmp_path: Path) -> None:
     await add_shards(tmp_path, ["east"])
     async with serving(tmp_path) as service:
-        await service.shards.runtimes["east"].backends.database.run([Statement(_OF_A_NEWER_VERSION, writes=True)])
+        await insert_rows(service.shards.runtimes["east"], "d1_migrations", {"name": "9999_later.sql"})
     built = build_shards(settings_for(tmp_path))
     await built.main.start()
     going_on = asyncio.Event()
@@ -202,8 +202,7 @@ async def test_requests_of_other_tenants_do_not_wait_for_a_shard_that_is_just_be
         await service.store("a fox", tenant="acme")
         await add_shards(tmp_path, ["east"])
         may_open, _ = _opens_when_told(monkeypatch)
-        lives_there = "INSERT INTO tenant_places VALUES ('globex', 'east', 0)"
-        await service.runtime.backends.database.run([Statement(lives_there, writes=True)])
+        await insert_rows(service, "tenant_places", {"tenant_id": "globex", "shard": "east", "epoch": 0})
         async with asyncio.timeout(30):
             await service.store("another fox", tenant="acme")
         waiting = asyncio.create_task(service.store("a bear", tenant="globex"))
@@ -276,7 +275,7 @@ async def test_of_two_processes_that_add_a_shard_of_one_name_one_is_refused(tmp_
         (refused,) = [each for each in done if each is not None]
         assert isinstance(refused, InvalidRequest)
         assert "There is a shard west" in refused.detail
-        assert await rows(one.runtime, "SELECT name FROM shards") == [{"name": "east"}, {"name": "west"}]
+        assert await rows_of(one.runtime, "shards", "name") == [{"name": "east"}, {"name": "west"}]
 
 
 async def test_two_shards_do_not_share_a_database(tmp_path: Path) -> None:

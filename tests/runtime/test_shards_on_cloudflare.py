@@ -10,8 +10,9 @@ from app.domain.shards import MAIN
 from app.runtime.doctor import diagnose
 from tests.runtime.test_moving import everything, moved
 from tests.support.backends import Backend, running_on
+from tests.support.memories import memory_rows
 from tests.support.service import serving, settings_for
-from tests.support.sharded import backdate, placed, rows
+from tests.support.sharded import backdate, placed
 
 
 async def add_shard(backend: Backend, data_dir: Path, name: str) -> None:
@@ -42,9 +43,9 @@ async def test_a_tenant_moves_to_another_database_and_index_and_back(tmp_path: P
             assert await service.contents("note 7 of a fox", tenant="acme", top_k=1) == ["note 7 of a fox"]
             await service.store("another fox", tenant="acme")
             assert "another fox" in await service.contents("another fox", tenant="acme")
-            assert await rows(service.runtime, "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'") == []
+            assert await memory_rows(service.runtime, tenant_id="acme") == []
             await moved(service, "acme", MAIN)
-            assert len(await rows(service.runtime, "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'")) == 31
+            assert len(await memory_rows(service.runtime, tenant_id="acme")) == 31
             assert await service.contents("owl", tenant="globex") == ["an owl"]
 
 

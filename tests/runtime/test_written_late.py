@@ -7,7 +7,6 @@ import pytest
 
 from app.domain.audit import RecallNote
 from app.domain.shards import MAIN
-from app.ports.database import Statement
 from app.ports.language_model import Spent
 from app.runtime.language_model import write_spend
 from app.runtime.moving import move_tenant
@@ -15,7 +14,8 @@ from app.runtime.recall_log import write_recalls
 from app.runtime.runtime import Runtime
 from tests.runtime.test_moving import moved, nothing_in_the_background
 from tests.support.service import Service
-from tests.support.sharded import placed, rows, sharded
+from tests.support.sharded import placed, sharded
+from tests.support.tables import column_of, rows_of
 
 __all__ = ["nothing_in_the_background"]
 pytestmark = pytest.mark.usefixtures("nothing_in_the_background")
@@ -29,7 +29,7 @@ def _note(runtime: Runtime, *entries: str, tenant: str = "acme") -> None:
 
 async def _notes(runtime: Runtime, tenant: str = "acme") -> list[list[str]]:
     """Return the entries of each recall that a shard has in the audit of a tenant."""
-    found = await rows(runtime, f"SELECT detail FROM recall_log WHERE tenant_id = '{tenant}' ORDER BY id")
+    found = await rows_of(runtime, "recall_log", "detail", by="id", tenant_id=tenant)
     return [json.loads(str(row["detail"]))["entries"] for row in found]
 
 
@@ -42,7 +42,7 @@ async def _stopped(service: Service, to: str, when: str) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         await move_tenant(service.shards, "acme", to, stop, poll_seconds=0, linger_seconds=0)
-    await service.runtime.backends.database.run([Statement("UPDATE tenant_moves SET leased_until = 0", writes=True)])
+    service.later(60)
 
 
 async def test_a_recall_is_in_the_audit_of_the_new_shard_if_it_is_written_while_the_old_rows_are_kept(
@@ -117,7 +117,7 @@ def _spend(runtime: Runtime, tenant: str = "acme") -> None:
 
 
 async def _spent(runtime: Runtime) -> list[object]:
-    return [row["tenant_id"] for row in await rows(runtime, "SELECT tenant_id FROM model_spend")]
+    return await column_of(runtime, "model_spend", "tenant_id")
 
 
 def _dropped(service: Service) -> float:

@@ -84,14 +84,14 @@ async def _erase(scene: Scene, victim: Replica, agents: Sequence[Agent], agent_i
         for id_ in agent.history.ids():
             agent.history.begin_delete(id_)
     await victim.gateway("acme").erase(agent_id)
-    while scene.world.file.rows("SELECT 1 FROM erasure WHERE receipt IS NULL"):
+    while scene.world.file.rows_of("erasure", receipt=None):
         await rounds(victim, 1)
 
 
 def _check_erased(scene: Scene) -> None:
     """An erasure that was begun is finished, and one that was not has erased nothing."""
     deletes = [(agent, delete) for agent in scene.agents for delete in agent.history.deletes()]
-    begun = scene.world.file.rows("SELECT receipt FROM erasure")
+    begun = scene.world.file.rows_of("erasure", "receipt")
     for agent, delete in deletes:
         delete.void = not begun
         if begun:
@@ -102,14 +102,14 @@ def _check_erased(scene: Scene) -> None:
         assert counted >= len(deletes) if scene.halved else counted == len(deletes)
         scopes = {Scope(agent.tenant_id, agent.agent_id) for agent, _ in deletes}
         for table in ("long_term_memory", "outbox"):
-            rows = scene.world.file.rows(f"SELECT tenant_id, agent_id FROM {table}")
+            rows = scene.world.file.rows_of(table, "tenant_id", "agent_id")
             assert not scopes & {Scope(str(tenant), str(agent)) for tenant, agent in rows}
         assert not scopes & {scope for scope, _ in shown(scene.world).values()}
 
 
 def _check_read(scene: Scene) -> None:
     """What every memory states was read, though the run that stored it stopped before that."""
-    assert not scene.world.file.rows("SELECT 1 FROM long_term_memory WHERE statements_read IS NULL")
+    assert not scene.world.file.rows_of("long_term_memory", statements_read=None)
 
 
 _STORE = frozenset({"embedder.embed", "database.run", "index.upsert"})

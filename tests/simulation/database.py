@@ -1,13 +1,16 @@
 """A SQLite file that lives in memory and is used without threads, on the simulation's clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from app.adapters.local.sqlite_errors import mapped
 from app.adapters.local.sqlite_file import SqliteFile, T, _open
 from app.adapters.local.sqlite_jobs import Work
+from app.domain.json_types import Scalar, to_json
+from tests.support.tables import TABLES_WITH, Asked, argument_of, deleting, inserting, reading
 
 _UNIX_EPOCH = 2_440_587.5
 _DAY_MS = 86_400_000
@@ -43,6 +46,27 @@ class InlineFile(SqliteFile):
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         """Look, past every port, at what is there now."""
         return self.connection.execute(sql).fetchall()
+
+    def rows_of(self, table: str, *columns: str, by: str = "", **where: Asked) -> list[tuple[Any, ...]]:
+        """Look at the rows of a table that have these values, as ``tests.support.tables.rows_of`` does."""
+        argument = (to_json(argument_of(where)),) if where else ()
+        return self.connection.execute(reading(table, columns, by, where), argument).fetchall()
+
+    def column_of(self, table: str, column: str, *, by: str = "", **where: Asked) -> list[Any]:
+        """Look at one column of the rows of a table that have these values."""
+        return [value for (value,) in self.rows_of(table, column, by=by, **where)]
+
+    def tables_with(self, column: str) -> set[str]:
+        """Return the tables that have a column."""
+        return {name for (name,) in self.connection.execute(TABLES_WITH, (to_json({"column": column}),))}
+
+    def delete_rows(self, table: str, **where: Asked) -> None:
+        """Delete rows of a table past every port, as ``tests.support.tables.delete_rows`` does."""
+        self.connection.execute(deleting(table, where), (to_json(argument_of(where)),))
+
+    def insert_row(self, table: str, row: Mapping[str, Scalar]) -> None:
+        """Write a row into a table past every port."""
+        self.connection.execute(inserting(table, row), (to_json({"rows": [{**row}]}),))
 
     def _run(self, work: Work[T], begin: str, end: str) -> T:
         try:

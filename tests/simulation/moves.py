@@ -14,6 +14,7 @@ from tests.simulation.killer import KilledError
 from tests.simulation.places import seen
 from tests.simulation.settled import flaws
 from tests.simulation.sharded import ShardedReplica, ShardedWorld
+from tests.support.tables import Like
 
 T = TypeVar("T")
 Fate: TypeAlias = Literal["before", "after", "stalled"]
@@ -24,11 +25,8 @@ TENANT = "acme"
 LEASED_SECONDS = 61
 _STALLED_SECONDS = (62, 75, 90, 120, 200)
 """Another mover has just begun, is at it, or is done."""
-_OWN = (
-    "SELECT made.name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col ON col.name = 'tenant_id' "
-    "WHERE made.type = 'table' AND made.name NOT IN ('outbox', 'tenant_places', 'tenant_epochs') "
-    "AND made.name NOT LIKE 'local!_%' ESCAPE '!'"
-)
+_OWN = {"outbox", "tenant_places", "tenant_epochs"}
+"""Tables with rows of a tenant that are not carried with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +101,16 @@ async def moved_by_all_means(made: ShardedWorld, to: str) -> None:
 def check_moved(made: ShardedWorld, home: str) -> None:
     """The tenant is in one shard, nothing of it in the other, and each index has the vectors of its database."""
     for shard, file in made.files.items():
-        owned = {str(name): _count(file.rows(_of_tenant(str(name)))) for (name,) in file.rows(_OWN)}
+        tables = file.tables_with("tenant_id") - _OWN
+        owned = {table: len(file.rows_of(table, "tenant_id", tenant_id=TENANT)) for table in tables}
         if shard == home:
             assert owned["long_term_memory"]
         else:
             assert not any(owned.values()), owned
         assert flaws(made.of(shard)) == set()
-        assert file.rows("SELECT 1 FROM tenant_changes UNION ALL SELECT 1 FROM tenant_renumbered") == []
-        assert file.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'tenant!_noted!_%' ESCAPE '!'") == []
-        ((state,),) = file.rows(f"SELECT state FROM tenant_epochs WHERE tenant_id = '{TENANT}'")
+        assert file.rows_of("tenant_changes") == file.rows_of("tenant_renumbered") == []
+        assert file.rows_of("sqlite_master", name=Like("tenant_noted_%")) == []
+        (state,) = file.column_of("tenant_epochs", "state", tenant_id=TENANT)
         assert state == ("here" if shard == home else "gone")
-    assert made.files[MAIN].rows("SELECT 1 FROM tenant_moves") == []
-    assert made.files[MAIN].rows(f"SELECT shard FROM tenant_places WHERE tenant_id = '{TENANT}'") == [(home,)]
-
-
-def _of_tenant(table: str) -> str:
-    return f"SELECT count(*) FROM {table} WHERE tenant_id = '{TENANT}'"
-
-
-def _count(rows: list[tuple[object, ...]]) -> object:
-    return rows[0][0]
+    assert made.files[MAIN].rows_of("tenant_moves") == []
+    assert made.files[MAIN].column_of("tenant_places", "shard", tenant_id=TENANT) == [home]

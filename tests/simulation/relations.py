@@ -8,14 +8,11 @@ from app.domain.reading import Kinds, Relation
 from tests.services.scripted_reader import HOLDS, REPLACES, RESTATES, ScriptedReader
 from tests.simulation.statements import FACTS, MEANT
 from tests.simulation.world import World
+from tests.support.tables import ANY
 
 MOST = 8
 """Memories of an agent, so that each is compared with all others."""
-_MEMORIES = """
-SELECT tenant_id, agent_id, id, content, happened_at, superseded_at, statements_read = 1 FROM long_term_memory
-"""
-_RELATIONS = "SELECT tenant_id, agent_id, older_id, newer_id, effect FROM relation WHERE effect IS NOT NULL"
-_CLAIMS = "SELECT tenant_id, agent_id, key, memory_id, value FROM claim"
+_MEMORIES = ("tenant_id", "agent_id", "id", "content", "happened_at", "superseded_at", "statements_read = 1")
 
 
 class KnowingReader(ScriptedReader):
@@ -64,11 +61,13 @@ def misrelated(world: World) -> set[str]:
     Of two that were read, each that was replaced has its relation; nothing else has one, and no two facts. Claims and
     what is superseded follow from the relations and from the keys of facts alone.
     """
-    rows = [Row(*row) for row in world.file.rows(_MEMORIES)]  # type: ignore[arg-type]
+    rows = [Row(*row) for row in world.file.rows_of("long_term_memory", *_MEMORIES)]
     by_agent: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         by_agent[row.tenant_id, row.agent_id].append(row)
-    recorded = set(world.file.rows(_RELATIONS))
+    recorded = set(
+        world.file.rows_of("relation", "tenant_id", "agent_id", "older_id", "newer_id", "effect", effect=ANY)
+    )
     allowed, needed = set[tuple[object, ...]](), set[tuple[object, ...]]()
     wrong = set[str]()
     for (tenant_id, agent_id), own in by_agent.items():
@@ -91,9 +90,12 @@ def misrelated(world: World) -> set[str]:
     }
     told = [(row, MEANT[row.content]) for row in rows if row.content in FACTS]
     claims |= {(row.tenant_id, row.agent_id, said.key, row.id, said.value) for row, said in told}
-    return wrong | {str(claim[3]) for claim in claims ^ set(world.file.rows(_CLAIMS))}
+    return wrong | {
+        str(claim[3])
+        for claim in claims ^ set(world.file.rows_of("claim", "tenant_id", "agent_id", "key", "memory_id", "value"))
+    }
 
 
 def waiting(world: World) -> int:
     """Return how many memories the reader has still to read."""
-    return len(world.file.rows("SELECT 1 FROM long_term_memory WHERE coalesce(statements_read, 0) = 0"))
+    return len([read for read in world.file.column_of("long_term_memory", "statements_read") if not read])

@@ -3,7 +3,6 @@
 from collections import Counter
 
 from app.adapters.local.sqlite_database import SqliteDatabase
-from app.ports.database import Statement
 from app.storage.system.carried import Values
 from app.storage.tiers.tables import TIER_TABLES
 from tests.runtime.test_moving import everything
@@ -11,20 +10,16 @@ from tests.simulation.moves import TENANT
 from tests.simulation.operations import Text
 from tests.simulation.sharded import ShardedWorld, home_of
 from tests.simulation.workload import Agent
+from tests.support.tables import insert_rows
 from tests.support.tier_rows import LATER, added_to, row_of
 
 KEEPER = "keeper"
 _IN_USE = {"long_term_memory", "usage", "claim"}
 """Tables in which the rows of other agents change meanwhile; to the audit some are added."""
 _AUDIT = "audit"
-_KEY = (
-    "INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at) "
-    f"VALUES ('{TENANT}', '{KEEPER}', 'a key', '{'0' * 64}', '{'0' * 26}', {LATER})"
-)
-_QUOTA = (
-    "INSERT INTO quota (tenant_id, agent_id, memories, bytes, stores_per_minute) "
-    f"VALUES ('{TENANT}', '{KEEPER}', 70, 7000, 700)"
-)
+_SCOPE = {"tenant_id": TENANT, "agent_id": KEEPER}
+_KEY = _SCOPE | {"key": "a key", "request_hash": "0" * 64, "memory_id": "0" * 26, "created_at": LATER}
+_QUOTA = _SCOPE | {"memories": 70, "bytes": 7000, "stores_per_minute": 700}
 
 Rows = dict[str, Counter[Values]]
 
@@ -37,7 +32,8 @@ async def fill(made: ShardedWorld, keeper: Agent) -> None:
     database = SqliteDatabase(made.files[home])
     for tier in TIER_TABLES:
         await added_to(database, TENANT, tier, [row_of(tier, number, KEEPER) for number in range(2)])
-    await database.run([Statement(sql, writes=True) for sql in (_KEY, _QUOTA)])
+    await insert_rows(database, "idempotency", _KEY)
+    await insert_rows(database, "quota", _QUOTA)
 
 
 async def resting(made: ShardedWorld, shard: str) -> Rows:

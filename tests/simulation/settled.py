@@ -18,18 +18,17 @@ def shown(world: World) -> Shown:
     """Return every vector that the index shows."""
     if isinstance(world.index, LateIndex):
         return {id_: (vector.scope, vector.values) for id_, vector in world.index.shown.items()}
-    rows = world.file.rows(
-        f"SELECT id, tenant_id, agent_id, vector FROM local_vector WHERE index_name = '{CONFIG.index_name}'"
-    )
+    columns = ("id", "tenant_id", "agent_id", "vector")
+    rows = world.file.rows_of("local_vector", *columns, index_name=CONFIG.index_name)
     return {
-        str(id_): (Scope(str(tenant), str(agent)), np.frombuffer(bytes(values), "<f4"))  # type: ignore[call-overload]
+        str(id_): (Scope(str(tenant), str(agent)), np.frombuffer(bytes(values), "<f4"))
         for id_, tenant, agent, values in rows
     }
 
 
 def memories_of(world: World) -> Shown:
     """Return the vector that each memory ought to have."""
-    rows = world.file.rows("SELECT id, tenant_id, agent_id, content, learned FROM long_term_memory")
+    rows = world.file.rows_of("long_term_memory", "id", "tenant_id", "agent_id", "content", "learned")
     return {
         str(id_): (Scope(str(tenant), str(agent)), vector_of(_embedded(str(content), learned)))
         for id_, tenant, agent, content, learned in rows
@@ -46,7 +45,7 @@ def flaws(world: World) -> set[tuple[str, str]]:
     And every memory that has another place among the versions of what it states than it ought to have.
     """
     memories = memories_of(world)
-    rows = world.file.rows(f"SELECT id, operation FROM outbox WHERE index_name = '{CONFIG.index_name}'")
+    rows = world.file.rows_of("outbox", "id", "operation", index_name=CONFIG.index_name)
     queued = {str(id_): operation for id_, operation in rows}
     vectors = shown(world)
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
@@ -71,7 +70,7 @@ def miscounted(world: World) -> list[str]:
 
 def left(world: World) -> list[tuple[object, ...]]:
     """Return what is still in the outbox."""
-    return world.file.rows("SELECT * FROM outbox")
+    return world.file.rows_of("outbox")
 
 
 def _same(memory: tuple[Scope, Vector], vector: tuple[Scope, Vector]) -> bool:

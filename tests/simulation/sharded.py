@@ -158,7 +158,7 @@ async def sharded_world(kind: Kind, seed: int) -> AsyncIterator[ShardedWorld]:
     files = {name: InlineFile(clock.now_ms) for name in (MAIN, EAST)}
     for file in files.values():
         migrated.load(file.connection)
-    files[MAIN].connection.execute(f"INSERT INTO shards VALUES ('{EAST}', NULL, 0)")
+    files[MAIN].insert_row("shards", {"name": EAST, "added_at": 0})
     indexes = {name: await worlds.index_of(kind, file, seeded, CONFIG) for name, file in files.items()}
     made = ShardedWorld(
         kind,

@@ -31,13 +31,13 @@ async def _erased(made: World, agent: str, replica: Replica) -> float:
     while (await gateway.erasure(erasure.id)).receipt is None:
         assert clock.now() - began < 3600, "the erasure stands still"
         await asyncio.sleep(1)
-    assert made.file.rows(f"SELECT * FROM long_term_memory WHERE agent_id = '{agent}'") == []
+    assert made.file.rows_of("long_term_memory", agent_id=agent) == []
     return clock.now() - began
 
 
 def _holder(made: World) -> str | None:
-    rows = made.file.rows("SELECT holder FROM lease WHERE name = 'indexer'")
-    return str(rows[0][0]) if rows else None
+    holders = made.file.column_of("lease", "holder", name="indexer")
+    return holders[0] if holders else None
 
 
 @pytest.mark.parametrize("kind", ["embedded", "late"])

@@ -160,7 +160,7 @@ def test_without_the_embedder_nothing_is_written_and_what_is_there_can_be_delete
             await _is_unavailable(gateway.store(agent.agent_id, NewMemory("new")))
             await _is_unavailable(gateway.recall(agent.agent_id, Query("never asked before")))
             tables = ("long_term_memory", "outbox", "audit")
-            assert [len(made.file.rows(f"SELECT 1 FROM {table}")) for table in tables] == [1, 0, 1]
+            assert [len(made.file.rows_of(table)) for table in tables] == [1, 0, 1]
             assert len(shown(made)) == 1
             await agent.delete(agent.history.existing()[0])
             await calm(made)

@@ -51,7 +51,7 @@ async def _lose_sight_of_vectors(made: World) -> None:
     """The index holds vectors that neither the database nor the outbox names."""
     await _store(made)
     await calm(made)
-    made.file.connection.execute("DELETE FROM long_term_memory WHERE content = 'one'")
+    made.file.delete_rows("long_term_memory", content="one")
 
 
 def _stall(made: World) -> None:
@@ -62,7 +62,7 @@ def _stall(made: World) -> None:
 async def _erase(made: World) -> None:
     """Erase the agent; for an hour from the receipt on nothing may be found in any way."""
     gateway = made.replicas[0].gateway(_BOT.tenant_id)
-    ids = {str(id_) for (id_,) in made.file.rows("SELECT id FROM long_term_memory")} | set(shown(made))
+    ids = {*made.file.column_of("long_term_memory", "id")} | set(shown(made))
     erasure = await gateway.erase(_BOT.agent_id)
     while (await gateway.erasure(erasure.id)).receipt is None:
         assert clock.now() < _LONG_SECONDS, "no receipt was ever written"

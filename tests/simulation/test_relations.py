@@ -18,6 +18,7 @@ from tests.simulation.weather import peace
 from tests.simulation.world import Kind, Replica, World, world
 from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
+from tests.support.tables import ANY
 
 _AGENTS = (("acme", "bot"), ("acme", "other"), ("globex", "bot"))
 _STEPS = 30
@@ -37,8 +38,7 @@ async def found(replica: Replica, tenant: str, agent: str, content: str) -> list
 
 
 def memories(made: World, tenant: str, agent: str) -> list[str]:
-    sql = f"SELECT id FROM long_term_memory WHERE tenant_id = '{tenant}' AND agent_id = '{agent}' ORDER BY id"
-    return [str(id_) for (id_,) in made.file.rows(sql)]
+    return made.file.column_of("long_term_memory", "id", by="id", tenant_id=tenant, agent_id=agent)
 
 
 async def _act(  # noqa: C901 - one branch for each thing that agents do
@@ -85,8 +85,8 @@ async def _live(kind: Kind, seed: int) -> tuple[int, int]:
         await replica.compare()
         assert misrelated(made) == set()
         assert waiting(made) == 0
-        replaced = "SELECT 1 FROM claim WHERE key NOT GLOB '~*' AND superseded_by IS NOT NULL"
-        return len(made.file.rows("SELECT 1 FROM relation")), len(made.file.rows(replaced))
+        replaced = [key for key in made.file.column_of("claim", "key", superseded_by=ANY) if not key.startswith("~")]
+        return len(made.file.rows_of("relation")), len(replaced)
 
 
 @pytest.mark.parametrize("kind", ["late", "embedded"])

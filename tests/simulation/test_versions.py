@@ -103,10 +103,8 @@ async def _ends(made: VersionedWorld, agents: list[Agent], said: list[str]) -> N
     assert [replica.runtime.not_ready for replica in made.served] == [None, None]
     for agent in agents:
         await agent.recall_all()
-    there = {
-        content for (content,) in made.file.rows(f"SELECT content FROM long_term_memory WHERE agent_id = '{_TALKER}'")
-    }
+    there = {*made.file.column_of("long_term_memory", "content", agent_id=_TALKER)}
     assert said
     assert set(said) <= there
-    left = made.file.rows("SELECT id FROM message UNION ALL SELECT id FROM ingestion WHERE finished_at IS NULL")
+    left = [*made.file.rows_of("message"), *made.file.rows_of("ingestion", finished_at=None)]
     assert not left, "what a killed process had taken in, another one writes"

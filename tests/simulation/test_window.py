@@ -61,8 +61,8 @@ async def _recall(made: World, id_: str) -> _Seen:
 
 
 def _row(made: World, id_: str) -> str:
-    rows = made.file.rows(f"SELECT iif(confirmed_at IS NULL, 'pending', 'confirmed') FROM outbox WHERE id = '{id_}'")
-    return str(rows[0][0]) if rows else "forgotten"
+    rows = made.file.column_of("outbox", "confirmed_at", id=id_)
+    return "forgotten" if not rows else "pending" if rows[0] is None else "confirmed"
 
 
 async def _store(made: World, replica: Replica, *, reaches_index: bool) -> str:

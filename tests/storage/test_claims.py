@@ -13,10 +13,10 @@ from app.services.memories.gateway import LongTermMemoryGateway
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.memories import memory_rows
+from tests.support.tables import count_of, insert_rows, rows_of
 from tests.support.told import told
 
-CLAIMS = "SELECT memory_id, opens, superseded_by, superseded_at FROM claim ORDER BY happened_at, memory_id"
-MEMORIES = "SELECT id, superseded_at FROM long_term_memory WHERE tenant_id = 'acme' ORDER BY id"
 Claimed = tuple[int, str, str]
 """When a value was claimed, by which memory, and the value."""
 
@@ -55,9 +55,14 @@ async def test_versions_follow_from_the_claims_alone(bench: Bench, seed: int) ->
             if id_ not in {claim[1] for claim in claimed}:
                 claimed.append((at, id_, place))
         wanted = versions(claimed)
-        rows = await bench.rows(CLAIMS)
+        rows = await rows_of(
+            bench, "claim", "memory_id", "opens", "superseded_by", "superseded_at", by="happened_at, memory_id"
+        )
         assert {row["memory_id"]: (row["opens"], row["superseded_by"], row["superseded_at"]) for row in rows} == wanted
-        superseded = {row["id"]: row["superseded_at"] for row in await bench.rows(MEMORIES)}
+        superseded = {
+            row["id"]: row["superseded_at"]
+            for row in await memory_rows(bench, "id", "superseded_at", by="id", tenant_id="acme")
+        }
         assert superseded == {id_: state[2] for id_, state in wanted.items()}
 
 
@@ -71,13 +76,11 @@ async def say(bench: Bench, place: str, at: int | None = None, *, clock: int | N
 async def test_of_a_key_no_more_than_its_newest_claims_are_kept_and_what_came_before_stays_superseded(
     bench: Bench,
 ) -> None:
-    values = ", ".join(
-        f"('acme', 'bot', 'user/lives_in', {number}, '{number:026d}', 'v{number % 7}', 1)" for number in range(600)
-    )
-    columns = "tenant_id, agent_id, key, happened_at, memory_id, value, whole"
-    await bench.change(f"INSERT INTO claim ({columns}) VALUES {values}")
-    (kept,) = await bench.rows("SELECT count(*) AS n, sum(opens AND superseded_by IS NULL) AS holding FROM claim")
-    assert kept == {"n": 500, "holding": 1}
+    row = {"tenant_id": "acme", "agent_id": "bot", "key": "user/lives_in", "whole": 1}
+    own = ({"happened_at": n, "memory_id": f"{n:026d}", "value": f"v{n % 7}"} for n in range(600))
+    await insert_rows(bench, "claim", *(row | each for each in own))
+    assert await count_of(bench, "claim") == 500
+    assert await count_of(bench, "claim", opens=1, superseded_by=None) == 1
 
 
 async def test_what_holds_is_found_by_a_store_of_its_content_once_what_had_its_place_is_deleted(bench: Bench) -> None:

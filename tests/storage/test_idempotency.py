@@ -13,6 +13,8 @@ from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from tests.support.backends import Backend, running_on
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import memory_rows
+from tests.support.tables import delete_rows, insert_rows, rows_of
 
 CHANGES: list[tuple[dict[str, Json], bool]] = [
     ({"kind": "a", "note": 2}, False),
@@ -31,10 +33,10 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 async def test_the_same_request_with_the_same_key_is_answered_the_same_and_changes_nothing(bench: Bench) -> None:
     memory = NewMemory("text", {"a": 1, "b": 2})
     first = await bench.gateway.store("bot", memory, idempotency_key="once")
-    before = await bench.rows("SELECT * FROM outbox"), await bench.rows("SELECT * FROM audit")
+    before = await rows_of(bench, "outbox"), await rows_of(bench, "audit")
     reordered = NewMemory("text", {"b": 2, "a": 1})
     assert await bench.gateway.store("bot", reordered, idempotency_key="once") == first
-    assert (await bench.rows("SELECT * FROM outbox"), await bench.rows("SELECT * FROM audit")) == before
+    assert (await rows_of(bench, "outbox"), await rows_of(bench, "audit")) == before
 
 
 async def test_a_repeated_request_does_not_bring_back_what_was_deleted_meanwhile(bench: Bench) -> None:
@@ -78,7 +80,7 @@ async def test_a_key_is_forgotten_after_a_day(bench: Bench) -> None:
     assert await bench.memories() == 2
     bench.later(86_400)
     await bench.indexer.round()
-    assert await bench.rows("SELECT * FROM idempotency") == []
+    assert await rows_of(bench, "idempotency") == []
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256, "x" * 1_000_000])
@@ -92,7 +94,7 @@ async def test_a_key_of_another_form_is_refused_by_name(bench: Bench, key: str) 
 
 async def test_the_same_content_again_is_one_memory_with_the_latest_metadata(bench: Bench) -> None:
     first = await bench.gateway.store("bot", NewMemory("text", {"version": 1}))
-    ((before,),) = [await bench.rows("SELECT created_at FROM long_term_memory")]
+    ((before,),) = [await memory_rows(bench, "created_at")]
     assert await bench.gateway.store("bot", NewMemory("text", {"version": 2})) == first
     (entry,) = (await bench.gateway.recall("bot", Query("text"))).entries
     assert (entry.id, entry.metadata, entry.created_at) == (first, {"version": 2}, before["created_at"])
@@ -119,10 +121,10 @@ async def test_a_vector_the_index_shows_is_sent_again_only_where_the_index_filte
 async def test_a_vector_that_was_never_delivered_is_queued_anew(bench: Bench) -> None:
     bench.index.error = Unavailable("The index is away.")
     await bench.gateway.store("bot", NewMemory("text"))
-    (before,) = await bench.rows("SELECT revision FROM outbox")
+    (before,) = await rows_of(bench, "outbox", "revision")
     bench.index.error = None
     await bench.gateway.store("bot", NewMemory("text"))
-    (after,) = await bench.rows("SELECT revision FROM outbox")
+    (after,) = await rows_of(bench, "outbox", "revision")
     assert int(after["revision"] or 0) > int(before["revision"] or 0)
 
 
@@ -141,18 +143,16 @@ async def test_a_declared_key_that_changes_sends_the_vector_again(tmp_path: Path
 
 async def test_an_agent_keeps_so_many_keys_and_the_oldest_of_more_are_forgotten(bench: Bench) -> None:
     async def keys(agent: str) -> list[object]:
-        rows = await bench.rows(f"SELECT key FROM idempotency WHERE agent_id = '{agent}' ORDER BY created_at")
+        rows = await rows_of(bench, "idempotency", "key", by="created_at", agent_id=agent)
         return [row["key"] for row in rows]
 
     first = await bench.gateway.store("bot", NewMemory("first"), idempotency_key="first")
     await bench.gateway.store("other", NewMemory("text"), idempotency_key="of-another-agent")
     bench.later(60)
-    await bench.change(
-        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {limits.MAX_IDEMPOTENCY_KEYS - 1}) "
-        "INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at) "
-        "SELECT tenant_id, agent_id, 'key-' || i, request_hash, memory_id, created_at + i FROM idempotency, n "
-        "WHERE key = 'first'"
-    )
+    (row,) = await rows_of(bench, "idempotency", key="first")
+    began = int(row["created_at"] or 0)
+    later = ({"key": f"key-{n}", "created_at": began + n} for n in range(1, limits.MAX_IDEMPOTENCY_KEYS))
+    await insert_rows(bench, "idempotency", *({**row, **each} for each in later))
     assert len(await keys("bot")) == limits.MAX_IDEMPOTENCY_KEYS
     await bench.gateway.store("bot", NewMemory("last"), idempotency_key="last")
     kept = await keys("bot")
@@ -163,7 +163,7 @@ async def test_an_agent_keeps_so_many_keys_and_the_oldest_of_more_are_forgotten(
 
 async def test_the_count_of_keys_is_that_of_the_rows_after_any_change(bench: Bench) -> None:
     async def counted() -> list[tuple[object, ...]]:
-        rows = await bench.rows("SELECT tenant_id, agent_id, keys FROM idempotency_count ORDER BY 1, 2")
+        rows = await rows_of(bench, "idempotency_count", "tenant_id", "agent_id", "keys", by="tenant_id, agent_id")
         return [tuple(row.values()) for row in rows]
 
     for agent in ("bot", "other"):
@@ -171,7 +171,7 @@ async def test_the_count_of_keys_is_that_of_the_rows_after_any_change(bench: Ben
             await bench.gateway.store(agent, NewMemory(f"text {n}"), idempotency_key=f"key-{n}")
     await bench.gateway.store("bot", NewMemory("text 0"), idempotency_key="key-0")
     assert await counted() == [("acme", "bot", 3), ("acme", "other", 3)]
-    await bench.change("DELETE FROM idempotency WHERE key = 'key-1'")
+    await delete_rows(bench, "idempotency", key="key-1")
     assert await counted() == [("acme", "bot", 2), ("acme", "other", 2)]
     await bench.gateway.erase("bot")
     await bench.quiet()

@@ -10,6 +10,7 @@ from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
+from app.ports.database import Row
 from app.services.memories.undo import Undo
 from app.services.profiles.profile import ProfileService
 from tests.services.compared import compare, of_one_thing
@@ -17,13 +18,21 @@ from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import SESSION, learn, lesson, say, write
+from tests.support.memories import expire, mark_read, memory_ids, memory_rows, set_memories
+from tests.support.tables import ANY, delete_rows, rows_of
 from tests.support.told import KEY, told
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
-CLAIMS = "SELECT key, memory_id, whole, superseded_by FROM claim ORDER BY key, happened_at, memory_id"
 MOVED = ScriptedReader(of_one_thing("I live in Rome", "I live in Oslo"))
-SOURCES = "SELECT count(*) AS n FROM memory_source"
+
+
+async def sources(bench: Bench) -> list[Row]:
+    return await rows_of(bench, "memory_source", "count(*) AS n")
+
+
+async def claims_rows(bench: Bench) -> list[Row]:
+    return await rows_of(bench, "claim", "key", "memory_id", "whole", "superseded_by", by="key, happened_at, memory_id")
 
 
 @pytest.fixture
@@ -34,7 +43,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 
 async def state(bench: Bench, memory_id: str | None) -> tuple[int | None, int | None]:
     """Return since when a memory is superseded and forgotten."""
-    (row,) = await bench.rows(f"SELECT superseded_at, forgotten_at FROM long_term_memory WHERE id = '{memory_id}'")
+    (row,) = await memory_rows(bench, "superseded_at", "forgotten_at", id=memory_id)
     return row["superseded_at"], row["forgotten_at"]  # type: ignore[return-value]
 
 
@@ -51,7 +60,7 @@ async def test_a_topic_supersedes_what_was_learned_of_it_before_and_nothing_else
     assert await state(bench, first) == (NOW + DAY, None)
     assert await state(bench, second) == await state(bench, stored) == (None, None)
     assert await state(bench, message.memory_id) == await state(bench, later.memory_id) == (None, None)
-    topics = [row for row in await bench.rows(CLAIMS) if str(row["key"]).startswith("topic:")]
+    topics = [row for row in await claims_rows(bench) if str(row["key"]).startswith("topic:")]
     assert [(row["key"], row["memory_id"]) for row in topics] == [
         ("topic:deploy_day", first),
         ("topic:deploy_day", second),
@@ -64,9 +73,9 @@ async def test_no_key_but_its_topic_is_read_out_of_what_a_model_wrote(bench: Ben
     for type_ in ("fact", "event"):
         await learn(bench.backends, f"I live in Rome, as an {type_}.", [message], NOW, type_=type_)
     await learn(bench.backends, "I live in Rome.", [message], NOW + DAY, topic="home", type_="event")
-    keys = [row["key"] for row in await bench.rows(CLAIMS)]
+    keys = [row["key"] for row in await claims_rows(bench)]
     assert keys == [KEY]
-    types = await bench.rows("SELECT type FROM long_term_memory WHERE learned IS NOT NULL ORDER BY created_at, type")
+    types = await memory_rows(bench, "type", by="created_at, type", learned=ANY)
     assert [row["type"] for row in types] == ["event", "fact", "event"]
 
 
@@ -77,7 +86,7 @@ async def test_who_is_bound_to_speakers_supersedes_nothing_by_a_topic(bench: Ben
     other = await say(bench.backends, "Ann: the door code is 9999", NOW + DAY)
     later = lesson("The door code is 9999.", [other], NOW + DAY, topic="door_code")
     await write(bench.backends, later, author=bound)
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
+    await mark_read(bench, read=None)
     await backfill_claims(bench.database)
     assert await state(bench, first) == (None, None)
 
@@ -85,11 +94,11 @@ async def test_who_is_bound_to_speakers_supersedes_nothing_by_a_topic(bench: Ben
 async def test_older_rows_of_what_a_model_wrote_get_the_claim_of_their_topic(bench: Bench) -> None:
     message = await say(bench.backends, "I live in Rome", NOW)
     await learn(bench.backends, "The user lives in Rome.", [message], NOW, topic="home")
-    before = await bench.rows(CLAIMS)
-    await bench.change("DELETE FROM claim")
-    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
+    before = await claims_rows(bench)
+    await delete_rows(bench, "claim")
+    await mark_read(bench, read=None)
     assert await backfill_claims(bench.database) == 2
-    assert await bench.rows(CLAIMS) == before != []
+    assert await claims_rows(bench) == before != []
 
 
 async def test_its_search_queries_are_embedded_and_only_its_content_is_found_by_words(bench: Bench) -> None:
@@ -102,11 +111,11 @@ async def test_its_search_queries_are_embedded_and_only_its_content_is_found_by_
 
 async def test_what_somebody_said_word_for_word_is_not_learned_again(bench: Bench) -> None:
     message = await say(bench.backends, "The door code is 1234", NOW)
-    await bench.change("UPDATE long_term_memory SET expires_at = 9000000000000")
+    await set_memories(bench, {"expires_at": 9000000000000})
     assert await learn(bench.backends, "The door code is 1234", [message], NOW, topic="door_code") is None
     kept = {"learned": None, "expires_at": 9_000_000_000_000}
-    assert await bench.rows("SELECT learned, expires_at FROM long_term_memory") == [kept]
-    assert not [row for row in await bench.rows(CLAIMS) if str(row["key"]).startswith("topic:")]
+    assert await memory_rows(bench, "learned", "expires_at") == [kept]
+    assert not [row for row in await claims_rows(bench) if str(row["key"]).startswith("topic:")]
 
 
 async def test_what_somebody_stores_in_the_words_of_a_model_is_theirs_from_then_on(bench: Bench) -> None:
@@ -116,11 +125,11 @@ async def test_what_somebody_stores_in_the_words_of_a_model_is_theirs_from_then_
     new = NewMemory("I live in Rome", told("I live in Rome"), SESSION, NOW)
     stored = await bench.gateway.store("bot", new)
     assert stored == learned
-    assert [row["key"] for row in await bench.rows(CLAIMS) if row["memory_id"] == stored] == [KEY]
+    assert [row["key"] for row in await claims_rows(bench) if row["memory_id"] == stored] == [KEY]
     assert await state(bench, stored) == (None, None)
-    assert await bench.rows(SOURCES) == [{"n": 0}]
+    assert await sources(bench) == [{"n": 0}]
     await bench.gateway.delete("bot", message.memory_id)
-    assert [row["id"] for row in await bench.rows("SELECT id FROM long_term_memory")] == [stored]
+    assert await memory_ids(bench) == [stored]
 
 
 async def test_nothing_is_learned_of_a_message_that_is_gone(bench: Bench) -> None:
@@ -129,7 +138,7 @@ async def test_nothing_is_learned_of_a_message_that_is_gone(bench: Bench) -> Non
     await bench.gateway.delete("bot", gone.memory_id)
     assert await learn(bench.backends, "Rex lives in Rome.", [there, gone], NOW) is None
     assert await bench.memories() == 1
-    assert await bench.rows(SOURCES) == [{"n": 0}]
+    assert await sources(bench) == [{"n": 0}]
 
 
 async def test_it_is_forgotten_while_a_message_or_itself_is_whoever_was_first(bench: Bench) -> None:
@@ -180,12 +189,12 @@ async def test_it_is_written_as_what_became_of_its_messages_meanwhile(bench: Ben
 async def test_it_lives_no_longer_than_its_messages(bench: Bench) -> None:
     lasting = await say(bench.backends, "It rained on Monday", NOW)
     short = await say(bench.backends, "It rained on Tuesday", NOW)
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 9000000000000 WHERE id = '{short.memory_id}'")
+    await set_memories(bench, {"expires_at": 9000000000000}, id=short.memory_id)
     learned = await learn(bench.backends, "It rained on two days.", [lasting, short], NOW)
-    ends = await bench.rows("SELECT id, expires_at FROM long_term_memory WHERE expires_at IS NOT NULL ORDER BY id")
+    ends = await memory_rows(bench, "id", "expires_at", by="id", expires_at=ANY)
     assert {row["id"] for row in ends} == {short.memory_id, learned}
     assert len({row["expires_at"] for row in ends}) == 1
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{short.memory_id}'")
+    await expire(bench, id=short.memory_id)
     assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).memories] == [
         lasting.memory_id
     ]

@@ -1,5 +1,6 @@
 """What a model has learned of messages goes with them, by every way to delete them."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -15,15 +16,12 @@ from app.services.profiles.profile import ProfileService
 from app.storage import deletions
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.ingestions import ingestion, learning_pass, model_spend, proposal
 from tests.support.learned import SESSION, Said, learn, say
+from tests.support.memories import expire, memory_rows
+from tests.support.tables import column_of, rows_of
 
 NOW = 1_790_000_000_000
-ALL = "SELECT id FROM long_term_memory"
-SOURCES = "SELECT count(*) AS n FROM memory_source"
-PROPOSAL = """
-INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, state, memory_id)
-VALUES ('acme', 'bot', 'i', '{id:032d}', 0, 'It rained.', '["{message}"]', '{state}', {memory})
-"""
 
 
 @pytest.fixture
@@ -40,9 +38,10 @@ async def two_days(bench: Bench) -> tuple[Said, Said, str]:
     learned = await learn(bench.backends, "There was rain.", [first, second], NOW + 2)
     other = await learn(bench.backends, "Tuesday was wet.", [second], NOW + 3)
     for number, (said, state_, memory) in enumerate(
-        ((first, "learned", f"'{learned}'"), (first, "dropped", "NULL"), (second, "learned", f"'{other}'"))
+        ((first, "learned", learned), (first, "dropped", None), (second, "learned", other))
     ):
-        await bench.change(PROPOSAL.format(id=number, message=said.message_id, state=state_, memory=memory))
+        ids = {"message_ids": json.dumps([said.message_id]), "memory_id": memory}
+        await proposal(bench, "i", f"{number:032d}", content="It rained.", state=state_, **ids)
     await bench.quiet()
     return first, second, str(other)
 
@@ -58,7 +57,7 @@ async def undone(bench: Bench, _: Said) -> None:
 
 
 async def pruned(bench: Bench, first: Said) -> None:
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{first.memory_id}'")
+    await expire(bench, id=first.memory_id)
     job = Prune(bench.database, audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=lambda _: None)
     assert (await job.run()).memories == 2
 
@@ -77,17 +76,17 @@ async def test_it_goes_with_one_of_its_messages_and_so_do_its_vector_and_what_wa
     await bench.quiet()
     if remove is of_a_stopped_run:  # nobody was told that it is gone, but once more changes nothing
         await deleted(bench, first)
-    assert {row["id"] for row in await bench.rows(ALL)} == {second.memory_id, other}
+    assert {row["id"] for row in await memory_rows(bench, "id")} == {second.memory_id, other}
     assert set(await bench.index.sample("acme", "bot")) == {second.memory_id, other}
     assert await bench.queued() == {}
-    assert await bench.rows(SOURCES) == [{"n": 1}]
-    assert [row["memory_id"] for row in await bench.rows("SELECT memory_id FROM proposal")] == [other]
+    assert await rows_of(bench, "memory_source", "count(*) AS n") == [{"n": 1}]
+    assert await column_of(bench, "proposal", "memory_id") == [other]
 
 
 async def test_what_was_proposed_goes_with_what_became_of_it(bench: Bench) -> None:
     _, _, other = await two_days(bench)
     await bench.gateway.delete("bot", other)
-    left = await bench.rows("SELECT memory_id FROM proposal")
+    left = await rows_of(bench, "proposal", "memory_id")
     assert other not in [row["memory_id"] for row in left]
     assert len(left) == 2
 
@@ -97,8 +96,8 @@ async def test_a_session_goes_with_what_was_learned_and_proposed_of_it(bench: Be
     deletion = await ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR)).delete_session("bot", SESSION)
     assert (deletion.memories, deletion.more) == (4, False)
     for table in ("long_term_memory", "memory_source", "proposal"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
-    audit = await bench.rows("SELECT memory_id FROM audit WHERE event = 'deleted'")
+        assert await rows_of(bench, table) == []
+    audit = await rows_of(bench, "audit", "memory_id", event="deleted")
     assert len(audit) == 4
     await bench.quiet()
     assert list(await bench.index.sample("acme", "bot")) == []
@@ -110,15 +109,9 @@ async def test_an_erasure_leaves_nothing_of_it_and_counts_it(
 ) -> None:
     monkeypatch.setattr(erase, "MAX_CHUNK", 1)
     await two_days(bench)
-    await bench.change("INSERT INTO model_spend VALUES ('acme', 1, 'extract', 1, 10)")
-    await bench.change(
-        "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_through) "
-        "VALUES ('i', 'acme', 'bot', 's', 1, 1, 'http')"
-    )
-    await bench.change(
-        "INSERT INTO pass (tenant_id, agent_id, ingestion_id, number, kind, message_ids) "
-        "VALUES ('acme', 'bot', 'i', 0, 'extract', '[]')"
-    )
+    await model_spend(bench, 1)
+    await ingestion(bench, "i")
+    await learning_pass(bench, "i")
     accepted = await bench.gateway.erase(agent_id)
     await bench.quiet()
     receipt = (await bench.gateway.erasure(accepted.id)).receipt
@@ -126,13 +119,13 @@ async def test_an_erasure_leaves_nothing_of_it_and_counts_it(
     assert receipt["erased"]["memories"] == 4
     assert (receipt["found_by_id"], receipt["found_by_search"]) == (0, 0)
     for table in ("long_term_memory", "memory_source", "pass", "proposal", "claim", "outbox"):
-        assert await bench.rows(f"SELECT * FROM {table}") == [], table
-    assert len(await bench.rows("SELECT * FROM model_spend")) == (0 if agent_id is None else 1)
+        assert await rows_of(bench, table) == [], table
+    assert len(await rows_of(bench, "model_spend")) == (0 if agent_id is None else 1)
 
 
 async def test_an_erasure_of_a_tenant_of_which_only_the_spend_is_left_deletes_that_too(bench: Bench) -> None:
-    await bench.change("INSERT INTO model_spend VALUES ('acme', 1, 'extract', 1, 10)")
+    await model_spend(bench, 1)
     accepted = await bench.gateway.erase(None)
     await bench.quiet()
     assert (await bench.gateway.erasure(accepted.id)).status == "done"
-    assert await bench.rows("SELECT * FROM model_spend") == []
+    assert await rows_of(bench, "model_spend") == []

@@ -8,7 +8,6 @@ import pytest
 from app.domain.memory import Scope, Tenant
 from app.domain.messages import NewMessage
 from app.domain.shards import Place
-from app.ports.database import NOW
 from app.runtime.ingestions import resume_once
 from app.services.ingest.identify import identify
 from app.services.ingest.messages import Taking
@@ -19,6 +18,7 @@ from app.storage.system.reconcile import LEASE as RECONCILE
 from app.storage.tiers.windows import Windows
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.tables import ANY, column_of, delete_rows, insert_rows, rows_of, set_rows
 
 DAY_MS = 86_400_000
 SCOPE = Scope("acme", "bot")
@@ -39,13 +39,13 @@ async def test_a_named_lease_holds_until_it_ends_and_not_for_a_day(bench: Bench,
 
     assert await taken("one")
     assert not await taken("other")
-    await bench.change(f"UPDATE lease SET expires_at = {NOW} + {DAY_MS}")
+    await set_rows(bench, "lease", {"expires_at": bench.clock() + DAY_MS})
     (found,) = read_leases((await bench.database.run([lease.read()]))[0])
     assert (found.holder, found.void) == ("one", True)
     assert found.left_ms == pytest.approx(DAY_MS, abs=60_000)
     assert await taken("other")
     assert not await taken("one")
-    await bench.change(f"UPDATE lease SET expires_at = {NOW}")
+    await set_rows(bench, "lease", {"expires_at": bench.clock()})
     assert await taken("one")
 
 
@@ -54,7 +54,7 @@ async def test_the_lease_of_an_ingestion_a_day_ahead_keeps_nobody_waiting(bench:
     conversation = await identify([NewMessage("user", "I live in Rome")], "s", backends.clock())
     await Taking(backends, SCOPE, conversation).take("one")
     assert await resume_once(bench.backends) == 0
-    await bench.change(f"UPDATE ingestion SET lease_expires_at = {NOW} + {DAY_MS}")
+    await set_rows(bench, "ingestion", {"lease_expires_at": bench.clock() + DAY_MS})
     assert await resume_once(bench.backends) == 1
     assert await bench.memories() == 1
 
@@ -63,9 +63,9 @@ async def test_an_ingestion_whose_messages_were_taken_a_day_ahead_is_gone_on_wit
     backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
     conversation = await identify([NewMessage("user", "I live in Rome")], "s", backends.clock())
     await Taking(backends, SCOPE, conversation).take("one")
-    await bench.change("UPDATE ingestion SET staged_at = NULL, lease_holder = NULL, lease_expires_at = NULL")
+    await set_rows(bench, "ingestion", {"staged_at": None, "lease_holder": None, "lease_expires_at": None})
     assert await resume_once(bench.backends) == 0
-    await bench.change(f"UPDATE ingestion SET accepted_at = {NOW} + {DAY_MS}")
+    await set_rows(bench, "ingestion", {"accepted_at": bench.clock() + DAY_MS})
     assert await resume_once(bench.backends) == 1
 
 
@@ -78,28 +78,35 @@ async def test_the_lease_of_a_move_a_day_ahead_is_taken_over(bench: Bench) -> No
 
     assert await leased(one)
     assert not await leased(other)
-    await bench.change(f"UPDATE tenant_moves SET leased_until = {NOW} + {DAY_MS}")
+    await set_rows(bench, "tenant_moves", {"leased_until": bench.clock() + DAY_MS})
     assert await leased(other)
 
 
 async def test_the_fence_of_a_move_a_day_ahead_stops_no_request(bench: Bench) -> None:
-    await bench.change(
-        "INSERT INTO tenant_epochs (tenant_id, epoch, state, mover, fenced_until) "
-        f"VALUES ('acme', 0, 'leaving', '1:one', {NOW} + {DAY_MS})"
-    )
-    await bench.change("INSERT INTO tenant_presence (tenant_id, epoch) VALUES ('acme', 0)")
-    await bench.change(f"UPDATE tenant_epochs SET fenced_until = {NOW} + 4000")
+    leaving = {"tenant_id": "acme", "epoch": 0, "state": "leaving", "mover": "1:one"}
+    await insert_rows(bench, "tenant_epochs", leaving | {"fenced_until": bench.clock() + DAY_MS})
+    await insert_rows(bench, "tenant_presence", {"tenant_id": "acme", "epoch": 0})
+    await set_rows(bench, "tenant_epochs", {"fenced_until": bench.clock() + 4000})
     with pytest.raises(Exception, match="moving"):
-        await bench.change("INSERT INTO tenant_presence (tenant_id, epoch) VALUES ('acme', 0)")
+        await insert_rows(bench, "tenant_presence", {"tenant_id": "acme", "epoch": 0})
 
 
 async def test_a_window_that_is_busy_for_a_day_is_settled(bench: Bench) -> None:
     window = Windows(SCOPE, "main")
-    for busy, claimed in ((f"{NOW} + 30000", 0), (f"{NOW} + {DAY_MS}", 1), ("0", 1)):
-        await bench.change("DELETE FROM working_window")
-        await bench.change(
-            "INSERT INTO working_window (tenant_id, agent_id, instance, expires_at, over, busy_until) "
-            f"VALUES ('acme', 'bot', 'main', 0, 1, {busy})"
+    now = bench.clock()
+    for busy, claimed in ((now + 30_000, 0), (now + DAY_MS, 1), (0, 1)):
+        await delete_rows(bench, "working_window")
+        await insert_rows(
+            bench,
+            "working_window",
+            {
+                "tenant_id": "acme",
+                "agent_id": "bot",
+                "instance": "main",
+                "expires_at": 0,
+                "over": 1,
+                "busy_until": busy,
+            },
         )
         (rows,) = await bench.database.run([window.claim()])
         assert len(rows) == claimed, busy
@@ -107,9 +114,18 @@ async def test_a_window_that_is_busy_for_a_day_is_settled(bench: Bench) -> None:
 
 async def test_work_is_unattended_where_the_lease_is_a_day_ahead(bench: Bench) -> None:
     await bench.gateway.erase("bot")
-    await bench.change(
-        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at) "
-        "VALUES ('acme', 'bot', '01M83S0QYN441273B4WS2FKVNT', 'index', 'delete', 1, 1)"
+    await insert_rows(
+        bench,
+        "outbox",
+        {
+            "tenant_id": "acme",
+            "agent_id": "bot",
+            "id": "01M83S0QYN441273B4WS2FKVNT",
+            "index_name": "index",
+            "operation": "delete",
+            "revision": 1,
+            "due_at": 1,
+        },
     )
 
     async def unattended() -> bool:
@@ -118,7 +134,7 @@ async def test_work_is_unattended_where_the_lease_is_a_day_ahead(bench: Bench) -
 
     await bench.database.run([INDEXER.hold("one")])
     assert not await unattended()
-    await bench.change(f"UPDATE lease SET expires_at = {NOW} + {DAY_MS}")
+    await set_rows(bench, "lease", {"expires_at": bench.clock() + DAY_MS})
     assert await unattended()
 
 
@@ -134,7 +150,7 @@ async def test_what_a_dead_process_held_is_free_and_nothing_of_another(bench: Be
     assert [row["name"] for row in leases] == ["indexer"]
     assert len(ingestions) == 1
     assert [row["tenant_id"] for row in moves] == ["of host:1:ab"]
-    assert [row["holder"] for row in await bench.rows("SELECT holder FROM lease")] == ["host:1:abc"]
-    held = await bench.rows("SELECT lease_holder FROM ingestion WHERE lease_holder IS NOT NULL")
+    assert await column_of(bench, "lease", "holder") == ["host:1:abc"]
+    held = await rows_of(bench, "ingestion", "lease_holder", lease_holder=ANY)
     assert [row["lease_holder"] for row in held] == ["host:1:abc/1"]
     assert await resume_once(bench.backends) == 1

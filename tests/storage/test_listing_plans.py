@@ -1,6 +1,5 @@
 """What listings read: rows by their keys, whatever else the agent has."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,14 @@ from app.domain.query import Filter
 from app.ports.database import Statement
 from app.storage.listing import MemoryListing
 from app.storage.tiers.episodic import Episodic
-from tests.support import migrated
+from tests.support.plans import plan
 
 SCOPE = Scope("acme", "bot")
 LISTING = MemoryListing(SCOPE.tenant_id)
 
 
-def plan(statement: Statement, folder: Path) -> list[str]:
-    migrated.prepare(folder)
-    with sqlite3.connect(folder / "memory.sqlite3") as connection:
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters).fetchall()
-    return [str(row[3]) for row in rows]
-
-
 def test_the_memories_of_an_agent_are_read_from_the_newest_on(tmp_path: Path) -> None:
-    details = plan(LISTING.page("bot", Filter(), limit=5, after=None), tmp_path)
+    details = plan(tmp_path, LISTING.page("bot", Filter(), limit=5, after=None))
     assert details[0] == "SEARCH memory USING INDEX long_term_memory_newest (tenant_id=? AND agent_id=?)"
     assert "USE TEMP B-TREE FOR ORDER BY" not in details, "only what is of one moment is sorted"
 
@@ -39,7 +31,7 @@ def test_the_memories_of_an_agent_are_read_from_the_newest_on(tmp_path: Path) ->
     ids=["standing", "profile"],
 )
 def test_a_memory_its_claims_and_what_replaced_it_are_found_by_their_keys(statement: Statement, tmp_path: Path) -> None:
-    details = plan(statement, tmp_path)
+    details = plan(tmp_path, statement)
     tables = ("memory", "stated", "later", "holder")
     assert not [one for one in details if one.startswith(tuple(f"SCAN {table} " for table in tables))], details
     claims = [one for one in details if " stated " in one]
@@ -61,6 +53,6 @@ def test_a_memory_its_claims_and_what_replaced_it_are_found_by_their_keys(statem
 def test_runs_are_read_from_the_newest_on_by_the_tenant_and_what_is_asked_of_them(
     wanted: RunsWanted, index: str, by: str, tmp_path: Path
 ) -> None:
-    details = plan(Episodic("acme").runs(wanted, limit=5, after=None), tmp_path)
+    details = plan(tmp_path, Episodic("acme").runs(wanted, limit=5, after=None))
     assert details[0] == f"SEARCH run USING INDEX agent_runs_{index} (tenant_id=?{by})"
     assert "USE TEMP B-TREE FOR ORDER BY" not in details

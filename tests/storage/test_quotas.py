@@ -22,15 +22,11 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import ImportReport
 from app.storage.quotas import Quotas
 from tests.support.backends import Backend
+from tests.support.counts import counted, usage_of
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.tables import column_of, delete_rows, rows_of, set_rows
 
 NONE = Defaults()
-COUNTED = "SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0 OR bytes <> 0 ORDER BY 1, 2"
-_BYTES = "sum(length(CAST(content AS BLOB)) + length(CAST(metadata AS BLOB)))"
-THERE = f"""
-SELECT tenant_id, agent_id, count(*) AS memories, {_BYTES} AS bytes FROM long_term_memory GROUP BY 1, 2
-UNION ALL SELECT tenant_id, '', count(*), {_BYTES} FROM long_term_memory GROUP BY 1 ORDER BY 1, 2
-"""
 
 
 @pytest.fixture
@@ -47,11 +43,11 @@ def limited(
 
 
 async def stores(bench: Bench) -> list[object]:
-    return [row["stores"] for row in await bench.rows("SELECT stores FROM usage ORDER BY agent_id")]
+    return await column_of(bench, "usage", "stores", by="agent_id")
 
 
 async def assert_counts_are_right(bench: Bench) -> None:
-    assert await bench.rows(COUNTED) == await bench.rows(THERE)
+    assert await usage_of(bench) == await counted(bench)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +78,9 @@ async def test_of_64_stores_at_the_limit_over_two_gateways_as_many_are_let_in_as
 
 async def in_one_minute(bench: Bench) -> None:
     """Begin early in a minute of the database's clock, where little of this one is left."""
-    (row,) = await bench.rows("SELECT CAST(strftime('%S', 'now') AS INTEGER) AS second")
-    if int(row["second"] or 0) >= 54:
-        await asyncio.sleep(61 - int(row["second"] or 0))
+    second = bench.clock() // 1000 % 60
+    if second >= 54:
+        bench.later(61 - second)
 
 
 async def test_a_store_over_a_limit_names_it_and_writes_nothing(bench: Bench) -> None:
@@ -96,8 +92,8 @@ async def test_a_store_over_a_limit_names_it_and_writes_nothing(bench: Bench) ->
     assert "bytes;scope=tenant;used=12;limit=15" in caught.value.reached
     assert caught.value.retry_after is None
     for table in ("long_term_memory", "audit", "outbox"):
-        assert len(await bench.rows(f"SELECT 1 FROM {table}")) <= 1
-    assert await bench.rows("SELECT 1 FROM idempotency") == []
+        assert len(await rows_of(bench, table)) <= 1
+    assert await rows_of(bench, "idempotency") == []
 
 
 async def test_only_where_the_minute_is_full_the_refusal_says_when_it_is_over(bench: Bench) -> None:
@@ -133,7 +129,7 @@ async def test_at_the_limit_what_is_there_may_be_stored_again_with_less_or_as_mu
     assert await gateway.store("bot", NewMemory("text", {"b": 2})) == memory_id
     with pytest.raises(QuotaExceeded, match="11 bytes"):
         await gateway.store("bot", NewMemory("text", {"b": 22}))
-    await bench.change("UPDATE usage SET memories = 5, bytes = 500")  # as if the limits had been lowered
+    await set_rows(bench, "usage", {"memories": 5, "bytes": 500})  # as if the limits had been lowered
     assert await gateway.store("bot", NewMemory("text", {"a": 3})) == memory_id
 
 
@@ -219,7 +215,7 @@ async def test_a_run_that_stops_anywhere_and_is_made_again_is_done_once(bench: B
     await gateway.store("bot", NewMemory("one"), idempotency_key="key")
     run = await last_store(bench)
     for table in ("long_term_memory", "outbox", "audit", "idempotency", "usage"):
-        await bench.change(f"DELETE FROM {table}")
+        await delete_rows(bench, table)
     if number:
         await again(bench, run[:number])
         await assert_counts_are_right(bench)
@@ -228,24 +224,22 @@ async def test_a_run_that_stops_anywhere_and_is_made_again_is_done_once(bench: B
         await again(bench, run)
     assert await bench.memories() == 1
     assert await stores(bench) == [1, 1]
-    assert len(await bench.rows("SELECT 1 FROM idempotency")) == 1
+    assert len(await rows_of(bench, "idempotency")) == 1
     await assert_counts_are_right(bench)
 
 
-ANOTHER_CONFIG = (
-    "UPDATE embedding_in_use SET model = 'other', index_name = 'other'",
-    "UPDATE embedding_config SET model = 'other', index_name = 'other'",
-)
+async def another_config(bench: Bench) -> None:
+    """Have the data be embedded with another config."""
+    for table in ("embedding_in_use", "embedding_config"):
+        await set_rows(bench, table, {"model": "other", "index_name": "other"})
 
 
 async def test_a_config_that_is_claimed_first_costs_no_second_store(bench: Bench) -> None:
     await in_one_minute(bench)
-    await bench.change(ANOTHER_CONFIG[0])
-    await bench.change(ANOTHER_CONFIG[1])
+    await another_config(bench)
     await limited(bench, agent=Limits(stores_per_minute=1)).store("bot", NewMemory("one"))
     assert await stores(bench) == [1, 1]
-    await bench.change(ANOTHER_CONFIG[0])
-    await bench.change(ANOTHER_CONFIG[1])
+    await another_config(bench)
     with pytest.raises(EmbeddingConfigMismatch):
         await bench.gateway.store("bot", NewMemory("two"))
     assert await stores(bench) == [1, 1]
@@ -263,15 +257,15 @@ async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_opera
         await bench.gateway.store("bot", NewMemory("two"))
     await bench.quiet()
     for table in ("usage", "agent"):
-        agents = [row["agent_id"] for row in await bench.rows(f"SELECT agent_id FROM {table} ORDER BY agent_id")]
+        agents = await column_of(bench, table, "agent_id", by="agent_id")
         assert [agent for agent in agents if agent] == ["other"]
     assert (await browser.usage_of("bot")).memories == 0
     assert (await browser.usage())[0].memories == 1
-    assert len(await bench.rows("SELECT 1 FROM quota")) == 2
+    assert len(await rows_of(bench, "quota")) == 2
     await bench.gateway.erase(None)
     await bench.quiet()
-    assert await bench.rows("SELECT 1 FROM usage") == []
-    assert await bench.rows("SELECT 1 FROM agent") == []
+    assert await rows_of(bench, "usage") == []
+    assert await rows_of(bench, "agent") == []
 
 
 async def imported(bench: Bench, contents: list[str], agents: list[str], quotas: Defaults) -> list[dict[str, Any]]:

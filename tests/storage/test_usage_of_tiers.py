@@ -12,6 +12,7 @@ from tests.attack.test_quotas import ATTACKS, prepared, sent
 from tests.interfaces.http.test_operations import finish
 from tests.support.counts import COUNTED, TABLES, counting, full_count
 from tests.support.service import Service, serving
+from tests.support.tables import column_of, rows_of
 from tests.support.tier_rows import row_of
 
 
@@ -46,15 +47,15 @@ async def test_counts_are_those_of_the_tables_after_writes_an_export_and_erasure
         headers = service.credential("other", admin=True) | {"Content-Type": "application/x-ndjson"}
         assert (await service.client.post("/import", content=export.content, headers=headers)).status_code == 200
         await assert_counted(database)
-        assert dict(await rows(database, "SELECT tenant_id, bytes > 100000 FROM usage WHERE agent_id = ''"))["other"]
+        assert (await column_of(database, "usage", "bytes", tenant_id="other", agent_id=""))[0] > 100_000
         erasure = await sent(service, "acme", "DELETE", "/agents/bot", None)
         await finish(service, erasure.json()["id"])
         await assert_counted(database)
-        assert await rows(database, "SELECT * FROM usage WHERE tenant_id = 'acme' AND agent_id = 'bot'") == []
+        assert await rows_of(database, "usage", tenant_id="acme", agent_id="bot") == []
         erasure = await sent(service, "acme", "DELETE", "/tenant?confirm=acme", None)
         await finish(service, erasure.json()["id"])
         await assert_counted(database)
-        assert await rows(database, "SELECT * FROM usage WHERE tenant_id = 'acme'") == []
+        assert await rows_of(database, "usage", tenant_id="acme") == []
 
 
 async def test_what_an_older_version_has_written_is_counted_when_it_is_migrated(tmp_path: Path) -> None:

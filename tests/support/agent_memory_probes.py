@@ -3,8 +3,8 @@
 import httpx
 
 from app.domain.errors import NamespaceExists
-from app.ports.database import Statement
 from tests.support.envelope_shape import NAMESPACES
+from tests.support.memories import memory_ids
 from tests.support.service import Service
 
 _UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
@@ -34,10 +34,7 @@ async def _namespace(service: Service, tenant: str, name: str) -> None:
 
 async def _owners(service: Service) -> str:
     """Return the id of what the owner keeps."""
-    (rows,) = await service.runtime.backends.database.run(
-        [Statement("SELECT id FROM long_term_memory WHERE tenant_id = 'owner' AND agent_id = 'keeper' ORDER BY id")]
-    )
-    return str(rows[0]["id"])
+    return (await memory_ids(service, tenant_id="owner", agent_id="keeper"))[0]
 
 
 async def probe_create(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:

@@ -3,8 +3,8 @@
 import httpx
 
 from app.domain.episodes import NewEpisode
-from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
+from tests.support.scopes import old_run
 from tests.support.service import Service
 
 OWNERS_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9RA"
@@ -12,17 +12,11 @@ _OWN_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9R{}"
 UNKNOWN_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 _CALL = "01K2Z4M1V7Q8T3B5N6C7D8E9CA"
 _SECRET = "what the owner has called is Xq0451z"
-_BEGIN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
-VALUES (?1 ->> 'tenant', ?1 ->> 'run', ?1 ->> 'agent', 'audited', 'running', '{"input":null,"episode_ids":[]}', 1)
-ON CONFLICT DO NOTHING
-"""
 
 
 async def begin_run(service: Service, run_id: str, tenant: str, agent_id: str) -> str:
     """Begin a run behind the service's back."""
-    database = service.runtime.backends.database
-    await database.run([Statement.write(_BEGIN, tenant=tenant, run=run_id, agent=agent_id)])
+    await old_run(service, run_id, agent_id, tenant_id=tenant)
     return run_id
 
 

@@ -4,6 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from app.ports.database import Statement
+from tests.support.tables import Source, database_of
+
 TABLES = """
 SELECT made.name AS name,
   EXISTS (SELECT 1 FROM pragma_table_xinfo(made.name) AS own WHERE own.name = 'agent_id') AS owned
@@ -35,3 +38,18 @@ def full_count(counts: Iterable[Sequence[Any]]) -> list[tuple[str, str, int, int
             sums[str(tenant_id), owner][0] += int(memories)
             sums[str(tenant_id), owner][1] += int(size)
     return sorted((*owner, memories, size) for owner, (memories, size) in sums.items())
+
+
+async def usage_of(source: Source) -> list[tuple[Any, ...]]:
+    """Return tenant, agent, memories and bytes of all that ``usage`` says is held."""
+    (rows,) = await database_of(source).run([Statement(COUNTED)])
+    return [tuple(row.values()) for row in rows]
+
+
+async def counted(source: Source) -> list[tuple[str, str, int, int]]:
+    """Count all rows: what ``usage_of`` is to return."""
+    database = database_of(source)
+    (tables,) = await database.run([Statement(TABLES)])
+    statements = [Statement(sql) for sql in counting([tuple(row.values()) for row in tables])]
+    counts = [tuple(row.values()) for rows in await database.run(statements) for row in rows]
+    return full_count(counts)

@@ -1,5 +1,6 @@
 """A gateway and an indexer that runs only when told to, over ports with a switch on each."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,9 +22,9 @@ from tests.support.backends import Backend
 from tests.support.clock import Clock, clock_of
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import settings_for
+from tests.support.tables import column_of, count_of
 
 ADMINISTRATOR = Author("administrator", "http", may_replace=True)
-_QUEUED = "SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation"
 
 
 B = TypeVar("B", Backends, TenantBackends)
@@ -66,11 +67,11 @@ class Bench:
         """Wait for the index writes that go on behind stores and deletions."""
         await self.backends.deliveries.settle()
 
-    async def queued(self) -> dict[object, object]:
-        return {row["operation"]: row["n"] for row in await self.rows(_QUEUED)}
+    async def queued(self) -> dict[str, int]:
+        return dict(Counter(await column_of(self, "outbox", "operation", by="operation")))
 
-    async def memories(self) -> object:
-        return (await self.rows("SELECT count(*) AS n FROM long_term_memory"))[0]["n"]
+    async def memories(self) -> int:
+        return await count_of(self, "long_term_memory")
 
     def later(self, seconds: float) -> None:
         """Let time pass, by the clocks of the gateway and of the database."""

@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 
 from app.domain.messages import NewMessage
-from app.ports.database import Statement
 from app.services.transfer.lines import memory_line, row_line
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
@@ -21,9 +20,11 @@ from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.facts_probes import FACTS_PROBES
+from tests.support.memories import memory_ids
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.resource_probes import RESOURCE_PROBES
 from tests.support.service import Service
+from tests.support.tables import insert_rows, rows_of
 from tests.support.tier_rows import row_of
 from tests.support.workflow_probes import WORKFLOW_PROBES
 from tests.support.working_probes import WORKING_PROBES
@@ -236,15 +237,13 @@ async def probe_undo_learned(service: Service, tenant: str, agent_id: str) -> li
 
 
 _CONSOLIDATION = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
-_CONSOLIDATED = """
-INSERT INTO consolidation (tenant_id, id, started_at, finished_at) VALUES ('owner', ?1 ->> 0, 1, 2)
-ON CONFLICT DO NOTHING
-"""
+_CONSOLIDATED = {"tenant_id": "owner", "id": _CONSOLIDATION, "started_at": 1, "finished_at": 2}
 
 
 async def probe_consolidations(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Ask for the consolidations, of which the owner has one."""
-    await service.runtime.backends.database.run([Statement(_CONSOLIDATED, [_CONSOLIDATION], writes=True)])
+    if not await rows_of(service, "consolidation", tenant_id="owner"):
+        await insert_rows(service, "consolidation", _CONSOLIDATED)
     del agent_id
     headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
     answer = await service.client.get("/consolidations?limit=100", headers=headers)
@@ -297,12 +296,8 @@ async def probe_export(service: Service, tenant: str, agent_id: str) -> list[htt
 
 async def probe_import(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Bring a memory of one's own under the very id of the owner's, which must tell nothing of it."""
-    (row,) = (
-        await service.runtime.backends.database.run(
-            [Statement("SELECT id FROM long_term_memory ORDER BY rowid LIMIT 1")]
-        )
-    )[0]
-    record = Record(agent_id=agent_id, content="brought along", id=str(row["id"]), created_at=1)
+    first, *_ = await memory_ids(service, by="rowid")
+    record = Record(agent_id=agent_id, content="brought along", id=first, created_at=1)
     headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
     if tenant == "owner":
         headers |= service.credential(tenant, agent_id, admin=True)
@@ -314,7 +309,7 @@ async def probe_import(service: Service, tenant: str, agent_id: str) -> list[htt
     if tenant != "owner":
         statuses = [[json.loads(line).get("status") for line in answer.text.splitlines()[:-1]] for answer in answers]
         assert statuses == [["imported"] * (1 + len(rows)), ["unchanged"] * (1 + len(rows))]
-    return [_without(answer, str(row["id"])) for answer in answers]
+    return [_without(answer, first) for answer in answers]
 
 
 def _without(answer: httpx.Response, own_words: str) -> httpx.Response:

@@ -2,7 +2,7 @@
 
 import httpx
 
-from app.ports.database import Statement
+from tests.support.memories import memory_ids
 from tests.support.service import Service
 
 _UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
@@ -10,10 +10,7 @@ _UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 async def _owners(service: Service) -> str:
     """Return the id of what the owner keeps."""
-    (rows,) = await service.runtime.backends.database.run(
-        [Statement("SELECT id FROM long_term_memory WHERE tenant_id = 'owner' AND agent_id = 'keeper'")]
-    )
-    return str(rows[0]["id"])
+    return (await memory_ids(service, tenant_id="owner", agent_id="keeper"))[0]
 
 
 async def probe_remember(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:

@@ -12,8 +12,7 @@ from app.runtime.runtime import Runtime
 from app.storage.system import directory
 from tests.support import migrated
 from tests.support.service import Service, serving, settings_for
-
-_LONG_AGO = "UPDATE shards SET added_at = 0"
+from tests.support.tables import set_rows
 
 
 async def add_shards(data_dir: Path, names: Sequence[str], **overrides: Any) -> None:
@@ -34,7 +33,7 @@ async def backdate(data_dir: Path, **overrides: Any) -> None:
     """Have the shards be so old that every process knows of them."""
     database, close = await open_database(settings_for(data_dir, **overrides))
     try:
-        await database.run([Statement(_LONG_AGO, writes=True)])
+        await set_rows(database, "shards", {"added_at": 0})
     finally:
         await close()
 

@@ -6,9 +6,9 @@ import httpx
 
 from app.domain.author import Author
 from app.domain.workflows import NewWorkflow
-from app.ports.database import Statement
 from tests.support.service import Service
-from tests.support.workflows import run_id, runs_sql, workflow
+from tests.support.tables import rows_of
+from tests.support.workflows import begin_runs, run_id, workflow
 
 _OWNER = Author("01K2Z4M1V7Q8T3B5N6C7D8E9FB", "http", may_replace=True)
 _THEIRS = "owners-workflow"
@@ -27,9 +27,8 @@ async def _kept(service: Service) -> None:
 
 async def _runs(service: Service, tenant: str, agent_id: str, number: int) -> None:
     """Have a run of the tenant under way, by the id that another tenant's run has too."""
-    sql = runs_sql(range(number, number + 1), tenant=tenant, agent=agent_id)
-    statement = Statement(f"{sql} WHERE TRUE ON CONFLICT DO NOTHING", writes=True)
-    await service.runtime.backends.database.run([statement])
+    if not await rows_of(service, "agent_runs", "id", tenant_id=tenant, id=run_id(number)):
+        await begin_runs(service, [number], tenant=tenant, agent=agent_id)
 
 
 async def _put(service: Service, tenant: str, put: NewWorkflow) -> httpx.Response:

@@ -1,8 +1,10 @@
 """Workflows and runs for tests."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from app.domain.workflows import NewWorkflow
+from tests.support.tables import Source, insert_rows
 
 RUN = "01K2Z5B8C3D6F9G1H4J7{:06d}"
 
@@ -11,18 +13,19 @@ def run_id(number: int) -> str:
     return RUN.format(number)
 
 
-def runs_sql(
-    numbers: range, *, tenant: str = "acme", agent: str = "bot", agent_type: str = "support", status: str = "running"
-) -> str:
-    """Return what starts these runs, behind the service's back."""
-    ended = "NULL" if status == "running" else "2"
-    return (
-        f"WITH RECURSIVE number(n) AS (SELECT {numbers.start} UNION ALL SELECT n + 1 FROM number"
-        f" WHERE n < {numbers.stop - 1}) INSERT INTO agent_runs"
-        " (tenant_id, id, agent_id, agent_type, status, input, started_at, ended_at)"
-        f" SELECT '{tenant}', '01K2Z5B8C3D6F9G1H4J7' || printf('%06d', n), '{agent}', '{agent_type}', '{status}',"
-        f" '{{}}', 1, {ended} FROM number"
-    )
+async def begin_runs(
+    source: Source,
+    numbers: Iterable[int],
+    *,
+    tenant: str = "acme",
+    agent: str = "bot",
+    agent_type: str = "support",
+    status: str = "running",
+) -> None:
+    """Have these runs be begun or ended, all at once and past the product."""
+    row = {"tenant_id": tenant, "agent_id": agent, "agent_type": agent_type, "status": status, "input": "{}"}
+    times = {"started_at": 1, "ended_at": None if status == "running" else 2}
+    await insert_rows(source, "agent_runs", *(row | times | {"id": run_id(number)} for number in numbers))
 
 
 def workflow(

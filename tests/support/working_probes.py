@@ -5,49 +5,46 @@ from typing import Any
 
 import httpx
 
-from app.ports.database import Statement
+from app.domain.json_types import Json, to_json
+from tests.support.memories import memory_ids
+from tests.support.scopes import old_run
 from tests.support.service import Service
+from tests.support.tables import insert_rows, rows_of
 
 CANARY = "Xq0451z"
 _INSTANCE = "worker-1"
 _UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 _OWNERS_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FE"
 _SECRET: dict[str, Any] = {"code": CANARY}
-_RUN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
-VALUES ('{tenant}', '{run}', '{agent}', 'type', 'running', '{{}}', 1) ON CONFLICT DO NOTHING
-"""
-_SUMMARY = f"""
-INSERT INTO working_summary (tenant_id, agent_id, instance, first_place, last_place, turns, since, until, made_by,
-  memories, sentences)
-SELECT 'owner', 'keeper', '{_INSTANCE}', 1, 2, 2, 1, 2, 'reader', json_array(memory.id),
-  json_array(json_object('text', 'the summary says {CANARY}', 'memories', json_array(memory.id), 'weight', 1))
-FROM long_term_memory AS memory WHERE memory.tenant_id = 'owner' AND memory.agent_id = 'keeper' LIMIT 1
-ON CONFLICT DO NOTHING
-"""
 
 
 async def _owned(service: Service) -> None:
     """Have the owner keep a secret everywhere where one can be kept."""
     headers = service.credential("owner", agent="keeper")
-    await _run(service, "owner", "keeper", _OWNERS_RUN)
+    await old_run(service, _OWNERS_RUN, "keeper", tenant_id="owner")
     await service.client.put(f"/working/keeper/{_INSTANCE}/k", json={"value": _SECRET}, headers=headers)
     await service.client.put(f"/runs/{_OWNERS_RUN}/state", json={"value": _SECRET}, headers=headers)
     await service.post(f"/runs/{_OWNERS_RUN}/log", {"entries": [_SECRET]}, tenant="owner")
     said = {"messages": [{"role": "user", "content": f"the code of the window is {CANARY}"}]}
     await service.post(f"/working/keeper/{_INSTANCE}/messages", said, tenant="owner")
-    await service.runtime.backends.database.run([Statement(_SUMMARY, writes=True)])
+    await _summarised(service)
 
 
-async def _run(service: Service, tenant: str, agent: str, run: str) -> None:
-    sql = _RUN.format(tenant=tenant, agent=agent, run=run)
-    await service.runtime.backends.database.run([Statement(sql, writes=True)])
+async def _summarised(service: Service) -> None:
+    """Have the owner's window have a summary that tells the secret."""
+    scope = {"tenant_id": "owner", "agent_id": "keeper"}
+    ids = (await memory_ids(service, **scope))[:1]
+    if ids and not await rows_of(service, "working_summary", **scope):
+        said: Json = [{"text": f"the summary says {CANARY}", "memories": ids, "weight": 1}]
+        places = {"first_place": 1, "last_place": 2, "turns": 2, "since": 1, "until": 2}
+        own = {"instance": _INSTANCE, "made_by": "reader", "memories": to_json(ids), "sentences": to_json(said)}
+        await insert_rows(service, "working_summary", scope | places | own)
 
 
 async def _own_run(service: Service, tenant: str, agent_id: str) -> str:
     """Return a run of one's own, by an id that says whose it is."""
     run = "01K2Z4M1V7Q8T3B5N6C7D8E9FC"
-    await _run(service, tenant, agent_id, run)
+    await old_run(service, run, agent_id, tenant_id=tenant)
     return run
 
 

@@ -1,20 +1,24 @@
 """The command line, run as its user runs it."""
 
 import json
-import sqlite3
 import stat
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
 
+from app.bootstrap import DATABASE_FILE
 from app.interfaces.text import visible
+from app.ports.database import Database
 from app.storage.migrations.runner import known_migrations
 from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line, misused
+from tests.support.damage import lose_index, refuse_vectors
+from tests.support.memories import expire
+from tests.support.tables import Not, at_rest, delete_rows, set_rows
 
 ULID = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
 SECRET = "a-secret-of-the-tests-long-enough-to-sign"
@@ -167,7 +171,8 @@ def test_the_doctor_warns_of_an_embedder_without_meaning(line: Line) -> None:
 def test_a_migration_that_is_half_applied_is_told_with_what_helps(new_line: Line) -> None:
     new_line.ok("migrate")
     half = max(each.name for each in known_migrations() if len(each.statements) > 1)
-    spoil(new_line, f"DELETE FROM d1_migrations WHERE name >= '{half}'")
+    for name in (each.name for each in known_migrations() if each.name >= half):
+        behind(new_line, partial(delete_rows, table="d1_migrations", name=name))
     told = new_line.fails("migrate")
     assert f"The migration {half} does not fit the database" in told
     assert "Migrating again does not help." in told
@@ -182,7 +187,7 @@ def test_a_migration_that_is_half_applied_is_told_with_what_helps(new_line: Line
 def test_the_doctor_advises_on_what_fails(line: Line, tmp_path: Path) -> None:
     line.ok("store", "text")
     assert "memory-gateway reembed start" in line.run("doctor", EMBEDDER="local").stdout
-    spoil(line, *NEEDS_A_KEY)
+    needs_a_key(line)
     done = line.run("doctor")
     assert done.returncode == 1
     assert "FAIL  data: The data was embedded with openai/text-embedding-3-small" in done.stdout
@@ -236,16 +241,17 @@ def test_a_settings_file_that_is_not_there_is_told_in_one_line(line: Line) -> No
 
 
 # As if the data had been embedded with a model that wants a key.
-NEEDS_A_KEY = tuple(
-    f"UPDATE {table} SET provider = 'openai', model = 'text-embedding-3-small', dimensions = 1536,"
-    " index_name = 'lt-memory-openai-text-embedding-3-small'"
-    for table in ("embedding_in_use", "embedding_config")
-)
+def needs_a_key(line: Line) -> None:
+    """Have the data be embedded with a model that is asked for with a key."""
+    model = {"provider": "openai", "model": "text-embedding-3-small", "dimensions": 1536}
+    for table in ("embedding_in_use", "embedding_config"):
+        values = model | {"index_name": "lt-memory-openai-text-embedding-3-small"}
+        behind(line, partial(set_rows, table=table, values=values))
 
 
 def test_data_that_cannot_be_embedded_with_is_told_in_one_line(line: Line) -> None:
     line.ok("store", "text")
-    spoil(line, *NEEDS_A_KEY)
+    needs_a_key(line)
     assert "Error: The data was embedded with openai/text-embedding-3-small" in line.fails("recall", "text")
 
 
@@ -264,17 +270,15 @@ def test_a_configured_secret_signs_and_no_file_is_made(new_line: Line) -> None:
     assert not (new_line.folder / "data").exists()
 
 
-def spoil(line: Line, *statements: str) -> None:
+def behind(line: Line, work: Callable[[Database], Awaitable[object]]) -> None:
     """Change the file behind everybody's back."""
-    with closing(sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3")) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
+    at_rest(Path(line.environment["DATA_DIR"]) / DATABASE_FILE, work)
 
 
 def test_reconcile_reports_and_on_request_repairs_what_the_index_lacks(line: Line) -> None:
     first = line.json("store", "first")["id"]
     line.ok("store", "second")
-    spoil(line, f"DELETE FROM local_vector WHERE id = '{first}'", "DELETE FROM outbox")
+    behind(line, partial(lose_index, id_=first))
     found = json.loads(line.run("reconcile", "--json").stdout)
     assert (found["walked"], found["missing"], found["repaired"]) == (2, 1, 0)
     assert found["examples"]["missing"] == [first]
@@ -300,7 +304,7 @@ def test_reconcile_finds_objects_without_a_blob_and_removes_them_on_request(line
 def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
     for n in range(3):
         line.ok("store", f"memory {n}")
-    spoil(line, "DELETE FROM local_vector", "DELETE FROM outbox")
+    behind(line, lose_index)
     assert "--yes" in misused("rebuild")
     rebuilt = line.run("rebuild", "--yes", "--json")
     assert json.loads(rebuilt.stdout)["repaired"] == 3
@@ -334,12 +338,7 @@ def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
 def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
     memory_id = line.json("store", "text")["id"]
     line.ok("store", "other")
-    dead = (
-        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, dead, due_at)"
-        " SELECT memory.tenant_id, agent_id, id, index_name, 'upsert', 1, 'AAAA', 'refused', 9007199254740991"
-        " FROM long_term_memory AS memory, embedding_config"
-    )
-    spoil(line, dead)
+    behind(line, refuse_vectors)
     rows = line.json("outbox", "list", "--dead")["rows"]
     assert [(row["state"], row["dead"]) for row in rows] == [("dead", "refused")] * 2
     assert memory_id in line.ok("outbox", "list")
@@ -389,9 +388,7 @@ def test_a_limit_that_is_none_is_refused(limit: str) -> None:
 def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     for n in range(3):
         line.ok("store", f"text {n}")
-    with sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3") as connection:
-        connection.execute("UPDATE long_term_memory SET expires_at = 1 WHERE content <> 'text 0'")
-    connection.close()
+    behind(line, partial(expire, content=Not("text 0")))
     done = line.run("prune", "--calls-per-minute", "10")
     assert (done.returncode, done.stdout, done.stderr) == (
         0,

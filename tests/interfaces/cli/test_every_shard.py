@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from app.bootstrap import DATABASE_FILE, shard_file
 from tests.interfaces.cli.line import Line
+from tests.support.damage import lose_index
 from tests.support.service import settings_for
 from tests.support.sharded import backdate
+from tests.support.tables import at_rest
 
 pytestmark = pytest.mark.thorough
 
@@ -53,9 +53,7 @@ def answer_of_each(line: Line, *arguments: str) -> dict[str, Any]:
 def lose_the_index(line: Line) -> None:
     data = line.folder / "data"
     for file in (data / DATABASE_FILE, shard_file(settings_for(data), "east")):
-        with closing(sqlite3.connect(file)) as connection, connection:
-            connection.execute("DELETE FROM local_vector")
-            connection.execute("DELETE FROM outbox")
+        at_rest(file, lose_index)
 
 
 def compared(line: Line, *options: str) -> dict[str, Any]:

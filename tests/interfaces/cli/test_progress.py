@@ -2,13 +2,15 @@
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
 
+from app.bootstrap import DATABASE_FILE
 from app.indexing.jobs import reconcile
 from tests.interfaces.cli.line import Done, Line
+from tests.support.damage import lose_index
+from tests.support.tables import at_rest
 
 pytestmark = pytest.mark.thorough
 
@@ -87,11 +89,7 @@ def test_the_bar_of_nothing_is_full_in_the_end(line: Line) -> None:
 
 
 def test_the_bar_of_a_rebuild_moves_with_the_memories_and_ends_full(filled: Line) -> None:
-    connection = sqlite3.connect(Path(filled.environment["DATA_DIR"]) / "memory.sqlite3")
-    with connection:
-        connection.execute("DELETE FROM local_vector")
-        connection.execute("DELETE FROM outbox")
-    connection.close()
+    at_rest(Path(filled.environment["DATA_DIR"]) / DATABASE_FILE, lose_index)
     check_moves(filled.on_terminal("rebuild", "--yes"))
 
 

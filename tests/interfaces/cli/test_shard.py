@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 
@@ -12,17 +13,17 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.bootstrap import DATABASE_FILE, open_database, shard_file
 from app.domain.shards import Place
-from app.ports.database import Statement
 from app.storage.migrations.runner import migrate
 from app.storage.system.moving import Mover
 from tests.interfaces.cli.line import Line, misused
+from tests.support.damage import drop_table
 from tests.support.service import settings_for
 from tests.support.sharded import backdate
+from tests.support.tables import at_rest, insert_rows, shift_rows
 
 pytestmark = pytest.mark.thorough
 
 _MOVE = ("--linger-seconds", "0", "--poll-seconds", "0")
-_LONG_AGO = "UPDATE tenant_moves SET leased_until = leased_until - 7200000"
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def test_a_move_that_is_given_up_is_told_as_one(sharded: Line) -> None:
 
 
 def test_a_move_that_another_command_is_at_says_when_to_try_again(sharded: Line) -> None:
-    asyncio.run(_begin_move(sharded.folder / "data", "UPDATE tenant_moves SET leased_until = leased_until - 18000"))
+    asyncio.run(_begin_move(sharded.folder / "data", seconds_ago=18))
     said = sharded.fails("shard", "move", "acme", "east", *_MOVE)
     assert "Another command is moving this tenant, or was until less than a minute ago." in said
     left = re.search(r"If it has stopped, try again in (\d+) seconds\.", said)
@@ -164,11 +165,12 @@ def test_a_move_that_another_command_is_at_says_when_to_try_again(sharded: Line)
     assert int(left[1]) <= 43
 
 
-async def _begin_move(data_dir: Path, then: str = _LONG_AGO) -> None:
-    """Do what a mover does first, two hours ago."""
+async def _begin_move(data_dir: Path, *, seconds_ago: int = 7200) -> None:
+    """Do what a mover does first, so long ago."""
     database, close = await open_database(settings_for(data_dir))
     try:
-        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(then, writes=True)])
+        await database.run([Mover("acme", "0").lease("main", Place("east", 1))])
+        await shift_rows(database, "tenant_moves", {"leased_until": -1000 * seconds_ago})
     finally:
         await close()
 
@@ -192,22 +194,14 @@ def test_what_cannot_be_done_is_refused(sharded: Line, arguments: tuple[str, ...
 
 
 def test_a_tenant_whose_shard_is_not_in_the_directory_is_refused_and_the_others_are_served(sharded: Line) -> None:
-    place = "INSERT INTO tenant_places (tenant_id, shard, epoch) VALUES ('lost', 'west', 1)"
-    asyncio.run(_write(sharded.folder / "data", place))
+    place = {"tenant_id": "lost", "shard": "west", "epoch": 1}
+    at_rest(sharded.folder / "data" / DATABASE_FILE, lambda database: insert_rows(database, "tenant_places", place))
     said = "The shard west, where the tenant lives, is not in the directory."
     assert said in sharded.fails("recall", "fox", "--tenant", "lost")
     assert said in sharded.fails("store", "a fox", "--tenant", "lost")
     assert said in sharded.fails("shard", "move", "lost", "east", *_MOVE)
     assert "a fox" in sharded.ok("recall", "fox", "--tenant", "acme")
     assert sharded.json("shard", "list")["moves"] == []
-
-
-async def _write(data_dir: Path, sql: str) -> None:
-    database, close = await open_database(settings_for(data_dir))
-    try:
-        await database.run([Statement(sql, writes=True)])
-    finally:
-        await close()
 
 
 @pytest.mark.parametrize("place", [("--jurisdiction", "eu"), ("--location", "weur")])
@@ -264,16 +258,8 @@ def test_a_shard_that_is_missing_is_named_and_the_others_are_pruned(line: Line) 
 def test_a_shard_with_a_schema_that_does_not_fit_is_named_and_the_others_are_pruned(line: Line) -> None:
     line.run("shard", "add", "east")
     line.run("shard", "add", "west")
-    asyncio.run(_without_audit(shard_file(settings_for(line.folder / "data"), "east")))
+    at_rest(shard_file(settings_for(line.folder / "data"), "east"), partial(drop_table, table="audit"))
     done = line.run("prune")
     assert done.returncode == 1
     assert "... shard west" in done.stderr
     assert "Error: The shard east cannot be used: The database refused a statement" in done.stderr
-
-
-async def _without_audit(path: Path) -> None:
-    file = SqliteFile(path)
-    try:
-        await SqliteDatabase(file).run([Statement("DROP TABLE audit", writes=True)])
-    finally:
-        await file.close()

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from app.bootstrap import open_database
-from app.ports.database import Statement
 from tests.interfaces.cli.line import Done, Line
 from tests.support import migrated
 from tests.support.backends import Backend, running_on
 from tests.support.service import settings_for
+from tests.support.tables import insert_rows
 
 pytestmark = pytest.mark.cloudflare
 
@@ -117,12 +117,12 @@ def test_a_database_of_an_earlier_try_is_not_taken_for_one_in_the_jurisdiction(a
     assert "is bound to none, but eu is needed" in done.stderr
 
 
-async def used(account: Backend, line: Line, id_: str, sql: str) -> None:
+async def used(account: Backend, line: Line, id_: str, table: str, row: dict[str, Any]) -> None:
     database, close = await open_database(
         settings_for(line.folder, **(account.settings(line.folder) | {"cloudflare_d1_database_id": id_}))
     )
     try:
-        await database.run([Statement(sql, writes=True)])
+        await insert_rows(database, table, row)
     finally:
         await close()
 
@@ -130,18 +130,18 @@ async def used(account: Backend, line: Line, id_: str, sql: str) -> None:
 @pytest.mark.parametrize(
     ("left", "said"),
     [
-        ("INSERT INTO tenant_places (tenant_id, shard, epoch) VALUES ('acme', 'main', 0)", "holds rows of tenants"),
-        ("INSERT INTO usage (tenant_id, agent_id, memories, bytes) VALUES ('a', '', 1, 1)", "holds rows of tenants"),
-        ("INSERT INTO shards (name, added_at) VALUES ('west', 1)", "belongs to a service already"),
+        (("tenant_places", {"tenant_id": "acme", "shard": "main", "epoch": 0}), "holds rows of tenants"),
+        (("usage", {"tenant_id": "a", "agent_id": "", "memories": 1, "bytes": 1}), "holds rows of tenants"),
+        (("shards", {"name": "west", "added_at": 1}), "belongs to a service already"),
     ],
 )
 @pytest.mark.parametrize("options", [("--database-id",), ()])
 def test_a_database_that_is_in_use_does_not_become_a_shard(
-    account: Backend, line: Line, left: str, said: str, options: tuple[str, ...]
+    account: Backend, line: Line, left: tuple[str, dict[str, Any]], said: str, options: tuple[str, ...]
 ) -> None:
     account.settings(line.folder)
     id_ = created(account, line.folder, "memory-gateway-east", None)
-    asyncio.run(used(account, line, id_, left))
+    asyncio.run(used(account, line, id_, *left))
     done = add(account, line, *(each for option in options for each in (option, id_)), first=None)
     assert done.returncode == 1
     assert f"The database {id_} {said}" in done.stderr

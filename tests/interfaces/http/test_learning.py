@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from app.domain.errors import UpstreamUnavailable
-from app.ports.database import Statement
 from app.services.ingest import dry_run, model_calls
 from tests.services.believing_reader import BelievingReader
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.scripted_model import ScriptedModel, failing, memory
 from tests.support.service import Service, serving
+from tests.support.tables import count_of
 
 SAID = [{"role": "user", "content": "I moved to Oslo"}, {"role": "user", "content": "I like tea"}]
 NEVER = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
@@ -109,10 +109,8 @@ async def test_a_dry_run_shows_all_of_it_and_writes_nothing(service: Service) ->
     shown = await ingest(service, query="?dry_run=true")
     assert (shown["dry_run"], shown["stored"], "operation_id" in shown) == (True, 2, False)
     assert [each["content"] for each in shown["learning"]["learned"]] == ["The user moved to Oslo", "The user like tea"]
-    database = service.runtime.backends.database
     for table in ("long_term_memory", "message", "ingestion", "pass", "proposal", "audit", "outbox", "usage"):
-        ((row,),) = await database.run([Statement(f"SELECT count(*) AS number FROM {table}")])
-        assert row["number"] == 0, table
+        assert await count_of(service, table) == 0, table
     stored = await ingest(service)
     learned = (await ended(service, stored["operation_id"]))["learning"]["learned"]
     assert {each["content"] for each in learned} == {each["content"] for each in shown["learning"]["learned"]}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
 from app.interfaces.http.cursors import HOLDS_MS, Cursors
-from app.ports.database import Statement
 from app.services.access.credentials import Credentials
 from app.storage.listing import ListPosition
+from tests.support.damage import created_at_once
 from tests.support.generation import examples
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service
@@ -71,9 +71,7 @@ async def test_a_listing_is_newest_first_and_whole_however_it_is_cut(service: Se
 async def test_memories_of_one_moment_are_each_listed_once(service: Service) -> None:
     for n in range(9):
         await service.store(f"text {n}")
-    same = "UPDATE long_term_memory SET created_at = 5"
-    drop = Statement("DROP TRIGGER long_term_memory_created_at_is_final", writes=True)
-    await service.runtime.backends.database.run([drop, Statement(same, writes=True)])
+    await created_at_once(service)
     found = [content for contents in await pages(service, limit=2) for content in contents]
     assert sorted(found) == [f"text {n}" for n in range(9)]
 

@@ -8,11 +8,11 @@ import pytest
 
 from app.domain import limits
 from app.domain.profiles import ProfileName
-from app.ports.database import Statement
 from tests.support.envelope_shape import ACCOUNT, NAMESPACES, assert_failure, named_fields, result_of
+from tests.support.memories import memory_ids
 from tests.support.service import Service
+from tests.support.tables import Asked, rows_of
 
-HELD = "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'"
 MEMORY = {"content": "The user prefers concise answers."}
 
 
@@ -33,29 +33,22 @@ async def remember(service: Service, namespace: str, profile: str, tenant: str =
 
 
 async def held(service: Service, tenant: str = "acme") -> int:
-    rows = await service.runtime.backends.database.run(
-        [
-            Statement(
-                "SELECT count(*) AS held FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant'", {"tenant": tenant}
-            )
-        ]
-    )
-    return int(rows[0][0]["held"] or 0)
+    return len(await memory_ids(service, tenant_id=tenant))
 
 
 async def erased(service: Service, agent_id: str) -> None:
     """Let the indexer work until the agent's erasure has its receipt."""
-    await until_none(service, "SELECT 1 FROM erasure WHERE agent_id = ?1 ->> 'agent' AND receipt IS NULL", agent_id)
+    await until_none(service, "erasure", agent_id=agent_id, receipt=None)
 
 
-async def until_none(service: Service, rows: str, agent_id: str) -> None:
-    """Let the indexer work until there are no such rows of an agent."""
+async def until_none(service: Service, table: str, **where: Asked) -> None:
+    """Let the indexer work until a table has no such rows."""
     for _ in range(100):
-        if not (await service.runtime.backends.database.run([Statement(rows, {"agent": agent_id})]))[0]:
+        if not await rows_of(service, table, by="", **where):
             return
         await service.runtime.indexer.round()
         await asyncio.sleep(0.05)
-    raise AssertionError(rows)
+    raise AssertionError(table)
 
 
 async def test_a_namespace_is_created_shown_and_listed_with_the_fields_that_are_documented(
@@ -190,7 +183,7 @@ async def test_a_namespace_takes_its_profiles_along_and_nothing_else(any_service
     assert await names(service) == ["my-app-2", "default"]
     for profile in ("ann", "Ben / 2"):  # a receipt waits for Cloudflare's index, a minute and more
         agent_id = ProfileName("my-app", profile).agent_id
-        await until_none(service, f"{HELD} AND agent_id = ?1 ->> 'agent'", agent_id)
+        await until_none(service, "long_term_memory", tenant_id="acme", agent_id=agent_id)
     assert (await held(service), await held(service, "other")) == (3, 2)
     assert_failure(await service.client.delete(f"{NAMESPACES}/my-app", headers=admin), 404, 1003)
 

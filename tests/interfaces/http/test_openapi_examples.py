@@ -12,8 +12,9 @@ import pytest
 
 from app.domain import errors
 from app.domain.errors import MemoryGatewayError
-from app.ports.database import Statement
+from tests.support.scopes import begin_run
 from tests.support.service import Service
+from tests.support.tables import insert_rows
 
 PROBLEM = "application/problem+json"
 NAMED = {
@@ -184,13 +185,12 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     report = document["paths"]["/import"]["post"]["responses"]["200"]["content"]["application/x-ndjson"]["example"]
     headers = {**admin, "Content-Type": "application/octet-stream"}
     assert (await service.client.post("/import", content=lines, headers=headers)).text == report
-    started = "VALUES ('acme', '01K2Z5B8C3D6F9G1H4J7K2M5NP', 'billing', 'support', 'running', '{}', 1)"
-    columns = "(tenant_id, id, agent_id, agent_type, status, input, started_at)"
     path = document["paths"]["/runs"]["post"]["requestBody"]["content"]["application/json"]
     await service.client.post("/runs", json=examples_of(document, path)[0], headers=admin)  # the run of undo's examples
-    insert = Statement(f"INSERT INTO agent_runs {columns} {started}", writes=True)  # which workflows' examples name
-    merged = "INSERT INTO consolidation (tenant_id, id, started_at) VALUES ('acme', '01K2Z7C3P5S8V1Y4B7E0H3M6RT', 1)"
-    await service.runtime.backends.database.run([insert, Statement(merged, writes=True)])
+    backends = service.runtime.backends
+    await begin_run(backends, "01K2Z5B8C3D6F9G1H4J7K2M5NP", "billing", agent_type="support")  # which workflows' name
+    consolidation = {"tenant_id": "acme", "id": "01K2Z7C3P5S8V1Y4B7E0H3M6RT", "started_at": 1}
+    await insert_rows(backends, "consolidation", consolidation)
     taken = 0
     for name, operation in operations(document):
         method, path = name.split()

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from app.ports.database import Statement
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service
 
@@ -30,8 +29,7 @@ async def store_with_key(service: Service, key: str, content: str = "text", **fi
 async def finish(service: Service, operation_id: str) -> dict[str, Any]:
     """Let the outbox's time pass until the erasure is done."""
     while True:
-        past = "UPDATE outbox SET due_at = 0, acknowledged_at = acknowledged_at - 300000"
-        await service.runtime.backends.database.run([Statement(past, writes=True)])
+        service.later(300)
         await service.runtime.indexer.round()
         answer = await service.client.get(f"/operations/{operation_id}", headers=service.credential(admin=True))
         assert answer.status_code == 200

@@ -12,13 +12,14 @@ import uvicorn
 
 from app.domain.errors import DatabaseUnavailable
 from app.interfaces.asgi import create_app
-from app.ports.database import Statement
 from app.services.transfer.record import Record
+from app.storage.system.leases import INDEXER
 from app.storage.tiers import rows as tier_rows
 from tests.services.transfer.corpus import file_of, numbered, told
 from tests.support.doubles import FailingDatabase
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving
+from tests.support.tables import delete_rows
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -133,10 +134,9 @@ async def test_a_body_larger_than_any_other_route_takes_is_imported(any_service:
 
 
 async def test_while_the_tenant_is_erased_nothing_is_imported(any_service: Service) -> None:
-    lease = "INSERT INTO lease VALUES ('indexer', 'another', 1000000000000000) ON CONFLICT DO UPDATE"
-    another = f"{lease} SET holder = excluded.holder, expires_at = excluded.expires_at"
-    await any_service.runtime.backends.database.run([Statement(another, writes=True)])  # so that it stays under way
     await any_service.store("text")
+    await delete_rows(any_service, "lease", name=INDEXER.name)
+    await any_service.runtime.backends.database.run([INDEXER.hold("another")])  # so that it stays under way
     await any_service.runtime.services("acme").gateway.erase(None)
     assert_problem(await bring(any_service, file_of(numbered(1))), 409, "erasing")
 

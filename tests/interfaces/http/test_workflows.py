@@ -11,10 +11,9 @@ import pytest
 
 from app.domain.workflows import ListedWorkflow
 from app.interfaces.console import workflow_curves
-from app.ports.database import Statement
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service
-from tests.support.workflows import run_id, runs_sql
+from tests.support.workflows import begin_runs, run_id
 
 BODY = {"agent_type": "support", "task_type": "answer", "spec": {"steps": ["look up", "answer"]}}
 TASK = {"agent_type": "support", "task_type": "answer"}
@@ -27,7 +26,7 @@ async def put(service: Service, workflow_id: str = "w", body: Any = BODY, **cred
 
 
 async def started(service: Service, numbers: range = range(1), **run: str) -> None:
-    await service.runtime.backends.database.run([Statement(runs_sql(numbers, **run), writes=True)])
+    await begin_runs(service.runtime.backends.database, numbers, **run)
 
 
 def named(answer: httpx.Response) -> list[str]:

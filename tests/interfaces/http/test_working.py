@@ -6,20 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
-from app.ports.database import Statement
 from tests.support.problem_shape import assert_problem
+from tests.support.scopes import begin_run, old_run
 from tests.support.service import Service
 
 RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 PATH = "/working/bot/worker-1"
-
-
-async def begin_run(service: Service, agent_id: str = "bot") -> None:
-    sql = (
-        "INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)"
-        f" VALUES ('acme', '{RUN}', '{agent_id}', 'type', 'running', '{{}}', 1)"
-    )
-    await service.runtime.backends.database.run([Statement(sql, writes=True)])
 
 
 async def put(service: Service, value: Any, path: str = f"{PATH}/plan", **headers: str) -> httpx.Response:
@@ -104,7 +96,7 @@ async def test_what_is_no_json_is_refused(shared_service: Service, text: str) ->
 
 
 async def test_a_bound_credential_reaches_its_agent_alone(service: Service) -> None:
-    await begin_run(service)
+    await begin_run(service.runtime.backends, RUN)
     await put(service, 1)
     await put(service, 1, f"/runs/{RUN}/state")
     assert_problem(await get(service, agent="other"), 403, "forbidden")
@@ -114,7 +106,7 @@ async def test_a_bound_credential_reaches_its_agent_alone(service: Service) -> N
 
 
 async def test_a_run_has_a_state_and_a_log(service: Service) -> None:
-    await begin_run(service)
+    await old_run(service, RUN)
     first = await put(service, {"turn": 1}, f"/runs/{RUN}/state", If_None_Match="*")
     assert (first.status_code, first.json()["run_id"]) == (201, RUN)
     second = await put(service, {"turn": 2}, f"/runs/{RUN}/state", If_Match=first.headers["etag"])

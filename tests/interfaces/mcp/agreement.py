@@ -4,16 +4,11 @@ from pathlib import Path
 
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Statement
 from tests.support.backends import Backend
+from tests.support.counts import counted, usage_of
+from tests.support.damage import check_words
 from tests.support.gateways import bench_on
-
-_HELD = """
-count(*) AS memories, sum(length(CAST(content AS BLOB)) + length(CAST(metadata AS BLOB))) AS bytes
-FROM long_term_memory GROUP BY 1, 2"""
-_THERE = f"SELECT tenant_id, agent_id, {_HELD} UNION ALL SELECT tenant_id, '', {_HELD} ORDER BY 1, 2"
-_COUNTED = "SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0 ORDER BY 1, 2"
-_WORDS = Statement("INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)", writes=True)
+from tests.support.memories import memory_rows
 
 
 async def agreed(data_dir: Path, backend: Backend | None = None) -> list[tuple[str, str, str]]:
@@ -30,9 +25,9 @@ async def agreed(data_dir: Path, backend: Backend | None = None) -> list[tuple[s
             repair=False,
             report=lambda _: None,
         ).run()
-        rows = await bench.rows("SELECT id, tenant_id, agent_id, content FROM long_term_memory ORDER BY id")
+        rows = await memory_rows(bench, "id", "tenant_id", "agent_id", "content", by="id")
         assert (findings.missing, findings.orphans, findings.stale) == (0, 0, 0)
         assert (findings.listed, findings.walked) == (len(rows), len(rows))
-        assert await bench.rows(_COUNTED) == await bench.rows(_THERE)
-        await bench.database.run([_WORDS])
+        assert await usage_of(bench) == await counted(bench)
+        await check_words(bench)
     return [(str(row["tenant_id"]), str(row["agent_id"]), str(row["content"])) for row in rows]

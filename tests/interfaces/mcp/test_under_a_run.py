@@ -8,11 +8,11 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from app.interfaces.tools.sets import ALL_TOOLS
-from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
 from tests.interfaces.mcp.answers import answered, refused
 from tests.interfaces.mcp.connections import OF_MODES, listening, over_http, over_stdio
 from tests.support.service import Service
+from tests.support.tables import rows_of
 
 RUN, ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 META: Any = {"memory-gateway/run_id": RUN}
@@ -124,6 +124,5 @@ async def test_no_tool_tells_another_tenant_or_agent_of_a_run_or_its_log_of_them
                     assert "inside" not in answer
                     assert RUN not in answer
     assert await log(service) == [("started", None)]
-    (rows,) = await service.runtime.backends.database.run([Statement("SELECT tenant_id, agent_id FROM working_log")])
-    assert rows == [{"tenant_id": "acme", "agent_id": "ann"}]
+    assert await rows_of(service, "working_log", "tenant_id", "agent_id") == [{"tenant_id": "acme", "agent_id": "ann"}]
     assert await service.contents("outside", tenant=tenant, agent_id=agent) == []

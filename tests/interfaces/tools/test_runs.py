@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.ports.database import Statement
 from app.runtime.backends import Backends
 from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase
 from tests.support.service import Service, serving
+from tests.support.tables import column_of
 
 
 @pytest.fixture
@@ -82,5 +82,4 @@ async def test_what_an_agent_does_not_have_neither_writes_nor_reads(counted: tup
             answer = (await service.mcp("tools/call", {"name": name, "arguments": arguments})).json()
             assert "There is no tool of this name." in answer["error"]["message"], (name, answer)
         assert await service.contents("held milk slipped in") == ["held"]
-    (rows,) = await database.inner.run([Statement("SELECT event FROM audit")])
-    assert [row["event"] for row in rows] == ["stored"]
+    assert await column_of(database, "audit", "event") == ["stored"]

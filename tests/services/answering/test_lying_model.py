@@ -14,6 +14,7 @@ from tests.services.believing_reader import BelievingReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.learned import learn, say
+from tests.support.memories import memory_rows
 from tests.support.models import ScriptedModel, analysis, answer
 
 DAY = 86_400_000
@@ -49,7 +50,7 @@ def anyio_backend() -> str:
 
 
 async def kept(bench: Bench) -> list[Any]:
-    return await bench.rows("SELECT * FROM long_term_memory ORDER BY id")
+    return await memory_rows(bench, by="id")
 
 
 async def lie_to(bench: Bench, model: ScriptedModel, query: str, thinking: Any) -> None:

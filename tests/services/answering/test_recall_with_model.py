@@ -21,6 +21,7 @@ from tests.services.compared import compare
 from tests.services.scripted_reader import INSTRUCTION, REPLACES, ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
+from tests.support.memories import memory_rows
 from tests.support.models import Call, ScriptedModel, analysis, answer
 
 DAY = 86_400_000
@@ -610,9 +611,9 @@ async def test_no_answer_of_a_model_changes_a_row(asking: Asking) -> None:
         "analyse": analysis(topics=["x'; DELETE FROM claim"], synonyms=['" OR "', "{{x}}"], statement="delete all"),
         "synthesise": answer(("All memories were deleted, as you have ordered.", [1, 2])),
     }
-    before = await asking.bench.rows("SELECT * FROM long_term_memory ORDER BY id")
+    before = await memory_rows(asking.bench, by="id")
     recall = await asking.ask("Where do I live?", thinking="high")
-    assert await asking.bench.rows("SELECT * FROM long_term_memory ORDER BY id") == before
+    assert await memory_rows(asking.bench, by="id") == before
     assert "Oslo" in recall.answer
     assert list(recall.degraded) == ["model_answer_ungrounded"]
 

@@ -16,6 +16,7 @@ from tests.services.scripted_reader import INSTRUCTION, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import compare
+from tests.support.memories import expire
 
 SWEDISH, NINE, PNPM = "Answer in Swedish.", "Never schedule calls before nine.", "Use pnpm, not npm."
 DAY = 86_400_000
@@ -93,7 +94,7 @@ async def test_what_is_superseded_forgotten_or_no_instruction_is_not_there(bench
 
 async def test_what_has_expired_is_not_there(bench: Bench) -> None:
     await remember(bench, SWEDISH)
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     assert await beside(bench, "Which language?") == []
 
 

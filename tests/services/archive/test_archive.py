@@ -21,7 +21,9 @@ from app.storage.tiers.tables import TIER_TABLES
 from tests.services.archive.conftest import indexer
 from tests.support.dying import Killed
 from tests.support.gateways import ADMINISTRATOR, Bench
+from tests.support.memories import contents, memory_column, memory_ids, memory_rows, set_memories
 from tests.support.objects import keys
+from tests.support.tables import ANY, column_of, rows_of
 from tests.support.tier_rows import added, row_of
 
 EPISODIC = [tier for tier in TIER_TABLES if tier.kind in {"runs", "episodes"}]
@@ -32,13 +34,12 @@ async def fill(bench: Bench, tenant: str = "acme", agent: str = "bot") -> list[s
     """Give an agent three memories of last year and one of now; return the ids of the old ones."""
     for content in OLD:
         await bench.tenant(tenant).store(agent, NewMemory(content, {"of": content}))
-    whose = f"tenant_id = '{tenant}' AND agent_id = '{agent}'"
     await bench.delivered()
-    rows = await bench.rows(f"SELECT id FROM long_term_memory WHERE {whose} ORDER BY created_at, id")
+    old = await memory_ids(bench, by="created_at, id", tenant_id=tenant, agent_id=agent)
     await asyncio.sleep(0.002)  # the new one is of a later millisecond
     await bench.tenant(tenant).store(agent, NewMemory("new"))
     await bench.delivered()
-    return [str(row["id"]) for row in rows]
+    return old
 
 
 def archives(bench: Bench, tenant: str = "acme") -> Archives:
@@ -47,11 +48,8 @@ def archives(bench: Bench, tenant: str = "acme") -> Archives:
 
 async def move(bench: Bench, days: int = 0, agent: str = "bot") -> int:
     """Archive what is older than so many days, but not the newest memory."""
-    ((newest,)) = await bench.rows(
-        "SELECT max(created_at) - 1 AS until, max(created_at) AS now FROM long_term_memory WHERE content = 'new'"
-    )
-    until, now = int(newest["until"] or 0), int(newest["now"] or 0)
-    return await ArchiveMover(bench.backends.of_tenant("acme"), agent).move(until - days * 86_400_000, now=now)
+    now = max(await memory_column(bench, "created_at", content="new"))
+    return await ArchiveMover(bench.backends.of_tenant("acme"), agent).move(now - 1 - days * 86_400_000, now=now)
 
 
 async def recalled(bench: Bench) -> list[str]:
@@ -67,7 +65,7 @@ async def restore(bench: Bench, archive_id: str, **options: Any) -> dict[str, An
 
 async def everywhere(bench: Bench) -> list[str]:
     """The contents of all memories, in the database and in the archive."""
-    found = [str(row["content"]) for row in await bench.rows("SELECT content FROM long_term_memory")]
+    found = await contents(bench)
     for each in await archives(bench).list():
         data = await archives(bench).read(each)
         assert verify([data]).flaws == 0
@@ -114,7 +112,7 @@ async def test_a_restored_object_is_recalled_again_and_let_go(bench: Bench) -> N
     summary = await restore(bench, object_.id)
     assert (summary["imported"], summary["end"]) == (3, "holds")
     assert (await recalled(bench), await archives(bench).list()) == (sorted(OLD + NEW), [])
-    assert [row["state"] for row in await bench.rows("SELECT state FROM blob")] == ["deleting"]  # prune removes it
+    assert await column_of(bench, "blob", "state") == ["deleting"]  # prune removes it
 
 
 @pytest.mark.parametrize("spoil", ["missing", "changed"])
@@ -140,7 +138,7 @@ async def test_what_changes_while_its_object_is_written_stays(bench: Bench) -> N
 
     async def change(operation: str, key: str) -> None:
         if operation == "put" and key.startswith("t/"):
-            await bench.change("UPDATE long_term_memory SET expires_at = 9999999999999 WHERE content = 'old 1'")
+            await set_memories(bench, {"expires_at": 9999999999999}, content="old 1")
 
     bench.backends.objects.before = change
     assert await move(bench) == 0
@@ -153,9 +151,9 @@ async def test_what_an_older_memory_has_superseded_does_not_hold_again(bench: Be
     await bench.gateway.store("bot", NewMemory("my colour: blue", occurred_at=1_600_000_000_000))
     await bench.gateway.store("bot", NewMemory("new"))
     await bench.delivered()
-    before = await bench.rows("SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL")
+    before = await memory_rows(bench, "content", superseded_at=ANY)
     await move(bench)
-    after = await bench.rows("SELECT content FROM long_term_memory WHERE superseded_at IS NULL ORDER BY content")
+    after = await memory_rows(bench, "content", by="content", superseded_at=None)
     held = {row["content"] for row in after}
     assert not held & {row["content"] for row in before}
 
@@ -170,12 +168,12 @@ async def test_episodes_and_ended_runs_are_moved_and_come_back(bench: Bench) -> 
         await added(bench, "acme", tier, rows)
     await move(bench)
     assert {each.kind: each.items for each in await archives(bench).list()} == {"memories": 3, "episodes": 3, "runs": 2}
-    assert [len(await bench.rows(f"SELECT 1 FROM {tier.table}")) for tier in EPISODIC] == [1, 0]
+    assert [len(await rows_of(bench, tier.table)) for tier in EPISODIC] == [1, 0]
     for kind in ("runs", "episodes"):
         (object_,) = await archives(bench).list(kind=kind)
         assert f'"kind":"{kind}"'.encode() in await archives(bench).read(object_)
         assert (await restore(bench, object_.id))["rejected"] == 0
-    assert [len(await bench.rows(f"SELECT 1 FROM {tier.table}")) for tier in EPISODIC] == [3, 3]
+    assert [len(await rows_of(bench, tier.table)) for tier in EPISODIC] == [3, 3]
 
 
 async def test_what_was_delegated_stays_with_its_parent(bench: Bench) -> None:
@@ -187,7 +185,7 @@ async def test_what_was_delegated_stays_with_its_parent(bench: Bench) -> None:
     await added(bench, "acme", episodes, [row_of(episodes, 1) | {"run_id": child["id"]}])
     await move(bench)
     assert [each.kind for each in await archives(bench).list()] == ["memories"]
-    assert [len(await bench.rows(f"SELECT 1 FROM {tier.table}")) for tier in (runs, episodes)] == [2, 1]
+    assert [len(await rows_of(bench, tier.table)) for tier in (runs, episodes)] == [2, 1]
 
 
 async def test_an_erased_agent_s_archive_is_erased_and_counted(bench: Bench) -> None:

@@ -24,7 +24,9 @@ from tests.services.archive.test_archive import (
     restore,
 )
 from tests.support.gateways import Bench
+from tests.support.memories import contents, memory_column, memory_rows, set_memories
 from tests.support.objects import keys
+from tests.support.tables import Not, rows_of, set_rows
 from tests.support.tier_rows import added, row_of
 
 DAY_MS = 86_400_000
@@ -82,7 +84,7 @@ async def test_a_spoilt_object_is_named_in_every_way_of_reading_it_and_is_still_
         assert (gone.value.status, gone.value.code) == (410, "object_gone")
     for asked in ({}, {"agent_id": "bot"}, {"since": object_.first_at, "until": object_.last_at}):
         assert await archives(bench).list(**asked) == [object_]
-    assert [row["content"] for row in await bench.rows("SELECT content FROM long_term_memory")] == NEW
+    assert await contents(bench) == NEW
 
 
 @pytest.mark.parametrize("how", ["missing", "changed", "half"])
@@ -99,10 +101,10 @@ async def test_a_spoilt_object_is_erased_and_counted_as_any_other(bench: Bench, 
 async def test_a_spoilt_object_hides_no_item_of_another_one(bench: Bench) -> None:
     object_ = await archived(bench)
     await spoil(bench, object_, "changed")
-    await bench.change("UPDATE archive SET id_ends = NULL, first_id = '0', last_id = 'ZZZ'")  # it may have any item
+    await set_rows(bench, "archive", {"id_ends": None, "first_id": "0", "last_id": "ZZZ"})  # it may have any item
     await bench.gateway.store("bot", NewMemory("later"))
     await asyncio.sleep(0.002)  # its object's id is of a later millisecond
-    (row,) = await bench.rows("SELECT id FROM long_term_memory WHERE content = 'later'")
+    (row,) = await memory_rows(bench, "id", content="later")
     assert await move_all(bench, "acme", "bot") == 2
     found, item = await archives(bench).item(str(row["id"]))
     assert (found.items, item["content"]) == (2, "later")
@@ -114,7 +116,7 @@ async def test_an_item_is_read_from_its_object_alone_however_many_agents_have_on
     for number in range(6):
         await fill(bench, agent=f"bot{number}")
         await move_all(bench, "acme", f"bot{number}")
-    await bench.change("UPDATE archive SET first_id = '0', last_id = 'ZZZ'")
+    await set_rows(bench, "archive", {"first_id": "0", "last_id": "ZZZ"})
     objects = await archives(bench).list()
     assert len(objects) == 6
     bench.backends.objects.calls.clear()
@@ -132,9 +134,9 @@ async def test_what_was_restored_is_not_archived_again_before_its_days_are_over(
     await restore(bench, object_.id, days=5)
     assert await move(bench) == 0
     assert await recalled(bench) == sorted(OLD + NEW)
-    await bench.change(f"UPDATE archive SET restored_until = restored_until - {5 * DAY_MS}")
+    bench.later(5 * 86_400)
     assert await move(bench) == 3
-    assert (await everywhere(bench), len(await bench.rows("SELECT id FROM archive"))) == (sorted(OLD + NEW), 1)
+    assert (await everywhere(bench), len(await rows_of(bench, "archive", "id"))) == (sorted(OLD + NEW), 1)
 
 
 async def test_episodes_and_runs_that_were_restored_stay_and_what_was_never_archived_goes(bench: Bench) -> None:
@@ -167,7 +169,7 @@ async def test_what_was_deleted_after_another_restore_does_not_come_back(bench: 
 
     async def restored_and_deleted() -> None:
         await restore(bench, object_.id)
-        for row in await bench.rows("SELECT id FROM long_term_memory WHERE content <> 'new'"):
+        for row in await memory_rows(bench, "id", content=Not("new")):
             await bench.gateway.delete("bot", str(row["id"]))
 
     watched.after = once("get", restored_and_deleted)
@@ -201,13 +203,13 @@ async def test_while_its_agent_is_being_erased_nothing_is_restored(bench: Bench)
     bench.backends.objects.after = once("get", erased)
     with pytest.raises(Erasing):
         await restore(bench, object_.id)
-    assert not set(OLD) & {str(row["content"]) for row in await bench.rows("SELECT content FROM long_term_memory")}
+    assert not set(OLD) & {str(row["content"]) for row in await memory_rows(bench, "content")}
 
 
 async def test_what_expired_in_the_archive_does_not_keep_its_object_from_being_let_go(bench: Bench) -> None:
     await fill(bench)
     soon = bench.backends.clock() + 2_000
-    await bench.change(f"UPDATE long_term_memory SET expires_at = {soon} WHERE content = 'old 1'")
+    await set_memories(bench, {"expires_at": soon}, content="old 1")
     assert await move(bench) == 3
     (object_,) = await archives(bench).list()
     await asyncio.sleep(max(0.0, (soon - bench.backends.clock()) / 1000) + 0.01)
@@ -218,7 +220,7 @@ async def test_what_expired_in_the_archive_does_not_keep_its_object_from_being_l
 
 async def test_an_object_of_which_an_item_conflicts_stays(bench: Bench) -> None:
     object_ = await archived(bench)
-    await bench.change(f"UPDATE long_term_memory SET id = '{object_.first_id}' WHERE content = 'new'")
+    await set_memories(bench, {"id": object_.first_id}, content="new")
     assert (await restore(bench, object_.id))["conflict"] == 1
     assert await archives(bench).list() == [object_]
 
@@ -260,8 +262,7 @@ async def test_a_tenant_of_any_name_has_an_archive_of_its_own(bench: Bench, tena
 
 async def test_a_clock_that_goes_back_archives_nothing_early_and_nothing_twice(bench: Bench) -> None:
     await fill(bench)
-    (row,) = await bench.rows("SELECT min(created_at) AS first FROM long_term_memory")
-    first = int(row["first"] or 0)
+    first = min(await memory_column(bench, "created_at"))
     assert await ArchiveMover(bench.backends.of_tenant("acme"), "bot").move(first - DAY_MS, now=first - DAY_MS) == 0
     assert await move(bench) == 3
     assert await ArchiveMover(bench.backends.of_tenant("acme"), "bot").move(first - DAY_MS, now=first - DAY_MS) == 0

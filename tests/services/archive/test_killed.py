@@ -7,6 +7,7 @@ from tests.services.archive.test_archive import NEW, OLD, archives, everywhere, 
 from tests.support.dying import killed_at
 from tests.support.gateways import Bench
 from tests.support.objects import keys
+from tests.support.tables import delete_rows
 
 DONE = pytest.mark.parametrize("done", [True, False])
 
@@ -20,7 +21,7 @@ async def test_an_archiver_that_is_killed_anywhere_goes_on(bench: Bench, *, done
         for object_ in await archives(bench).list():
             await restore(bench, object_.id)
             await bench.delivered()
-        await bench.change("DELETE FROM archive")  # what was restored may go again
+        await delete_rows(bench, "archive")  # what was restored may go again
         number += 1
     assert number > 6
     assert (await everywhere(bench), await recalled(bench)) == (sorted(OLD + NEW), NEW)
@@ -42,7 +43,7 @@ async def test_a_restore_that_is_killed_anywhere_is_done_by_the_next(bench: Benc
         assert await everywhere(bench) == sorted(OLD + NEW)
         assert await recalled(bench) == sorted(OLD + NEW)
         await bench.quiet(rounds=3)
-        await bench.change("DELETE FROM archive")
+        await delete_rows(bench, "archive")
         number += 1
         if not died:
             break

@@ -21,6 +21,8 @@ from app.services.tiers.windows import WindowService
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import claim
+from tests.support.scopes import switch
 from tests.support.workflows import workflow
 
 
@@ -128,10 +130,7 @@ async def test_a_fact_has_its_memory_as_its_source_and_the_newest_is_read_last(b
 async def test_a_text_in_which_an_older_version_has_read_several_things_is_one_piece(bench: Bench) -> None:
     id_ = await bench.gateway.store("bot", NewMemory("I live in Oslo. My name is Ann."))
     for key, value in (("user/lives_in", "oslo"), ("user/name", "ann")):
-        row = ("acme", "bot", key, 1, id_, value, 0)
-        await bench.change(
-            f"INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) VALUES {row}"
-        )
+        await claim(bench, key, value, id_, whole=0)
     assert told(await assemble(bench)) == [("facts", "I live in Oslo. My name is Ann.")]
 
 
@@ -164,7 +163,7 @@ async def test_facts_that_cannot_be_read_are_named_and_the_others_are_given(
 
 async def test_an_agent_without_long_term_memory_has_the_rest_of_its_context(bench: Bench) -> None:
     await furnish(bench)
-    await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
+    await switch(bench.backends, on=False)
     found = await assemble(bench, query="Where does the customer live?", prefetch=True)
     assert [(each.part, each.error.code) for each in found.missing] == [
         ("facts", "long_term_disabled"),

@@ -19,6 +19,7 @@ from app.services.ingest.messages import Taken, Taking
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.tables import Not, delete_rows, rows_of
 
 TURNS = [NewMessage("user", f"Turn {number} of the budget", 1000 + number) for number in range(20)]
 
@@ -76,7 +77,7 @@ async def test_what_a_process_had_taken_in_part_is_made_memories_with_the_rest(
 ) -> None:
     monkeypatch.setattr(taking, "RUN_BYTES", 900)
     begun = asyncio.create_task(staged(bench))
-    while not await bench.rows("SELECT * FROM message"):
+    while not await rows_of(bench, "message"):
         await asyncio.sleep(0)
     begun.cancel()
     await asyncio.gather(begun, return_exceptions=True)
@@ -105,10 +106,10 @@ async def test_what_another_writes_meanwhile_is_known(bench: Bench) -> None:
 
     bench.embedder.embed = later  # type: ignore[method-assign,assignment]
     first = asyncio.create_task(ingester(bench).ingest("bot", TURNS[:2], "s"))
-    while not await bench.rows("SELECT * FROM message"):
+    while not await rows_of(bench, "message"):
         await asyncio.sleep(0.01)
     second = asyncio.create_task(ingester(bench).ingest("bot", TURNS[:3], "s"))
-    while len(await bench.rows("SELECT * FROM message")) < 3:
+    while len(await rows_of(bench, "message")) < 3:
         await asyncio.sleep(0.01)
     release.set()
     assert statuses(await first) == ["stored"] * 2
@@ -120,9 +121,9 @@ async def test_what_another_writes_meanwhile_is_known(bench: Bench) -> None:
 async def test_what_another_failed_to_write_is_written_by_whoever_brought_it_too(bench: Bench) -> None:
     await staged(bench, TURNS[:2])
     second = asyncio.create_task(ingester(bench).ingest("bot", TURNS[:3], "s"))
-    while len(await bench.rows("SELECT * FROM message")) < 3:
+    while len(await rows_of(bench, "message")) < 3:
         await asyncio.sleep(0.01)
-    await bench.change("DELETE FROM message WHERE content <> 'Turn 2 of the budget'")
+    await delete_rows(bench, "message", content=Not("Turn 2 of the budget"))
     lease_ends(bench)
     assert statuses(await second) == ["stored"] * 3
     assert await bench.memories() == 3

@@ -21,6 +21,7 @@ from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.doubles import FailingEmbedder
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.tables import rows_of
 
 RUN, OTHER = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 
@@ -51,7 +52,7 @@ def ingesting(bench: Bench, author: Author, run_id: str | None = None) -> tuple[
 
 
 async def left(bench: Bench) -> list[int]:
-    counts = [await bench.rows(f"SELECT count(*) AS n FROM {table}") for table in ("long_term_memory", "message")]
+    counts = [await rows_of(bench, table, "count(*) AS n") for table in ("long_term_memory", "message")]
     return [int(rows[0]["n"] or 0) for rows in counts]
 
 

@@ -10,12 +10,14 @@ import pytest
 from app.domain.errors import EmbeddingUnavailable, QuotaExceeded
 from app.domain.messages import NewMessage
 from app.domain.quotas import Defaults, Limits
-from app.ports.database import NOW
 from app.runtime.ingestions import resume_once
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import memory_column, memory_rows
+from tests.support.scopes import revoke
+from tests.support.tables import rows_of, set_rows
 
 TURNS = [NewMessage("user", f"Turn {number} of the budget", 1000 + number) for number in range(150)]
 
@@ -80,7 +82,7 @@ async def test_an_outage_in_the_middle_keeps_what_was_written(bench: Bench) -> N
     due(bench)
     assert await resume_once(bench.backends) == 1
     assert await bench.memories() == 150
-    assert len(await bench.rows("SELECT DISTINCT message_id FROM long_term_memory")) == 150
+    assert len({*await memory_column(bench, "message_id")}) == 150
 
 
 async def test_what_takes_longer_than_the_answer_may_goes_on_after_it(bench: Bench) -> None:
@@ -127,10 +129,10 @@ async def test_what_a_resumed_ingestion_writes_is_signed_by_who_brought_it(bench
     bench.embedder.error = None
     due(bench)
     assert await resume_once(bench.backends) == 1
-    rows = await bench.rows("SELECT written_by, written_through, speaker_holds FROM long_term_memory ORDER BY content")
+    rows = await memory_rows(bench, "written_by", "written_through", "speaker_holds", by="content")
     assert [tuple(row.values()) for row in rows] == [("bob", "http", 0), ("bob", "http", 1)]
     bound = [{"written_by": "bob", "speakers": '["bob"]'}] * 2
-    assert await bench.rows("SELECT written_by, speakers FROM long_term_memory") == bound
+    assert await memory_rows(bench, "written_by", "speakers") == bound
 
 
 async def test_a_quota_in_the_middle_keeps_the_first_and_says_which_failed(bench: Bench) -> None:
@@ -140,7 +142,7 @@ async def test_a_quota_in_the_middle_keeps_the_first_and_says_which_failed(bench
         ("failed", "quota_exceeded")
     ] * 30
     assert await bench.memories() == 120
-    assert await bench.rows("SELECT * FROM message") == []
+    assert await rows_of(bench, "message") == []
     more = await ingester(bench, agent=Limits(memories=130)).ingest("bot", TURNS, "s")
     assert (more.known, more.written, more.failure) == (120, 10, "quota_exceeded")
 
@@ -157,7 +159,7 @@ async def test_where_there_is_room_for_nothing_it_is_refused_before_anything_is_
     with pytest.raises(QuotaExceeded):
         await ingester(bench, agent=Limits(memories=3)).ingest("bot", TURNS, "s")
     assert bench.embedder.calls == []
-    assert await bench.rows("SELECT * FROM message") == []
+    assert await rows_of(bench, "message") == []
     known = await ingester(bench, agent=Limits(memories=3)).ingest("bot", TURNS[:3], "s")
     assert known.known == 3, "what is there already needs no room"
 
@@ -179,14 +181,12 @@ async def test_what_becomes_impossible_meanwhile_fails_and_leaves_nothing_staged
     operation = await ingester(bench).ingest("bot", TURNS, "s")
     await bench.backends.background.close()
     bench.embedder.error = None
-    await bench.change(
-        "INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'administrator', 1)"
-    )
+    await revoke(bench.backends)
     due(bench)
     assert await resume_once(bench.backends) == 1
     failed = await ingester(bench).ingestion("bot", str(operation.id))
     assert (failed.status, failed.failure, failed.written) == ("failed", "unauthenticated", 0)
-    assert await bench.rows("SELECT * FROM message") == []
+    assert await rows_of(bench, "message") == []
 
 
 async def test_a_tenant_has_at_most_sixteen_that_are_not_finished(bench: Bench) -> None:
@@ -215,14 +215,14 @@ async def test_an_agent_that_is_erased_meanwhile_keeps_nothing(bench: Bench) -> 
     await resume_once(bench.backends)
     await bench.quiet()
     for table in ("message", "ingestion", "long_term_memory"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
+        assert await rows_of(bench, table) == []
 
 
 async def test_a_conversation_that_another_one_works_on_waits_for_it(bench: Bench) -> None:
     bench.embedder.error = EmbeddingUnavailable("The embedder is away.")
     first = await ingester(bench).ingest("bot", TURNS[:3], "s")
     await bench.backends.background.close()
-    await bench.change(f"UPDATE ingestion SET lease_holder = 'somebody', lease_expires_at = {NOW} + 15000")
+    await set_rows(bench, "ingestion", {"lease_holder": "somebody", "lease_expires_at": bench.clock() + 15_000})
     bench.embedder.error = None
     second = await ingester(bench, seconds=0.3).ingest("bot", TURNS[3:5], "s")
     assert second.status == "running"

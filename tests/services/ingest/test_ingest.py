@@ -1,13 +1,13 @@
 """A conversation becomes memories: each message once, in its own words, said when it was said."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ulid import ULID
 
 from app.domain.author import Author
 from app.domain.errors import (
@@ -22,12 +22,16 @@ from app.domain.errors import (
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
 from app.domain.query import Query
+from app.ports.database import Row
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
 from tests.services.compared import compare, of_one_thing
 from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import expire, memory_rows, set_memories
+from tests.support.scopes import erasing, revoke, switch
+from tests.support.tables import ANY, insert_rows, rows_of
 
 DAY = 86_400_000
 BOT = "'acme', 'bot'"
@@ -38,10 +42,10 @@ PNPM = [
     NewMessage("user", "We use npm", 2 * DAY),
     NewMessage("user", "We use pnpm, not npm", 3 * DAY),
 ]
-HELD = """
-SELECT content, metadata, session_id, occurred_at, message_id, type, expires_at, forgotten_at, superseded_at
-FROM long_term_memory WHERE tenant_id = 'acme' AND agent_id = 'bot' ORDER BY occurred_at, content
-"""
+
+
+async def held_rows(bench: Bench) -> list[Row]:
+    return await memory_rows(bench, by="occurred_at, content", tenant_id="acme", agent_id="bot")
 
 
 @pytest.fixture
@@ -70,7 +74,7 @@ def statuses(ingestion: Ingestion) -> list[str]:
 
 
 async def held(bench: Bench, column: str) -> list[Any]:
-    return [row[column] for row in await bench.rows(HELD)]
+    return [row[column] for row in await held_rows(bench)]
 
 
 async def answers(bench: Bench, query: str, **asked: Any) -> list[str]:
@@ -81,14 +85,14 @@ async def test_each_message_becomes_one_memory_with_its_session_speaker_and_time
     ingestion = await ingest(bench, PNPM)
     assert (ingestion.status, ingestion.messages, ingestion.known, ingestion.written) == ("done", 4, 0, 4)
     assert statuses(ingestion) == ["stored"] * 4
-    rows = await bench.rows(HELD)
+    rows = await held_rows(bench)
     assert [row["content"] for row in rows] == [message.content for message in PNPM]
     assert [row["metadata"] for row in rows] == ["{}", '{"speaker":"assistant"}', "{}", "{}"]
     assert [row["occurred_at"] for row in rows] == [message.timestamp for message in PNPM]
     assert [row["message_id"] for row in rows] == [item.id for item in ingestion.items]
     assert {row["session_id"] for row in rows} == {"s"}
-    assert await bench.rows("SELECT * FROM message") == []
-    assert {row["event"] for row in await bench.rows("SELECT event FROM audit")} == {"ingested"}
+    assert await rows_of(bench, "message") == []
+    assert {row["event"] for row in await rows_of(bench, "audit", "event")} == {"ingested"}
 
 
 async def test_what_was_ingested_is_recalled_at_once_whatever_becomes_of_the_index(bench: Bench) -> None:
@@ -115,14 +119,14 @@ async def test_of_messages_of_one_moment_the_last_holds_however_many_conversatio
 
 async def test_ingesting_again_changes_nothing_and_says_so(bench: Bench) -> None:
     first = await ingest(bench, PNPM)
-    before = await bench.rows(HELD)
+    before = await held_rows(bench)
     bench.embedder.calls.clear()
     bench.database.runs.clear()
     again = await ingest(bench, [replace(message, timestamp=None) for message in PNPM])
     assert statuses(again) == ["known"] * 4
     assert [item.id for item in again.items] == [item.id for item in first.items]
     assert (again.id, again.status, again.known, again.written) == (None, "done", 4, 0)
-    assert await bench.rows(HELD) == before
+    assert await held_rows(bench) == before
     assert bench.embedder.calls == []
     assert len(bench.database.runs) == 1
     more = await ingest(bench, [*PNPM, said("And yarn never")])
@@ -179,7 +183,7 @@ async def test_a_message_of_the_system_is_taken_and_does_not_count_as_said_by_th
     messages = [said("You are a helpful assistant.", 1, "system")]
     assert statuses(await Ingester(anybody).ingest("bot", messages, "s")) == ["stored"]
     assert await held(bench, "metadata") == ['{"speaker":"system"}']
-    assert await bench.rows("SELECT speaker_holds AS holds FROM long_term_memory") == [{"holds": 0}]
+    assert await held(bench, "speaker_holds") == [0]
 
 
 async def test_a_turn_that_was_stored_before_becomes_the_message_and_keeps_what_it_has(bench: Bench) -> None:
@@ -214,7 +218,7 @@ async def test_an_assistant_states_nothing_for_the_user(bench: Bench) -> None:
 async def test_what_was_forgotten_does_not_come_back_by_ingesting_it(bench: Bench) -> None:
     await ingest(bench, PNPM)
     await bench.gateway.store("bot", NewMemory("I like tea", {}, "s", DAY))
-    await bench.change("UPDATE long_term_memory SET forgotten_at = 1")
+    await set_memories(bench, {"forgotten_at": 1})
     await ingest(bench, [*PNPM, said("I like tea", 1)])
     assert await held(bench, "forgotten_at") == [1] * 5
 
@@ -222,11 +226,11 @@ async def test_what_was_forgotten_does_not_come_back_by_ingesting_it(bench: Benc
 async def test_the_agents_retention_holds_for_what_is_ingested_and_what_has_expired_may_be_ingested_anew(
     bench: Bench,
 ) -> None:
-    await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 3600)")
+    await insert_rows(bench, "agent", {"tenant_id": "acme", "agent_id": "bot", "retention_seconds": 3600})
     await ingest(bench, PNPM)
     now = bench.backends.clock()
     assert all(now + 3_500_000 < each < now + 3_700_000 for each in await held(bench, "expires_at"))
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     assert statuses(await ingest(bench, PNPM)) == ["stored"] * 4
     assert await bench.memories() == 4
     assert all(each > now for each in await held(bench, "expires_at"))
@@ -240,7 +244,7 @@ async def test_who_may_speak_for_some_only_states_nothing_for_others(bench: Benc
     await ingest(bench, [said(content, 5 + number) for number, content in enumerate(after)], author=bob)
     replacing = {(older, newer): REPLACES for older in before for newer in after}
     await compare(bench.backends, ScriptedReader(replacing))
-    hidden = await bench.rows("SELECT content, superseded_at FROM long_term_memory WHERE superseded_at IS NOT NULL")
+    hidden = await memory_rows(bench, "content", "superseded_at", superseded_at=ANY)
     assert hidden == [{"content": "Bob: I live in Lima", "superseded_at": 6 * DAY}]
 
 
@@ -271,29 +275,21 @@ async def test_what_is_out_of_bounds_is_named_and_nothing_is_written(
         await ingest(bench, messages, session_id)
     assert [each.field for each in refused.value.errors] == [field]
     for table in ("message", "ingestion", "long_term_memory"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
+        assert await rows_of(bench, table) == []
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
-    [
-        (
-            f"INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at) VALUES ('{ULID()}', {BOT}, 1, 1)",
-            Erasing,
-        ),
-        ("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', 0)", LongTermDisabled),
-        (
-            "INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'administrator', 1)",
-            Unauthenticated,
-        ),
-    ],
+    [(erasing, Erasing), (partial(switch, on=False), LongTermDisabled), (revoke, Unauthenticated)],
 )
-async def test_it_is_refused_as_a_store_is(bench: Bench, change: str, error: type[Exception]) -> None:
-    await bench.change(change)
+async def test_it_is_refused_as_a_store_is(
+    bench: Bench, change: Callable[[Any], Awaitable[None]], error: type[Exception]
+) -> None:
+    await change(bench.backends)
     with pytest.raises(error):
         await ingest(bench, PNPM)
     for table in ("message", "ingestion", "long_term_memory"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
+        assert await rows_of(bench, table) == []
 
 
 async def test_an_ingestion_is_told_to_its_tenant_and_agent_alone(bench: Bench) -> None:

@@ -24,6 +24,7 @@ from tests.simulation.weather import calm
 from tests.simulation.world import Kind, Replica, World, world
 from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
+from tests.support.tables import ANY
 
 pytestmark = pytest.mark.thorough
 
@@ -38,15 +39,7 @@ CONVERSATION = [
     NewMessage("user", "I moved to Oslo", 3_000_000),
     *(NewMessage("user" if n % 2 else "assistant", f"Turn {n} of many", 2_000_000 + n * 1000) for n in range(9)),
 ]
-ENDS = """
-SELECT content, metadata, session_id, occurred_at, superseded_at, message_id, type FROM long_term_memory
-ORDER BY message_id
-"""
-RELATIONS = """
-SELECT older.message_id, newer.message_id, name, effect FROM relation
-JOIN long_term_memory AS older ON older.id = older_id JOIN long_term_memory AS newer ON newer.id = newer_id
-ORDER BY older.message_id, newer.message_id
-"""
+ENDS = ("content", "metadata", "session_id", "occurred_at", "superseded_at", "message_id", "type")
 
 
 @pytest.fixture(autouse=True)
@@ -68,8 +61,16 @@ async def _resumed(made: World, replica: Replica) -> None:
     for _ in range(6):
         await resume_once(replica.backends)
         await asyncio.sleep(100)
-    assert made.file.rows("SELECT * FROM message") == []
-    assert made.file.rows("SELECT * FROM ingestion WHERE finished_at IS NULL OR failure IS NOT NULL") == []
+    assert made.file.rows_of("message") == made.file.rows_of("ingestion", finished_at=None) == []
+    assert made.file.rows_of("ingestion", failure=ANY) == []
+
+
+def what_is_known(made: World) -> list[tuple[object, ...]]:
+    """Return the memories, and which of them are related how, by their messages."""
+    messages = dict(made.file.rows_of("long_term_memory", "id", "message_id"))
+    relations = made.file.rows_of("relation", "older_id", "newer_id", "name", "effect")
+    related = sorted((messages[older], messages[newer], *found) for older, newer, *found in relations)
+    return [*made.file.rows_of("long_term_memory", *ENDS, by="message_id"), *related]
 
 
 async def _ended(made: World) -> list[tuple[object, ...]]:
@@ -77,7 +78,7 @@ async def _ended(made: World) -> list[tuple[object, ...]]:
     assert flaws(made) == set()
     assert left(made) == []
     await compare(made.replica().backends, ScriptedReader(of_one_thing("I live in Rome", "I moved to Oslo")))
-    return [*made.file.rows(ENDS), *made.file.rows(RELATIONS)]
+    return what_is_known(made)
 
 
 async def _live(
@@ -136,14 +137,14 @@ async def _asked_at_once(kind: Kind, moment: Moment, seconds: float) -> None:
         ingester = Ingester(successor.backends.of_tenant("acme", ADMINISTRATOR))
         answer = await ingester.ingest("bot", CONVERSATION, "s")
         assert clock.now() - began <= successor.backends.limits.ingest_seconds + 2
-        there = {str(id_) for (id_,) in made.file.rows("SELECT message_id FROM long_term_memory")}
+        there = {*made.file.column_of("long_term_memory", "message_id")}
         assert {item.id for item in answer.items if item.status in {"stored", "known"}} <= there, str(moment)
         assert answer.waits or len(there) == len(CONVERSATION), str(moment)
         assert not answer.waits or seconds < lease_rule.SECONDS, str(moment)
         while answer.status == "running":
             await asyncio.sleep(5)
             answer = await ingester.ingestion("bot", str(answer.id))
-        assert made.file.rows("SELECT count(*) FROM long_term_memory") == [(len(CONVERSATION),)], str(moment)
+        assert len(made.file.rows_of("long_term_memory")) == len(CONVERSATION), str(moment)
 
 
 @pytest.mark.parametrize("kind", ["late", "embedded"])
@@ -170,9 +171,8 @@ def test_two_at_once_end_as_one_does() -> None:
                 return await _ingest(other)
 
             assert list(await asyncio.gather(_ingest(one), later())) == ["done", "done"]
-            assert made.file.rows("SELECT sum(written), sum(messages - known) FROM ingestion") == [
-                (len(CONVERSATION), len(CONVERSATION))
-            ]
+            counts = made.file.rows_of("ingestion", "written", "messages - known")
+            assert [sum(each) for each in zip(*counts, strict=True)] == [len(CONVERSATION)] * 2
             return await _ended(made)
 
     ends = [clock.run(both(seconds)) for seconds in (0, 0.01, 0.03, 0.1, 0.3, 100)]
@@ -201,10 +201,9 @@ def test_whoever_still_works_keeps_the_lease_and_answers_with_the_operation_mean
             for _ in range(7):
                 await asyncio.sleep(40)
                 assert await resume_once(other.backends) == 0
-                assert made.file.rows("SELECT * FROM long_term_memory") == []
+                assert made.file.rows_of("long_term_memory") == []
             await asyncio.sleep(5 * Slow.seconds)
-            assert made.file.rows("SELECT finished_at IS NULL, written FROM ingestion") == [(0, len(CONVERSATION))]
-            assert {*made.file.rows("SELECT event FROM audit")} == {("ingested",)}
-            assert len(made.file.rows("SELECT * FROM audit")) == len(CONVERSATION)
+            assert made.file.column_of("ingestion", "written", finished_at=ANY) == [len(CONVERSATION)]
+            assert made.file.column_of("audit", "event") == ["ingested"] * len(CONVERSATION)
 
     clock.run(live())

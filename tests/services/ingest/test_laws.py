@@ -9,7 +9,7 @@ from app.domain.messages import NewMessage, Role
 from app.services.ingest.identify import said_at
 from app.services.ingest.ingester import Ingester
 from tests.services.compared import compare, of_one_thing
-from tests.services.ingest.test_killed import ENDS, RELATIONS
+from tests.services.ingest.test_killed import what_is_known
 from tests.services.scripted_reader import ScriptedReader
 from tests.simulation import clock
 from tests.simulation.world import World, world
@@ -45,7 +45,7 @@ async def ingested(made: World, parts: Sequence[Sequence[NewMessage]]) -> tuple[
         assert ended.written + ended.known == ended.messages == len(part)
         written += ended.written
         await compare(replica.backends, ScriptedReader({**of_one_thing(*HOMES), **of_one_thing(*TOOLS)}))
-    return written, [*made.file.rows(ENDS), *made.file.rows(RELATIONS)]
+    return written, what_is_known(made)
 
 
 def ends(parts: Sequence[Sequence[NewMessage]]) -> tuple[int, list[tuple[object, ...]]]:

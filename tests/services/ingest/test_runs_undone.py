@@ -10,6 +10,7 @@ from app.storage.ingestions import Ingestion
 from tests.services.ingest import test_erased_meanwhile as meanwhile
 from tests.services.ingest.test_erased_meanwhile import OTHER, RUN, ingesting, left
 from tests.support.gateways import ADMINISTRATOR, Bench
+from tests.support.tables import ANY, rows_of
 
 bench = meanwhile.bench
 
@@ -29,7 +30,7 @@ async def both(bench: Bench) -> tuple["asyncio.Task[Ingestion]", "asyncio.Task[I
     await slow.began.wait()
     second, embedder = ingesting(bench, ADMINISTRATOR, OTHER)
     embedder.goes_on.set()
-    while len(await bench.rows("SELECT 1 FROM ingestion WHERE staged_at IS NOT NULL")) < 2:
+    while len(await rows_of(bench, "ingestion", staged_at=ANY)) < 2:
         await asyncio.sleep(0.01)
     return first, second, slow.goes_on
 
@@ -74,7 +75,7 @@ async def test_a_message_that_was_taken_over_from_a_dead_run_is_of_the_run_that_
     await slow.began.wait()
     dead.cancel()
     await asyncio.gather(dead, return_exceptions=True)
-    await bench.change("UPDATE ingestion SET lease_expires_at = 0, lease_holder = 'one that died'")
+    bench.later(60)
     second, embedder = ingesting(bench, ADMINISTRATOR, OTHER)
     embedder.goes_on.set()
     assert [item.status for item in (await second).items] == ["stored"]

@@ -8,6 +8,7 @@ from app.domain.memory import NewMemory, Scope
 from app.services.turns.admission import REFUSED_MS, Refusals
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.scopes import switch
 
 
 async def embedded(bench: Bench, *contents: str) -> list[str | None]:
@@ -39,9 +40,9 @@ async def test_a_store_of_an_agent_that_is_switched_off_is_embedded_once_a_minut
 ) -> None:
     async with bench_on(tmp_path, backend) as bench:
         await embedded(bench, "first")
-        await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', 0)")
+        await switch(bench.backends, on=False)
         assert await embedded(bench, "a", "b") == ["long_term_disabled+", "long_term_disabled"]
-        await bench.change("UPDATE agent SET long_term_enabled = 1")
+        await switch(bench.backends, on=True)
         assert await embedded(bench, "c", "d") == ["None+", "None+"]
 
 

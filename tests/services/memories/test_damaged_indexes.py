@@ -16,21 +16,12 @@ from app.indexing.jobs.rebuild_words import count_missing_words, rebuild_words
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from tests.support.backends import Backend
+from tests.support.damage import WORDS, damage, indexed_half, with_word
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import expire
+from tests.support.tables import rows_of, shift_rows
 
-EMPTIED = "INSERT INTO memory_words (memory_words) VALUES ('delete-all')"
-DAMAGES = {
-    "blocks of zeros": "UPDATE memory_words_data SET block = zeroblob(length(block)) WHERE id > 10",
-    "blocks cut short": "UPDATE memory_words_data SET block = substr(block, 1, length(block) / 2) WHERE id > 10",
-    "blocks gone": "DELETE FROM memory_words_data WHERE id > 10",
-    "everything gone": "DELETE FROM memory_words_data",
-    "no averages": "DELETE FROM memory_words_data WHERE id = 1",
-    "no settings": "DELETE FROM memory_words_config",
-    "emptied": EMPTIED,
-}
 COUNT = 24
-CUT_IN_INDEX = "UPDATE local_vector SET vector = substr(vector, 1, 10) WHERE id = '{id}'"
-CUT_IN_OUTBOX = "UPDATE outbox SET vector = substr(vector, 1, 12) WHERE id = '{id}'"
 
 
 @pytest.fixture
@@ -63,11 +54,6 @@ async def degraded(bench: Bench, query: str = "parcel 7 Lisbon") -> list[str]:
     return list(recall.degraded)
 
 
-async def is_found_by_words(bench: Bench, word: str) -> bool:
-    found = await bench.rows(f"SELECT 1 FROM memory_words WHERE memory_words MATCH '{word}'")
-    return bool(found)
-
-
 async def check_deletes_and_stores_go_on(bench: Bench, ids: list[str]) -> None:
     for id_ in ids[:10]:
         await bench.gateway.delete("bot", id_)
@@ -81,22 +67,22 @@ async def check_all_is_found_again(bench: Bench) -> None:
     await merge_words(bench.database, pause=1e-6)
     assert await count_missing_words(bench.database.run) == 0
     assert await degraded(bench) == []
-    assert await is_found_by_words(bench, "zeppelin")
-    assert len(await bench.rows("SELECT 1 FROM memory_words WHERE memory_words MATCH 'parcel'")) == COUNT - 10
+    assert await with_word(bench, "zeppelin")
+    assert await with_word(bench, "parcel") == COUNT - 10
 
 
 async def test_an_emptied_index_of_words_keeps_no_memory_from_being_deleted_or_stored(bench: Bench) -> None:
     ids = await filled(bench)
-    await bench.change(EMPTIED)
+    await damage(bench, "emptied")
     await check_deletes_and_stores_go_on(bench, ids)
     await check_all_is_found_again(bench)
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-async def test_recalls_stores_and_deletes_go_on_whatever_is_damaged(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("how", WORDS)
+async def test_recalls_stores_and_deletes_go_on_whatever_is_damaged(tmp_path: Path, how: str) -> None:
     async with bench_on(tmp_path) as bench:
         ids = await filled(bench)
-        await bench.change(damage)
+        await damage(bench, how)
         answers = await asyncio.gather(*(bench.gateway.recall("bot", Query(f"parcel {n}")) for n in range(10)))
         assert all(answer.entries for answer in answers)
         await check_deletes_and_stores_go_on(bench, ids)
@@ -106,7 +92,7 @@ async def test_recalls_stores_and_deletes_go_on_whatever_is_damaged(tmp_path: Pa
 async def test_writes_that_are_committed_together_all_succeed_where_the_words_are_damaged(tmp_path: Path) -> None:
     async with bench_on(tmp_path) as bench:
         ids = await filled(bench)
-        await bench.change(DAMAGES["no averages"])
+        await damage(bench, "no averages")
         await asyncio.gather(
             *(bench.gateway.store("bot", NewMemory(f"a letter {number}")) for number in range(8)),
             *(bench.gateway.delete("bot", id_) for id_ in ids[:8]),
@@ -121,8 +107,8 @@ async def test_an_erasure_and_a_prune_end_where_the_words_are_damaged(tmp_path: 
         await filled(bench)
         await bench.gateway.store("other", NewMemory("Zanzibarquux is here"))
         await bench.gateway.store("third", NewMemory("it has expired"))
-        await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE agent_id = 'third'")
-        await bench.change(DAMAGES["blocks of zeros"])
+        await expire(bench, agent_id="third")
+        await damage(bench, "blocks of zeros")
         accepted = await bench.gateway.erase("other")
         await bench.quiet(rounds=3)
         assert (await bench.gateway.erasure(accepted.id)).receipt is None  # the blocks are as they are
@@ -136,47 +122,47 @@ async def test_an_erasure_and_a_prune_end_where_the_words_are_damaged(tmp_path: 
 
 async def test_words_that_were_lost_unnoticed_are_found_missing_and_made_again(bench: Bench) -> None:
     await filled(bench)
-    await bench.change(EMPTIED)
+    await damage(bench, "emptied")
     assert await count_missing_words(bench.database.run) == COUNT
     found = await reconcile(bench, repair=False)
     assert found.words == COUNT
     assert await count_missing_words(bench.database.run) == COUNT
     await merge_words(bench.database, pause=1e-6)
     assert await count_missing_words(bench.database.run) == 0
-    await bench.change(EMPTIED)
+    await damage(bench, "emptied")
     assert (await reconcile(bench)).words == COUNT
     assert (await reconcile(bench)).words == 0
-    assert await is_found_by_words(bench, "parcel")
+    assert await with_word(bench, "parcel")
 
 
 async def test_what_is_stored_and_deleted_while_words_are_made_again_is_as_it_should_be(bench: Bench) -> None:
     ids = await filled(bench)
-    middle = (await bench.rows(f"SELECT number FROM memory_number WHERE id = '{ids[11]}'"))[0]["number"]
     await rebuild_words(bench.database.run, anew=True)
-    await bench.change(
-        "INSERT INTO memory_words (memory_words, rowid, scope, content, segments) "
-        f"SELECT 'delete', number, scope, content, segments FROM memory_words_source WHERE number > {middle}"
-    )
-    await bench.change(f"UPDATE words_index SET indexed_to = {middle}")  # it has come half the way
+    await indexed_half(bench, ids[11])
     assert await degraded(bench) == ["lexical_unavailable"]
     await bench.gateway.delete("bot", ids[2])
     await bench.gateway.delete("bot", ids[20])
     await bench.gateway.store("bot", NewMemory("a zeppelin was sighted"))
     await merge_words(bench.database, pause=1e-6)
     assert await count_missing_words(bench.database.run) == 0
-    assert len(await bench.rows("SELECT 1 FROM memory_words WHERE memory_words MATCH 'parcel'")) == COUNT - 2
-    assert await is_found_by_words(bench, "zeppelin")
+    assert await with_word(bench, "parcel") == COUNT - 2
+    assert await with_word(bench, "zeppelin")
+
+
+async def made_as(bench: Bench) -> list[str]:
+    (made,) = await rows_of(bench, "sqlite_schema", "sql", name="memory_words")
+    return [
+        " ".join(str(made["sql"]).split()),
+        *(str([*row.values()]) for row in await rows_of(bench, "memory_words_config")),
+    ]
 
 
 async def test_an_index_of_words_that_was_made_again_is_as_the_migrations_make_it(tmp_path: Path) -> None:
-    sql = """
-    SELECT sql AS made FROM sqlite_schema WHERE name = 'memory_words' UNION ALL SELECT k || v FROM memory_words_config
-    """
     async with bench_on(tmp_path) as bench:
-        before = {" ".join(str(row["made"]).split()) for row in await bench.rows(sql)}
+        before = await made_as(bench)
         assert len(before) == 5
         await rebuild_words(bench.database.run, anew=True)
-        assert {" ".join(str(row["made"]).split()) for row in await bench.rows(sql)} == before
+        assert await made_as(bench) == before
 
 
 async def test_a_vector_that_is_cut_short_is_left_out_and_made_again_by_a_repair(tmp_path: Path) -> None:
@@ -185,8 +171,8 @@ async def test_a_vector_that_is_cut_short_is_left_out_and_made_again_by_a_repair
         bench.later(300)
         await bench.quiet()
         await degraded(bench)  # it has the vectors in memory
-        await bench.change(CUT_IN_INDEX.format(id=ids[7]))
-        await bench.change("UPDATE local_vector_removals SET removals = removals + 1")
+        await damage(bench, "cut vector", id_=ids[7])
+        await shift_rows(bench, "local_vector_removals", {"removals": 1})
     async with bench_on(tmp_path) as bench:  # one that has none in memory
         assert await degraded(bench) == ["vectors_unreadable"]
         assert await degraded(bench, "parcel 3") == ["vectors_unreadable"]
@@ -202,7 +188,7 @@ async def test_a_queued_vector_that_is_cut_short_keeps_no_other_from_the_index(b
     bench.index.error = UpstreamUnavailable("away")
     ids = [await bench.gateway.store("bot", NewMemory(f"parcel {number} reached Lisbon")) for number in range(4)]
     bench.index.error = None
-    await bench.change(CUT_IN_OUTBOX.format(id=ids[1]))
+    await damage(bench, "cut vector in the outbox", id_=ids[1])
     assert await degraded(bench) == ["vectors_unreadable"]
     await bench.quiet(rounds=6)
     assert await bench.queued() == {"upsert": 1}  # the others were delivered

@@ -12,7 +12,9 @@ from app.domain.query import Filter, Query
 from app.ports.database import RunRefused
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.storage import outbox
+from tests.support.damage import drop_table
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.tables import delete_rows
 
 
 @pytest.fixture
@@ -95,7 +97,7 @@ async def test_when_embedding_fails_a_recall_goes_by_words_and_says_so(bench: Be
 async def test_when_the_words_cannot_be_searched_a_recall_goes_by_meaning_and_says_so(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("The green house is sold"))
     await bench.deliver()
-    await bench.change("DROP TABLE memory_words")
+    await drop_table(bench, "memory_words")
     found = await bench.gateway.recall("bot", Query("Which house is green?"))
     assert [entry.content for entry in found.entries] == ["The green house is sold"]
     assert found.degraded == ["lexical_unavailable"]
@@ -250,7 +252,7 @@ async def test_the_indexer_loses_no_delivery_when_the_database_is_away(bench: Be
 async def test_a_run_made_again_does_not_bring_back_what_was_deleted_meanwhile(bench: Bench) -> None:
     memory_id = await bench.gateway.store("bot", NewMemory("text"), idempotency_key="once")
     made_again = bench.database.runs[-1]
-    await bench.change("DELETE FROM idempotency")  # as without a key
+    await delete_rows(bench, "idempotency")  # as without a key
     await bench.gateway.delete("bot", memory_id)
     with pytest.raises(RunRefused, match="deleted"):
         await bench.database.inner.run(made_again)

@@ -18,6 +18,7 @@ from app.retrieval.selection import tokens
 from app.services.memories.explain import Explanation
 from tests.support.gateways import Bench, bench_on
 from tests.support.generation import LONG, examples
+from tests.support.memories import expire
 
 FOX = "the quick red fox"
 OTHERS = ["a lazy brown bear", "an owl sings", "the market was closed", "rain is expected", "trains leave at nine"]
@@ -188,7 +189,7 @@ async def test_of_an_entry_it_is_said_that_it_is_one(bench: Bench) -> None:
 
 async def test_what_has_expired_is_said_to_have_and_no_question_returns_it(bench: Bench) -> None:
     (first,) = await put(bench, FOX)
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     explanation = await explained(bench, Query(FOX), first)
     assert (explanation.obstacles, explanation.change) == (["expired"], None)
 

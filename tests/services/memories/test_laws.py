@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from app.ports.database import Statement
 from tests.support.backends import BackendName, running_on
+from tests.support.damage import check_words
 from tests.support.generation import LONG, examples
 from tests.support.service import serving
 
@@ -113,8 +113,7 @@ class Memory(RuleBasedStateMachine):
                 assert found == sorted(content for content, _ in held)
 
     def teardown(self) -> None:
-        check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-        self.run(self.service.runtime.backends.database.run([Statement(check, writes=True)]))
+        self.run(check_words(self.service))
         self.run(self.stack.aclose())
         self.backends.close()
         self.loop.close()

@@ -13,13 +13,13 @@ from app.services.profiles.profile import ProfileService
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.learned import Said, learn, say
+from tests.support.memories import memory_rows
+from tests.support.tables import Like, rows_of
 from tests.support.told import told
 
 DAY = 86_400_000
 FIRST = 1_700_000_000_000
 PLACES = ("Rome", "Oslo", "Lima")
-STATES = "SELECT id, message_id, superseded_at, forgotten_at FROM long_term_memory"
-TOPICS = "SELECT memory_id, superseded_at FROM claim WHERE key LIKE 'topic:%'"
 
 Event: TypeAlias = tuple[str, int, int, int]
 """What is done, and three numbers that say to what and how."""
@@ -100,9 +100,14 @@ def first(*moments: object) -> int | None:
 
 async def check(bench: Bench, profiles: ProfileService, world: World) -> None:
     """Hold what is kept against what follows from the messages' memories, the topics and what was forgotten."""
-    rows = {str(row["id"]): row for row in await bench.rows(STATES)}
+    rows = {
+        str(row["id"]): row for row in await memory_rows(bench, "id", "message_id", "superseded_at", "forgotten_at")
+    }
     assert set(rows) == set(world.memories)
-    topics = {row["memory_id"]: row["superseded_at"] for row in await bench.rows(TOPICS)}
+    topics = {
+        row["memory_id"]: row["superseded_at"]
+        for row in await rows_of(bench, "claim", "memory_id", "superseded_at", key=Like("topic:%"))
+    }
     listed = {each.id for each in (await profiles.list("bot", limit=1000, after=None)).memories}
     for id_, of in world.sources.items():
         superseded = first(topics.get(id_), *(rows[each]["superseded_at"] for each in of))
@@ -113,7 +118,7 @@ async def check(bench: Bench, profiles: ProfileService, world: World) -> None:
         else:
             assert rows[id_]["forgotten_at"] == by_sources
         assert (id_ in listed) == (superseded is None and rows[id_]["forgotten_at"] is None)
-    kept = {(row["memory_id"], row["message_id"]) for row in await bench.rows("SELECT * FROM memory_source")}
+    kept = {(row["memory_id"], row["message_id"]) for row in await rows_of(bench, "memory_source")}
     assert kept == {(id_, world.said[each].message_id) for id_, of in world.sources.items() for each in of}
 
 

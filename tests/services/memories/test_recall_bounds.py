@@ -9,6 +9,8 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.storage.outbox import MAX_IN_BULK, NEWEST_IN_BULK
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import memory_ids
+from tests.support.tables import Like, set_rows, shift_rows
 
 TOP_K = 50
 
@@ -18,7 +20,7 @@ async def imported(bench: Bench, number: int) -> None:
     bench.index.error = Unavailable("The index is away.")
     for n in range(number):
         await bench.gateway.store("bot", NewMemory(f"note {n}"))
-    await bench.change("UPDATE outbox SET in_bulk = 1")
+    await set_rows(bench, "outbox", {"in_bulk": 1})
 
 
 @pytest.mark.parametrize(
@@ -40,13 +42,12 @@ async def test_what_was_stored_is_found_at_once_while_a_large_import_waits(tmp_p
         await imported(bench, 10)
         for n in range(5):
             await bench.gateway.store("bot", NewMemory(f"jotted down {n}"))
-        await bench.change("UPDATE outbox SET revision = revision + 1000000 WHERE in_bulk")
+        await shift_rows(bench, "outbox", {"revision": 1_000_000}, in_bulk=1)
         for n in range(MAX_IN_BULK):
             await bench.gateway.store("bot", NewMemory(f"note {10 + n}"))
-        await bench.change(
-            "UPDATE outbox SET in_bulk = 1, revision = revision + 1000000 WHERE id IN"
-            " (SELECT id FROM long_term_memory WHERE content LIKE 'note %')"
-        )
+        for id_ in await memory_ids(bench, content=Like("note %")):
+            await set_rows(bench, "outbox", {"in_bulk": 1}, id=id_)
+        await shift_rows(bench, "outbox", {"revision": 1_000_000}, in_bulk=1)
         bench.index.error = None
         found = await bench.gateway.recall("bot", Query("jotting", top_k=TOP_K))
         contents = [entry.content for entry in found.entries]

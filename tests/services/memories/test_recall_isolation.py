@@ -18,8 +18,11 @@ from app.ports.vector_index import IndexedVector
 from app.storage.memories import MemoryWrite, insert
 from tests.support import generation
 from tests.support.backends import Backend, running_on
+from tests.support.damage import check_words
 from tests.support.doubles import FailingDatabase
+from tests.support.memories import memory_ids, memory_rows, set_memories
 from tests.support.service import Service, serving
+from tests.support.tables import Not
 
 pytestmark = pytest.mark.thorough
 
@@ -166,14 +169,8 @@ async def test_a_filter_that_removes_very_many_nearer_memories_leaves_as_many_as
     assert {entry["metadata"]["kind"] for entry in await crowded.recall(NEAR)} == {"near"}
 
 
-UNSEGMENTED = "UPDATE long_term_memory SET segments = NULL WHERE content <> 'plain'"
-LEFT = Statement("SELECT count(*) AS n FROM long_term_memory WHERE segments IS NULL")
-WRITTEN = Statement("SELECT id, segments FROM long_term_memory ORDER BY id")
-
-
-async def left(service: Service) -> object:
-    ((row,),) = await service.runtime.backends.database.run([LEFT])
-    return row["n"]
+async def left(service: Service) -> int:
+    return len(await memory_ids(service, segments=None))
 
 
 async def test_memories_of_before_there_were_segments_are_found_once_the_service_is_prepared(
@@ -183,29 +180,27 @@ async def test_memories_of_before_there_were_segments_are_found_once_the_service
         for content in ("東京都の天気は晴れ", "قرأ الكِتَابَ", "plain", "\uff36\uff49\uff4f\uff4c\uff49\uff4e"):
             await service.store(content)
             await service.store(content, tenant="other")
-        database = service.runtime.backends.database
-        whole = await database.run([WRITTEN])
-        await database.run([Statement(UNSEGMENTED, writes=True)])
+        whole = await memory_rows(service, "id", "segments", by="id")
+        await set_memories(service, {"segments": None}, content=Not("plain"))
         assert await left(service) == 6
         query = {"agent_id": "bot", "query": "京都 كتاب violin", "explain": True, "top_k": 20}
         findings = (await service.post("/recall", query)).json()["entries"]
         assert not [each for entry in findings for each in entry.get("findings", []) if each["channel"] == "lexical"]
     async with serving(tmp_path, on=backend) as service:
         assert await left(service) == 0
-        assert await service.runtime.backends.database.run([WRITTEN]) == whole
+        assert await memory_rows(service, "id", "segments", by="id") == whole
         entries = (await service.post("/recall", query)).json()["entries"]
         lexical = [e["content"] for e in entries if "lexical" in [each["channel"] for each in e.get("findings", [])]]
         assert len(lexical) == 3
         assert "plain" not in lexical
-        check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-        await service.runtime.backends.database.run([Statement(check, writes=True)])
+        await check_words(service)
 
 
 async def test_making_segments_goes_on_from_where_it_stopped_and_does_nothing_twice(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await many(service, Scope("acme", "bot"), np.ones(384, np.float32), [f"東京{n}" for n in range(2_300)], "k", 0)
         inner = service.runtime.backends.database
-        await inner.run([Statement(UNSEGMENTED, writes=True)])
+        await set_memories(service, {"segments": None}, content=Not("plain"))
         database = FailingDatabase(inner)
 
         async def stopping(statements: Sequence[Statement]) -> Any:

@@ -17,6 +17,7 @@ from app.services.memories.recall import Recall
 from app.services.turns.shares import RERANKINGS
 from tests.support.doubles import ScriptedReranker
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import expire
 
 FOX, BEAR, OWL = "the red fox in the barn", "a red bear", "an owl that has seen red"
 
@@ -220,7 +221,7 @@ async def test_what_has_expired_or_does_not_pass_the_filter_is_not_sent_to_expla
     bench: Bench, reranker: ScriptedReranker
 ) -> None:
     fox, _ = await put(bench, FOX, BEAR)
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{fox}'")
+    await expire(bench, id=fox)
     explanation = await bench.gateway.explain("bot", Query("red fox"), fox)
     assert list(explanation.obstacles) == ["expired"]
     assert {text for _, texts in reranker.calls for text in texts} == {BEAR}

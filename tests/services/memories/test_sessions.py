@@ -12,14 +12,10 @@ from app.services.profiles.profile import ProfileService
 from app.storage.sessions import MAX_CHUNK
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.ingestions import message
+from tests.support.memories import contents
+from tests.support.tables import rows_of
 from tests.support.told import told
-
-STAGED = """
-WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {count})
-INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at,
-  content_hash)
-SELECT 'acme', 'bot', printf('%032x', n), 'i', n, '{session}', 'user', 'text', n, '' FROM number
-"""
 
 
 @pytest.fixture
@@ -34,8 +30,13 @@ def profiles(bench: Bench) -> ProfileService:
 
 
 async def held(bench: Bench) -> list[str]:
-    rows = await bench.rows("SELECT content FROM long_term_memory ORDER BY rowid")
-    return [str(row["content"]) for row in rows]
+    return await contents(bench, by="rowid")
+
+
+async def staged(bench: Bench, count: int, session_id: str) -> None:
+    """Have messages of a session wait to become memories."""
+    for number in range(1, count + 1):
+        await message(bench, f"{number:032x}", place=number, said_at=number, session_id=session_id)
 
 
 async def test_a_session_goes_with_its_memories_their_vectors_and_its_messages_and_others_stay(
@@ -47,7 +48,7 @@ async def test_a_session_goes_with_its_memories_their_vectors_and_its_messages_a
     await bench.tenant("globex").store("bot", NewMemory("The cat of another tenant", session_id="s1"))
     gone = await profiles.remember("bot", "The dog of s1", session_id="s1")
     await profiles.forget("bot", gone.id)
-    await bench.change(STAGED.format(count=3, session="s1"))
+    await staged(bench, 3, "s1")
     await bench.quiet()
     assert await profiles.delete_session("bot", "s1") == SessionDeletion(memories=2, messages=3, more=False)
     assert sorted(await bench.contents("The cat")) == ["The cat of None", "The cat of s2"]
@@ -63,7 +64,7 @@ async def test_each_memory_of_a_deleted_session_has_its_row_in_the_audit(
 ) -> None:
     ids = {(await profiles.remember("bot", f"note {n}", session_id="s1")).id for n in range(3)}
     await profiles.delete_session("bot", "s1")
-    rows = await bench.rows("SELECT memory_id, written_by FROM audit WHERE event = 'deleted'")
+    rows = await rows_of(bench, "audit", "memory_id", "written_by", event="deleted")
     assert {(row["memory_id"], row["written_by"]) for row in rows} == {(id_, "administrator") for id_ in ids}
 
 
@@ -79,7 +80,7 @@ async def test_a_large_session_is_deleted_in_bounded_requests_that_say_what_is_l
     bench: Bench, profiles: ProfileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "MAX_CHUNKS", 1)
-    await bench.change(STAGED.format(count=MAX_CHUNK + 2, session="s1"))
+    await staged(bench, MAX_CHUNK + 2, "s1")
     await profiles.remember("bot", "The cat is black", session_id="s1")
     first = await profiles.delete_session("bot", "s1")
     assert first == SessionDeletion(memories=1, messages=MAX_CHUNK, more=True)

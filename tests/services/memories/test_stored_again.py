@@ -19,6 +19,8 @@ from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.stored_again import HeldMemory, stored_again
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on, with_changed
+from tests.support.memories import expire, memory_rows, set_memories
+from tests.support.tables import rows_of
 
 DAY = 86_400_000
 values = st.sampled_from([1, 1.0, True, "1", None, [1], {"a": 1}, {"a": None}])
@@ -38,9 +40,7 @@ def by(bench: Bench, credential_id: str, **quotas: Limits) -> LongTermMemoryGate
 
 
 async def only(bench: Bench) -> dict[str, object]:
-    (row,) = await bench.rows(
-        "SELECT metadata, expires_at, written_by, written_through, later_keys FROM long_term_memory"
-    )
+    (row,) = await memory_rows(bench, "metadata", "expires_at", "written_by", "written_through", "later_keys")
     return {
         name: json.loads(str(value)) if name in {"metadata", "later_keys"} and value else value
         for name, value in row.items()
@@ -99,7 +99,7 @@ async def test_the_audit_names_the_credential_and_the_keys_that_changed_and_no_v
     await by(bench, "first").store("bot", NewMemory("text", {"a": "secret", "b": 2}))
     await by(bench, "second").store("bot", NewMemory("text", {"c": "secret"}))
     await bench.gateway.store("bot", NewMemory("text", {"a": "other"}))
-    rows = await bench.rows("SELECT written_by, detail FROM audit ORDER BY number")
+    rows = await rows_of(bench, "audit", "written_by", "detail", by="number")
     details = [json.loads(str(row["detail"])) for row in rows]
     assert [row["written_by"] for row in rows] == ["first", "second", "administrator"]
     changes = [{name: each[name] for name in ("added", "replaced", "removed") if name in each} for each in details]
@@ -109,7 +109,7 @@ async def test_the_audit_names_the_credential_and_the_keys_that_changed_and_no_v
 
 async def test_what_has_expired_is_stored_anew_by_anyone(bench: Bench) -> None:
     await by(bench, "first").store("bot", NewMemory("text", {"a": 1}))
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     kept: list[str] = []
     await by(bench, "second").store("bot", NewMemory("text", {"b": 2}), keep=kept.extend)
     memory = await only(bench)
@@ -118,14 +118,14 @@ async def test_what_has_expired_is_stored_anew_by_anyone(bench: Bench) -> None:
 
 async def test_what_lives_again_meanwhile_is_not_replaced_by_one_who_saw_it_expired(bench: Bench) -> None:
     await by(bench, "first").store("bot", NewMemory("text", {"a": 1}))
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     run, runs = bench.database.run, 0
 
     async def revived_before_the_third(statements: Any) -> Any:
         nonlocal runs
         runs += 1
         if runs == 3:  # refused, looked into, tried again
-            await bench.change("UPDATE long_term_memory SET expires_at = NULL")
+            await set_memories(bench, {"expires_at": None})
         return await run(statements)
 
     bench.database.run = revived_before_the_third  # type: ignore[method-assign]
@@ -138,7 +138,7 @@ async def test_who_may_not_speak_for_somebody_takes_no_memory_from_them(bench: B
     bob = LongTermMemoryGateway(bench.backends.of_tenant("acme", Author("bob", "http", speakers=frozenset({"bob"}))))
     for metadata, holds in (({}, 1), ({"speaker": "Ann"}, 0)):
         await bob.store("bot", NewMemory("Ann: I like tea", metadata))
-        (row,) = await bench.rows("SELECT speaker_holds FROM long_term_memory")
+        (row,) = await memory_rows(bench, "speaker_holds")
         assert row["speaker_holds"] == holds
 
 

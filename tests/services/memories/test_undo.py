@@ -18,6 +18,9 @@ from app.storage import undoing
 from app.storage.system import revocations
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.ingestions import ingestion, message
+from tests.support.memories import memory_rows
+from tests.support.tables import column_of, rows_of
 
 
 @pytest.fixture
@@ -34,8 +37,8 @@ def undo(bench: Bench, tenant_id: str = "acme") -> Undo:
     return Undo(bench.backends.of_tenant(tenant_id, ADMINISTRATOR))
 
 
-async def contents(bench: Bench) -> list[tuple[object, object]]:
-    rows = await bench.rows("SELECT tenant_id, content FROM long_term_memory ORDER BY 1, 2")
+async def remaining(bench: Bench) -> list[tuple[object, object]]:
+    rows = await memory_rows(bench, "tenant_id", "content", by="tenant_id, content")
     return [(row["tenant_id"], row["content"]) for row in rows]
 
 
@@ -49,10 +52,10 @@ async def test_its_memories_go_with_their_vectors_and_others_stay(bench: Bench) 
     receipt = await undo(bench).run("stolen")
     assert (receipt.memories, receipt.changed, receipt.more) == (2, 0, False)
     left = [("acme", "good of a"), ("acme", "good of b"), ("globex", "of another tenant")]
-    assert await contents(bench) == left
+    assert await remaining(bench) == left
     await bench.quiet()
     assert await bench.queued() == {}
-    ids = {row["id"] for row in await bench.rows("SELECT id FROM long_term_memory")}
+    ids = {row["id"] for row in await memory_rows(bench, "id")}
     assert set(await bench.index.sample("acme", None)) | set(await bench.index.sample("globex", None)) == ids
 
 
@@ -64,7 +67,7 @@ async def test_the_keys_that_it_brought_go_and_all_others_stay_as_they_are(bench
     await by(bench, "other").store("bot", NewMemory("text", {"later": 2}))
     receipt = await undo(bench).run("stolen")
     assert (receipt.memories, receipt.changed) == (0, 1)
-    (row,) = await bench.rows("SELECT id, metadata, later_keys FROM long_term_memory")
+    (row,) = await memory_rows(bench, "id", "metadata", "later_keys")
     assert row["id"] == memory_id
     assert json.loads(str(row["metadata"])) == own | {"later": 2}
     assert json.loads(str(row["later_keys"])) == {"later": "other"}
@@ -73,9 +76,9 @@ async def test_the_keys_that_it_brought_go_and_all_others_stay_as_they_are(bench
 async def test_it_is_counted_and_audited(bench: Bench) -> None:
     memory_id = await by(bench, "stolen").store("bot", NewMemory("text", {"k": 1}))
     await undo(bench).run("stolen")
-    (usage,) = await bench.rows("SELECT memories, bytes FROM usage WHERE agent_id = 'bot'")
+    (usage,) = await rows_of(bench, "usage", "memories", "bytes", agent_id="bot")
     assert (usage["memories"], usage["bytes"]) == (0, 0)
-    *_, row = await bench.rows("SELECT event, memory_id, detail, written_by FROM audit ORDER BY number")
+    *_, row = await rows_of(bench, "audit", "event", "memory_id", "detail", "written_by", by="number")
     assert (row["event"], row["memory_id"], row["written_by"]) == ("undone", memory_id, "administrator")
     assert json.loads(str(row["detail"])) == {"of": "stolen"}
 
@@ -107,7 +110,7 @@ async def test_what_is_more_than_one_call_takes_back_is_taken_back_by_the_next(
         (1, 1, False),
         (0, 0, False),
     ]
-    rows = await bench.rows("SELECT content, metadata FROM long_term_memory ORDER BY content")
+    rows = await memory_rows(bench, "content", "metadata", by="content")
     assert [(row["content"], row["metadata"]) for row in rows] == [(f"good {n}", "{}") for n in range(3)]
 
 
@@ -155,7 +158,7 @@ async def test_a_tenant_undoes_a_bounded_number_of_credentials(bench: Bench, mon
     await by(bench, "three").store("bot", NewMemory("text"))
     with pytest.raises(QuotaExceeded, match="not revoked"):
         await undo(bench).run("three")
-    assert await contents(bench) == []
+    assert await remaining(bench) == []
     await undo(bench, "globex").run("three")
 
 
@@ -165,21 +168,14 @@ async def test_what_it_had_forgotten_is_remembered_again_and_what_others_had_sta
         await ProfileService(bench.backends.of_tenant("acme", Author(credential, "http"))).forget("bot", id_)
     assert (await undo(bench).count("stolen")).changed == 1
     assert (await undo(bench).run("stolen")).changed == 1
-    rows = await bench.rows("SELECT content FROM long_term_memory WHERE forgotten_at IS NULL")
+    rows = await memory_rows(bench, "content", forgotten_at=None)
     assert [row["content"] for row in rows] == ["red"]
 
 
 async def test_its_messages_that_are_no_memories_yet_go_and_others_stay(bench: Bench) -> None:
     for number, credential in enumerate(("stolen", "good")):
-        await bench.change(
-            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_by, "
-            f"written_through) VALUES ('{credential}', 'acme', 'bot', 's', 1, 1, '{credential}', 'http')"
-        )
-        await bench.change(
-            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, "
-            f"content_hash) VALUES ('acme', 'bot', '{number:032}', '{credential}', 0, 's', 'user', 'text', 1, 'h')"
-        )
+        await ingestion(bench, credential, written_by=credential)
+        await message(bench, f"{number:032}", credential)
     await undo(bench).run("stolen")
-    assert [row["ingestion_id"] for row in await bench.rows("SELECT ingestion_id FROM message")] == ["good"]
-    left = await bench.rows("SELECT id FROM ingestion WHERE finished_at IS NULL")
-    assert [row["id"] for row in left] == ["good"]
+    assert await column_of(bench, "message", "ingestion_id") == ["good"]
+    assert await column_of(bench, "ingestion", "id", finished_at=None) == ["good"]

@@ -18,24 +18,24 @@ from app.storage import sessions, taught, undo_forecast
 from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.ingestions import message
 from tests.support.learned import SESSION, compare, learn, say
+from tests.support.memories import memory_ids, memory_rows
+from tests.support.scopes import begin_run
+from tests.support.tables import ANY, Asked, count_of, rows_of
 from tests.support.told import told
 
 RUN, OTHER_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 DAY = 86_400_000
 THEN = 1_700_000_000_000
-AGENT_RUN = f"""
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
-VALUES ('acme', '{RUN}', 'bot', 'helper', 'running', '{{}}', 1)
-"""
-HOLDING = "SELECT id FROM long_term_memory WHERE superseded_at IS NULL AND forgotten_at IS NULL"
-SUPERSEDED = "SELECT id FROM long_term_memory WHERE superseded_at IS NOT NULL AND forgotten_at IS NULL"
+HOLDING: dict[str, Asked] = {"superseded_at": None, "forgotten_at": None}
+SUPERSEDED: dict[str, Asked] = {"superseded_at": ANY, "forgotten_at": None}
 
 
 @pytest.fixture
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as made:
-        await made.change(AGENT_RUN)
+        await begin_run(made.backends, RUN)
         yield made
 
 
@@ -57,14 +57,14 @@ async def teach(
     return str(await bench.tenant(tenant).store(agent, memory))
 
 
-async def ids(bench: Bench, sql: str = "SELECT id FROM long_term_memory") -> set[str]:
-    return {str(row["id"]) for row in await bench.rows(sql)}
+async def ids(bench: Bench, **where: Asked) -> set[str]:
+    return {*await memory_ids(bench, by="id", **where)}
 
 
 async def as_said(bench: Bench, selected: Selected) -> None:
     """Undo it, and check that the dry run had said so, and says then that nothing is left."""
     service = undo(bench)
-    before, out = await ids(bench), await ids(bench, SUPERSEDED)
+    before, out = await ids(bench), await ids(bench, **SUPERSEDED)
     said = await service.dry_run(selected)
     assert await ids(bench) == before
     done = await service.run(selected)
@@ -74,7 +74,7 @@ async def as_said(bench: Bench, selected: Selected) -> None:
     assert not said.forecast.at_least
     gone = before - await ids(bench)
     assert {each.id for each in said.forecast.going} == gone
-    assert {each.memory_id for each in said.forecast.holding} == out & await ids(bench, HOLDING)
+    assert {each.memory_id for each in said.forecast.holding} == out & await ids(bench, **HOLDING)
     again = await service.dry_run(selected)
     assert (again.memories, again.changed, again.messages) == (0, 0, 0)
 
@@ -92,7 +92,7 @@ async def test_what_a_run_taught_goes_and_what_it_had_corrected_holds_again(benc
     assert [(each.memory_id, each.content) for each in said.forecast.holding] == [(rome, "I live in Rome")]
     await as_said(bench, Selected(run_id=RUN))
     assert await bench.contents("Where do I live?") == ["I live in Rome", "I work as a baker"]
-    rows = await bench.rows("SELECT tenant_id FROM long_term_memory WHERE content = 'I moved to Oslo'")
+    rows = await memory_rows(bench, "tenant_id", content="I moved to Oslo")
     assert [row["tenant_id"] for row in rows] == ["globex"]
     assert await bench.queued() == {"delete": 2}
     await bench.quiet()
@@ -104,7 +104,7 @@ async def test_each_memory_has_its_row_in_the_audit_which_says_of_what_it_was(be
     said = await bench.gateway.store("bot", NewMemory("The dog sleeps", session_id="s1"))
     await undo(bench).run(Selected(run_id=RUN))
     await undo(bench).run(Selected(agent_id="bot", session_id="s1"))
-    rows = await bench.rows("SELECT memory_id, detail FROM audit WHERE event = 'undone' ORDER BY number")
+    rows = await rows_of(bench, "audit", "memory_id", "detail", by="number", event="undone")
     assert [(row["memory_id"], json.loads(str(row["detail"]))) for row in rows] == [
         (id_, {"run_id": RUN}),
         (said, {"session_id": "s1"}),
@@ -117,7 +117,7 @@ async def test_a_memory_of_others_that_the_run_only_confirmed_stays_without_the_
     await adds.store("bot", NewMemory("The cat sleeps", fact()))
     assert (await undo(bench).dry_run(Selected(run_id=RUN))).changed == 1
     await as_said(bench, Selected(run_id=RUN))
-    (row,) = await bench.rows("SELECT id, metadata FROM long_term_memory")
+    (row,) = await memory_rows(bench, "id", "metadata")
     assert (row["id"], json.loads(str(row["metadata"]))) == (id_, {"kind": "pet"})
 
 
@@ -126,9 +126,9 @@ async def test_what_was_learned_of_messages_goes_with_them_and_comes_back_with_t
     await learn(bench.backends, "The user is at home in Rome.", [first], THEN + 1)
     await teach(bench, "I moved to Oslo", at=THEN + DAY)
     await compare(bench, ScriptedReader({("I live in Rome", "I moved to Oslo"): REPLACES}))
-    assert len(await ids(bench, SUPERSEDED)) == 2
+    assert len(await ids(bench, **SUPERSEDED)) == 2
     await as_said(bench, Selected(run_id=RUN))
-    assert len(await ids(bench, HOLDING)) == 2
+    assert len(await ids(bench, **HOLDING)) == 2
     selected = Selected(agent_id="bot", session_id=SESSION)
     said = await undo(bench).dry_run(selected)
     assert said.forecast is not None
@@ -158,15 +158,11 @@ async def test_a_run_that_is_not_known_is_not_found_and_one_without_memories_tea
     for what in (undo(bench).dry_run, undo(bench).run):
         assert (await what(Selected(run_id=RUN))).memories == 0
         assert (await what(Selected(agent_id="bot", session_id="none"))).memories == 0
-    rows = await bench.rows("SELECT count(*) AS n FROM agent_runs")
-    assert rows[0]["n"] == 1  # what happened, has happened
+    assert await count_of(bench, "agent_runs") == 1  # what happened, has happened
 
 
 async def test_messages_of_a_session_that_are_no_memories_yet_are_counted(bench: Bench) -> None:
-    await bench.change("""
-    INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, content_hash)
-    VALUES ('acme', 'bot', printf('%032x', 1), 'i', 1, 's1', 'user', 'text', 1, '')
-    """)
+    await message(bench, f"{1:032x}", session_id="s1")
     assert (await undo(bench).dry_run(Selected(agent_id="bot", session_id="s1"))).messages == 1
     await as_said(bench, Selected(agent_id="bot", session_id="s1"))
 
@@ -253,5 +249,5 @@ async def test_an_undo_that_is_cut_between_its_runs_goes_on_where_it_was(
     done = await service.run(selected)
     assert (done.memories, done.more) == (1, False)
     assert await ids(bench) == {str(rome)}
-    rows = await bench.rows("SELECT memory_id FROM audit WHERE event = 'undone'")
+    rows = await rows_of(bench, "audit", "memory_id", event="undone")
     assert sorted(str(row["memory_id"]) for row in rows) == sorted(before)

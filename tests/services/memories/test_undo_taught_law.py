@@ -13,9 +13,11 @@ from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
-from tests.services.memories.test_undo_taught import AGENT_RUN, DAY, OTHER_RUN, RUN, THEN, as_said, fact
+from tests.services.memories.test_undo_taught import DAY, OTHER_RUN, RUN, THEN, as_said, fact
 from tests.support.gateways import Bench, bench_on
 from tests.support.generation import examples
+from tests.support.memories import memory_rows
+from tests.support.scopes import begin_run
 from tests.support.told import told
 
 SAID = tuple(
@@ -27,9 +29,6 @@ SAID = tuple(
         *(("The cat sleeps on day", number) for number in ("one", "two")),
     )
 )
-STATE = """
-SELECT agent_id, content, metadata, superseded_at, forgotten_at FROM long_term_memory ORDER BY agent_id, content
-"""
 Write: TypeAlias = tuple[str, int, str, str | None, str | None]
 """What is said, on which day, for which agent, in which run and session."""
 writes = st.lists(
@@ -70,14 +69,19 @@ async def state(bench: Bench) -> object:
         for agent in ("bot", "other")
         for query in ("Where do I live?", "What is the deploy time?")
     }
-    return recalled, [tuple(row.values()) for row in await bench.rows(STATE)]
+    return recalled, [
+        tuple(row.values())
+        for row in await memory_rows(
+            bench, "agent_id", "content", "metadata", "superseded_at", "forgotten_at", by="agent_id, content"
+        )
+    ]
 
 
 async def check(path: Path, done: list[Write], what: str) -> None:
     async def made(name: str, kept: list[tuple[int, Write]], undone: Selected | None = None) -> object:
         (path / name).mkdir()
         async with bench_on(path / name) as bench:
-            await bench.change(AGENT_RUN)
+            await begin_run(bench.backends, RUN)
             for number, write in kept:
                 await store(bench, number, write)
             if undone is not None:

@@ -10,18 +10,30 @@ import pytest
 from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
+from app.ports.database import Row
 from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import expire, memory_rows, set_memories
+from tests.support.tables import ANY, rows_of
 from tests.support.told import told
 
 DAY = 86_400_000
 WHERE = "Where do I live?"
-CLAIMS = """
-SELECT key, value, superseded_by, superseded_at FROM claim
-WHERE tenant_id = 'acme' ORDER BY agent_id, key, happened_at, memory_id
-"""
+
+
+async def claims(bench: Bench) -> list[Row]:
+    return await rows_of(
+        bench,
+        "claim",
+        "key",
+        "value",
+        "superseded_by",
+        "superseded_at",
+        by="agent_id, key, happened_at, memory_id",
+        tenant_id="acme",
+    )
 
 
 @pytest.fixture
@@ -66,7 +78,7 @@ async def test_rome_oslo_and_rome_again_are_three_versions(bench: Bench) -> None
     said = [await say(bench, f"I live in {place}") for place in ("Rome", "Oslo", "Rome")]
     assert len(set(said)) == 3
     assert await answers(bench, top_k=20) == ["I live in Rome"]
-    assert [row["superseded_by"] for row in await bench.rows(CLAIMS)] == [said[1], said[2], None]
+    assert [row["superseded_by"] for row in await claims(bench)] == [said[1], said[2], None]
 
 
 async def test_the_same_value_in_other_words_replaces_nothing_and_goes_with_its_version(bench: Bench) -> None:
@@ -109,9 +121,9 @@ async def test_what_a_program_keeps_for_itself_corrects_nothing(bench: Bench) ->
 async def test_a_correction_that_was_forgotten_and_has_expired_corrects_nothing_any_more(bench: Bench) -> None:
     await say(bench, "I live in Rome", 1)
     await say(bench, "I live in Oslo", 2, expires_at=bench.backends.clock() + 60_000)
-    await bench.change("UPDATE long_term_memory SET forgotten_at = 1 WHERE expires_at IS NOT NULL")
+    await set_memories(bench, {"forgotten_at": 1}, expires_at=ANY)
     assert await answers(bench) == []
-    await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE expires_at IS NOT NULL")
+    await expire(bench, expires_at=ANY)
     assert await answers(bench) == ["I live in Rome"]
 
 
@@ -128,7 +140,7 @@ async def test_a_correction_that_has_expired_corrects_nothing_any_more(bench: Be
     await say(bench, "I live in Rome", 1)
     await say(bench, "I live in Oslo", 2, expires_at=bench.backends.clock() + 60_000)
     assert await answers(bench) == ["I live in Oslo"]
-    await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE expires_at IS NOT NULL")
+    await expire(bench, expires_at=ANY)
     assert await answers(bench) == ["I live in Rome"]
 
 
@@ -168,7 +180,7 @@ async def test_many_versions_do_not_crowd_out_what_holds(bench: Bench) -> None:
 async def test_storing_it_again_for_another_speaker_takes_the_first_ones_statement_back(bench: Bench) -> None:
     await say(bench, "I live in Oslo", 2, metadata={"speaker": "Ann"})
     await say(bench, "I live in Oslo", 2, metadata={"speaker": "Bob"})
-    assert [row["key"] for row in await bench.rows(CLAIMS)] == ["bob/lives_in"]
+    assert [row["key"] for row in await claims(bench)] == ["bob/lives_in"]
 
 
 async def test_what_another_agent_or_tenant_says_corrects_nothing(bench: Bench) -> None:
@@ -185,7 +197,7 @@ async def test_who_may_not_speak_for_somebody_corrects_nothing_of_theirs(bench: 
     for content in ("Ann: I moved to Oslo", "I moved to Oslo", "Bob: I moved to Oslo"):
         await bob.store("bot", NewMemory(content, told(content), occurred_at=2 * DAY))
     assert {"Ann: I live in Rome", "I live in Lima"} <= set(await answers(bench, "Where does Ann live?", top_k=20))
-    assert [row["key"] for row in await bench.rows(CLAIMS)] == ["ann/lives_in", "bob/lives_in", "user/lives_in"]
+    assert [row["key"] for row in await claims(bench)] == ["ann/lives_in", "bob/lives_in", "user/lives_in"]
 
 
 async def test_explain_says_what_is_superseded_and_as_of_when_it_was_an_answer(bench: Bench) -> None:
@@ -210,17 +222,17 @@ async def test_what_a_score_is_made_of_adds_up_though_a_part_was_handed_on(bench
 async def test_an_export_takes_the_chain_along_and_importing_it_again_changes_nothing(bench: Bench) -> None:
     for place in ("Rome", "Oslo", "Rome"):
         await say(bench, f"I live in {place}")
-    before = await bench.rows(CLAIMS)
+    before = await claims(bench)
     lines = await exported(bench)
     assert ["superseded_at" in json.loads(line) for line in lines.splitlines()[1:-1]] == [True, True, False]
     for statuses in ({"unchanged"}, {"imported"}, {"unchanged"}):
         if statuses == {"imported"}:
-            for row in await bench.rows("SELECT id FROM long_term_memory"):
+            for row in await memory_rows(bench, "id"):
                 await bench.gateway.delete("bot", str(row["id"]))
-            assert await bench.rows(CLAIMS) == []
+            assert await claims(bench) == []
             await bench.quiet()
         assert {line["status"] for line in await imported(bench, lines) if "status" in line} == statuses
-        assert await bench.rows(CLAIMS) == before
+        assert await claims(bench) == before
         assert await answers(bench, top_k=20) == ["I live in Rome"]
 
 
@@ -229,4 +241,4 @@ async def test_erasing_an_agent_leaves_nothing_that_it_stated(bench: Bench) -> N
     await say(bench, "I moved to Oslo", 2)
     await bench.gateway.erase("bot")
     await bench.quiet()
-    assert await bench.rows(CLAIMS) == []
+    assert await claims(bench) == []

@@ -13,6 +13,8 @@ from app.domain.query import Query
 from app.services.profiles.profile import ProfileService
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import expire
+from tests.support.tables import Not, rows_of
 from tests.support.told import told
 
 DAY = 86_400_000
@@ -69,7 +71,7 @@ async def test_each_forgetting_and_remembering_again_leaves_one_row_in_the_audit
         await profiles.forget("bot", memory.id)
     for _ in range(2):
         await profiles.unforget("bot", memory.id)
-    rows = await bench.rows("SELECT event, memory_id, written_by FROM audit WHERE event <> 'stored' ORDER BY rowid")
+    rows = await rows_of(bench, "audit", "event", "memory_id", "written_by", by="rowid", event=Not("stored"))
     assert [tuple(row.values()) for row in rows] == [
         ("forgotten", memory.id, "administrator"),
         ("remembered_again", memory.id, "administrator"),
@@ -215,7 +217,7 @@ async def test_where_what_holds_has_expired_the_one_that_it_had_replaced_holds_a
     new = await tell(bench, "I live in Oslo", expires_at=bench.backends.clock() + 60_000)
     with pytest.raises(Superseded):
         await profiles.forget("bot", old.id)
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{new.id}'")
+    await expire(bench, id=new.id)
     assert await listed(profiles) == await recalled(bench, "Where do I live?") == ["I live in Rome"]
     await profiles.forget("bot", old.id)
     assert await listed(profiles) == await recalled(bench, "Where do I live?") == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from app.domain.errors import Superseded
 from tests.services.profiles.test_forgetting import DAY, by, listed, recalled, tell
-from tests.support.gateways import bench_on
+from tests.support.gateways import Bench, bench_on
 from tests.support.generation import examples
+from tests.support.memories import memory_rows
+from tests.support.tables import rows_of
 
 said = st.tuples(
     st.sampled_from(["I live in Rome", "I live in Oslo", "I moved to Rome", "The cat is black"]),
@@ -45,13 +48,19 @@ def test_to_forget_and_remember_again_is_as_if_nothing_had_happened(
                 sorted(await recalled(made, query, **({} if day is None else {"as_of": day * DAY})))
                 for query, day in itertools.product(QUESTIONS, (None, 1, 2, 3))
             ]
-            return [recalls, await listed(profiles), [list(row.values()) for row in await made.rows(STATE)]]
+            return [recalls, await listed(profiles), await state(made)]
 
     assert asyncio.run(end(forgetting=True)) == asyncio.run(end(forgetting=False))
 
 
-STATE = """
-SELECT memory.content, memory.occurred_at, memory.forgotten_at, memory.forgotten_by, memory.superseded_at IS NULL,
-  memory.expires_at, memory.identity IS NULL, claim.key, claim.value, claim.opens, claim.superseded_at IS NULL
-FROM long_term_memory AS memory LEFT JOIN claim ON claim.memory_id = memory.id ORDER BY memory.rowid, claim.key
-"""
+async def state(bench: Bench) -> list[list[Any]]:
+    """Return each memory as it is, but for the moments, and what it claims."""
+    found: list[list[Any]] = []
+    for row in await memory_rows(bench, by="rowid"):
+        claims = await rows_of(bench, "claim", "key", "value", "opens", "superseded_at", by="key", memory_id=row["id"])
+        fields = [row[name] for name in ("content", "occurred_at", "forgotten_at", "forgotten_by", "expires_at")]
+        absent = [row["superseded_at"] is None, row["identity"] is None]
+        found.append(
+            [*fields, *absent, [(one["key"], one["value"], one["opens"], not one["superseded_at"]) for one in claims]]
+        )
+    return found

@@ -27,6 +27,9 @@ from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import compare
+from tests.support.memories import set_memories
+from tests.support.scopes import retain, switch
+from tests.support.tables import delete_rows
 
 DAY = 86_400_000
 LENGTHS: Sequence[ResponseLength] = ("short", "medium", "long")
@@ -137,7 +140,7 @@ async def test_a_task_is_kept_until_the_day_that_it_names(bench: Bench) -> None:
 
 
 async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench) -> None:
-    await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 2 * 86400)")
+    await retain(bench.backends, 2)
     content = "I need to submit the tax form by 12 October 2999"
     reading(bench, {content: TASK})
     task = await of(bench, "acme").remember("bot", content)
@@ -330,7 +333,7 @@ async def test_a_summary_counts_as_a_recall(bench: Bench) -> None:
 async def test_a_memory_that_is_a_message_names_it_as_its_source(bench: Bench, profiles: ProfileService) -> None:
     stored = NewMemory("Done, pnpm is set up.", {"speaker": "assistant"}, "chat", DAY)
     memory_id = await bench.gateway.store("bot", stored)
-    await bench.change("UPDATE long_term_memory SET message_id = '709a63a769b71784720db39aedab3274'")
+    await set_memories(bench, {"message_id": "709a63a769b71784720db39aedab3274"})
     (source,) = (await profiles.get("bot", memory_id)).sources
     assert (source.role, source.session_id, source.said_at) == ("assistant", "chat", DAY)
 
@@ -365,7 +368,7 @@ async def test_an_agent_whose_memory_is_switched_off_neither_lists_nor_forgets(
     bench: Bench, profiles: ProfileService
 ) -> None:
     memory = await profiles.remember("bot", "I live in Rome")
-    await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
+    await switch(bench.backends, on=False)
     for call in (
         profiles.remember("bot", "I live in Oslo"),
         profiles.recall("bot", "Rome"),
@@ -376,7 +379,7 @@ async def test_an_agent_whose_memory_is_switched_off_neither_lists_nor_forgets(
     ):
         with pytest.raises(LongTermDisabled):
             await call
-    await bench.change("DELETE FROM agent")
+    await delete_rows(bench, "agent")
     assert (await profiles.get("bot", memory.id)).memory.forgotten_at is None
 
 

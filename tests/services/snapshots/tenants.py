@@ -13,6 +13,7 @@ from app.services.snapshots.reading import Snapshots
 from app.services.transfer.report import ImportReport
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.objects import keys
+from tests.support.tables import rows_of
 
 LATE_MS = 400_000
 """After so long no object is on its way any more."""
@@ -47,7 +48,7 @@ async def objects_of(bench: Bench, tenant: str = "acme") -> list[str]:
 
 async def known(bench: Bench) -> list[tuple[object, object]]:
     """The rows of snapshots: tenant and state."""
-    rows = await bench.rows("SELECT tenant_id, state FROM snapshot ORDER BY tenant_id, id")
+    rows = await rows_of(bench, "snapshot", "tenant_id", "state", by="tenant_id, id")
     return [(row["tenant_id"], row["state"]) for row in rows]
 
 

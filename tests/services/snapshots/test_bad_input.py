@@ -12,6 +12,8 @@ from app.runtime.snapshots import snapshot_all
 from tests.services.snapshots.tenants import fill, keeper, known, objects_of, restored, snapshots
 from tests.support.dying import killed_at
 from tests.support.gateways import Bench
+from tests.support.memories import contents, memory_rows
+from tests.support.tables import shift_rows
 
 DAY_MS = 86_400_000
 
@@ -30,13 +32,8 @@ def at_part(number: int, act: Callable[[], Awaitable[Any]]) -> Callable[[str, st
     return moment
 
 
-async def contents(bench: Bench, tenant: str = "acme") -> list[str]:
-    sql = f"SELECT content FROM long_term_memory WHERE tenant_id = '{tenant}' ORDER BY content"
-    return [str(row["content"]) for row in await bench.rows(sql)]
-
-
 async def empty(bench: Bench) -> None:
-    for row in await bench.rows("SELECT id, agent_id FROM long_term_memory WHERE tenant_id = 'acme'"):
+    for row in await memory_rows(bench, "id", "agent_id", tenant_id="acme"):
         await bench.gateway.delete(str(row["agent_id"]), str(row["id"]))
     await bench.delivered()
 
@@ -45,13 +42,13 @@ async def empty(bench: Bench) -> None:
 async def test_a_restore_that_is_killed_anywhere_is_done_by_the_next(bench: Bench, *, done: bool) -> None:
     await fill(bench, agents=("bot",))
     made = await keeper(bench).keep(1)
-    before, number = await contents(bench), 1
+    before, number = await contents(bench, tenant_id="acme"), 1
     while True:
         target = f"target-{number}"
         died = await killed_at(bench, number, lambda to=target: restored(bench, made, to), done=done)  # type: ignore[misc]
-        assert set(await contents(bench, target)) <= set(before)
+        assert set(await contents(bench, tenant_id=target)) <= set(before)
         summary = await restored(bench, made, target)
-        assert (summary["rejected"], summary["conflict"], await contents(bench, target)) == (0, 0, before)
+        assert (summary["rejected"], summary["conflict"], await contents(bench, tenant_id=target)) == (0, 0, before)
         await bench.delivered()
         number += 1
         if not died:
@@ -61,10 +58,10 @@ async def test_a_restore_that_is_killed_anywhere_is_done_by_the_next(bench: Benc
 
 async def test_two_restores_at_once_store_each_memory_once(bench: Bench) -> None:
     await fill(bench)
-    made, before = await keeper(bench).keep(1), await contents(bench)
+    made, before = await keeper(bench).keep(1), await contents(bench, tenant_id="acme")
     await empty(bench)
     await asyncio.gather(*(restored(bench, made, "acme") for _ in range(2)))
-    assert await contents(bench) == before
+    assert await contents(bench, tenant_id="acme") == before
 
 
 @pytest.mark.parametrize("whose", ["bot", None])
@@ -80,7 +77,9 @@ async def test_what_was_erased_while_it_is_restored_does_not_come_back(bench: Be
     bench.backends.objects.after = at_part(2 * len(made.parts), erased)  # all are checked, and read again
     with pytest.raises((Erasing, ObjectGone)):
         await restored(bench, made, "acme")
-    assert not [content for content in await contents(bench) if whose is None or content.startswith("bot")]
+    assert not [
+        content for content in await contents(bench, tenant_id="acme") if whose is None or content.startswith("bot")
+    ]
 
 
 async def test_a_part_that_goes_after_the_check_is_named_and_the_restore_ends(bench: Bench) -> None:
@@ -128,7 +127,7 @@ async def test_a_clock_that_went_back_leaves_the_new_one_and_keeps_no_night_from
     await fill(bench)
     ahead = await keeper(bench).keep(1)
     future = "7" + ahead.id[1:]  # as a clock that is ahead makes them
-    await bench.change(f"UPDATE snapshot SET created_at = created_at + {10 * DAY_MS}")
+    await shift_rows(bench, "snapshot", {"created_at": (10 * DAY_MS)})
     await bench.backends.objects.put(f"s/acme/{future}/left", b"left", "text/plain")
     assert await snapshot_all(bench.backends, 1)
     (made,) = await snapshots(bench).list()
@@ -143,4 +142,4 @@ async def test_what_is_stored_after_a_restore_has_ended_is_not_refused(bench: Be
     await asyncio.sleep(0.002)  # an erasure of before the restore is none of it
     assert (await restored(bench, made, "acme"))["end"] == "holds"
     await bench.gateway.store("bot", NewMemory("later"))
-    assert "later" in await contents(bench)
+    assert "later" in await contents(bench, tenant_id="acme")

@@ -12,7 +12,9 @@ from tests.services.snapshots.conftest import indexer
 from tests.services.snapshots.tenants import fill, grow_old, keeper, known, objects_of, whole
 from tests.support.dying import Killed
 from tests.support.gateways import Bench
+from tests.support.memories import memory_rows
 from tests.support.objects import at
+from tests.support.tables import delete_rows, set_rows
 
 
 async def receipt(bench: Bench, id_: str) -> Any:
@@ -55,11 +57,11 @@ async def test_only_a_snapshot_that_holds_an_agent_keeps_its_erasure_from_being_
     first = await bench.gateway.erase("nobody")
     assert first.receipt is not None
     assert first.receipt["erased"]["snapshots"] == 0
-    for row in await bench.rows("SELECT id FROM long_term_memory"):
+    for row in await memory_rows(bench, "id"):
         await bench.gateway.delete("bot", str(row["id"]))
     await bench.quiet()
-    await bench.change("DELETE FROM usage")
-    await bench.change("DELETE FROM idempotency")
+    await delete_rows(bench, "usage")
+    await delete_rows(bench, "idempotency")
     second = await bench.gateway.erase("bot")
     assert second.receipt is None
     await bench.quiet()
@@ -143,7 +145,7 @@ async def test_code_that_knows_no_snapshots_writes_no_receipt_where_one_is_there
     await fill(bench)
     await keeper(bench).keep(1)
     accepted = await bench.gateway.erase("bot")
-    await bench.change("UPDATE erasure SET receipt = '{}'")
+    await set_rows(bench, "erasure", {"receipt": "{}"})
     assert (await bench.gateway.erasure(accepted.id)).receipt is None
 
 

@@ -9,6 +9,8 @@ from app.services.memories.consolidation import Consolidations
 from tests.services.snapshots.tenants import keeper, recalled, restored
 from tests.support.dying import killed_at
 from tests.support.gateways import ADMINISTRATOR, Bench
+from tests.support.memories import memory_rows, superseded
+from tests.support.tables import rows_of
 
 
 async def consolidated(bench: Bench) -> None:
@@ -27,23 +29,24 @@ async def merged(bench: Bench) -> None:
 
 async def held(bench: Bench, tenant: str) -> list[tuple[object, ...]]:
     """What holds of a tenant, and what does not since when: without ids."""
-    rows = await bench.rows(
-        f"SELECT agent_id, content, session_id, superseded_at FROM long_term_memory WHERE tenant_id = '{tenant}' "
-        "ORDER BY agent_id, content, session_id"
+    rows = await memory_rows(
+        bench,
+        "agent_id",
+        "content",
+        "session_id",
+        "superseded_at",
+        by="agent_id, content, session_id",
+        tenant_id=tenant,
     )
     return [tuple(row.values()) for row in rows]
 
 
 async def named(bench: Bench, tenant: str) -> list[tuple[object, object]]:
     """The memories that merges name, by content and session of what was merged, and whether it was taken back."""
-    rows = await bench.rows(
-        "SELECT other.content || other.session_id || kept.content || kept.session_id AS pair, undone "
-        "FROM consolidated "
-        "JOIN long_term_memory AS other ON other.tenant_id = consolidated.tenant_id AND other.id = other_id "
-        "JOIN long_term_memory AS kept ON kept.tenant_id = consolidated.tenant_id AND kept.id = kept_id "
-        f"WHERE consolidated.tenant_id = '{tenant}' ORDER BY pair"
-    )
-    return [(row["pair"], row["undone"]) for row in rows]
+    rows = await memory_rows(bench, "id", "content", "session_id", tenant_id=tenant)
+    said = {row["id"]: f"{row['content']}{row['session_id']}" for row in rows}
+    merges = await rows_of(bench, "consolidated", "other_id", "kept_id", "undone", tenant_id=tenant)
+    return sorted((said[row["other_id"]] + said[row["kept_id"]], row["undone"]) for row in merges)
 
 
 async def undo(bench: Bench, tenant: str = "acme") -> int:
@@ -52,14 +55,10 @@ async def undo(bench: Bench, tenant: str = "acme") -> int:
     return (await reports.undo(report.id)).memories
 
 
-async def superseded(bench: Bench, tenant: str) -> int:
-    return sum(row[-1] is not None for row in await held(bench, tenant))
-
-
 async def test_what_was_merged_is_merged_in_another_tenant_and_recalled_alike(bench: Bench) -> None:
     await merged(bench)
     made, before, pairs = await keeper(bench).keep(1), await held(bench, "acme"), await named(bench, "acme")
-    assert (await superseded(bench, "acme"), len(pairs)) == (4, 4)
+    assert (len(await superseded(bench, tenant_id="acme")), len(pairs)) == (4, 4)
     summary = await restored(bench, made, "fresh")
     assert (summary["rejected"], summary["conflict"]) == (0, 0)
     assert await held(bench, "fresh") == await held(bench, "acme") == before
@@ -72,7 +71,7 @@ async def test_what_was_merged_is_merged_in_another_tenant_and_recalled_alike(be
     assert (again["imported"], again["conflict"], again["rejected"]) == (0, 0, 0)
     assert (await held(bench, "fresh"), await named(bench, "fresh")) == (before, pairs)
     assert await undo(bench, "fresh") == 4
-    assert (await superseded(bench, "fresh"), await superseded(bench, "acme")) == (0, 4)
+    assert (len(await superseded(bench, tenant_id="fresh")), len(await superseded(bench, tenant_id="acme"))) == (0, 4)
 
 
 async def test_what_was_taken_back_is_not_merged_again_in_another_tenant(bench: Bench) -> None:
@@ -82,7 +81,7 @@ async def test_what_was_taken_back_is_not_merged_again_in_another_tenant(bench: 
     await restored(bench, made, "fresh")
     assert await named(bench, "fresh") == await named(bench, "acme")
     await consolidated(bench)
-    assert (await superseded(bench, "fresh"), await superseded(bench, "acme")) == (0, 0)
+    assert (len(await superseded(bench, tenant_id="fresh")), len(await superseded(bench, tenant_id="acme"))) == (0, 0)
 
 
 @pytest.mark.parametrize("done", [True, False])

@@ -19,6 +19,8 @@ from tests.services.snapshots.tenants import (
     whole,
 )
 from tests.support.gateways import Bench
+from tests.support.memories import memory_rows
+from tests.support.tables import delete_rows, insert_rows, rows_of
 
 BOUND = PART_BYTES
 
@@ -43,7 +45,7 @@ async def test_what_was_stored_before_is_recalled_after_it_was_restored(bench: B
     await fill(bench)
     made = await keeper(bench).keep(3)
     before = await recalled(bench, "acme", "bot", "bot of acme likes number 4")
-    for row in await bench.rows("SELECT id, agent_id FROM long_term_memory WHERE tenant_id = 'acme'"):
+    for row in await memory_rows(bench, "id", "agent_id", tenant_id="acme"):
         await bench.gateway.delete(str(row["agent_id"]), str(row["id"]))
     await bench.delivered()
     assert await recalled(bench, "acme", "bot", "bot of acme likes number 4") == []
@@ -122,11 +124,11 @@ async def test_a_manifest_of_another_snapshot_in_its_place_is_named(bench: Bench
 async def test_a_lost_database_s_snapshots_are_listed_restored_and_known_again(bench: Bench) -> None:
     await fill(bench)
     made = await keeper(bench).keep(1)
-    await bench.change("DELETE FROM snapshot")
+    await delete_rows(bench, "snapshot")
     assert await whole(bench) == [made]
     await keeper(bench).clean_up()
     assert await known(bench) == [("acme", "stored")]
-    ((row,)) = await bench.rows("SELECT bytes, created_at, agents FROM snapshot")
+    ((row,)) = await rows_of(bench, "snapshot", "bytes", "created_at", "agents")
     assert (row["bytes"], row["created_at"], row["agents"]) == (made.bytes, made.created_at, '["bot","other"]')
 
 
@@ -134,7 +136,7 @@ async def test_objects_that_nobody_knows_and_that_have_no_manifest_are_deleted_o
     bench: Bench,
 ) -> None:
     old, new = "01EJ1RQY000000000000000000", (await keeper(bench).keep(1)).id
-    await bench.change("DELETE FROM snapshot")
+    await delete_rows(bench, "snapshot")
     await bench.backends.objects.delete(f"s/acme/{new}/manifest.json")
     await bench.backends.objects.put(f"s/acme/{old}/000000.ndjson", b"left", "text/plain")
     await keeper(bench).clean_up()
@@ -143,10 +145,9 @@ async def test_objects_that_nobody_knows_and_that_have_no_manifest_are_deleted_o
 
 async def test_one_that_is_being_written_is_left_to_its_writer(bench: Bench) -> None:
     await fill(bench)
-    await bench.change(
-        "INSERT INTO snapshot (tenant_id, id, state, bytes, created_at, renewed_at) SELECT 'acme', "
-        "'01EJ1RQY000000000000000000', 'writing', 0, unixepoch() * 1000, unixepoch() * 1000"
-    )
+    begun = {"created_at": bench.clock(), "renewed_at": bench.clock()}
+    row = {"tenant_id": "acme", "id": "01EJ1RQY000000000000000000", "state": "writing", "bytes": 0}
+    await insert_rows(bench, "snapshot", row | begun)
     await keeper(bench).clean_up()
     assert await known(bench) == [("acme", "writing")]
     grow_old(bench, LATE_MS)

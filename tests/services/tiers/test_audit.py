@@ -37,13 +37,11 @@ from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.scopes import revoke
+from tests.support.tables import insert_rows, rows_of, set_rows, shift_rows
 
 RUN, OTHER = "01K2Z4M1V7Q8T3B5N6C7D8E9FA", "01K2Z4M1V7Q8T3B5N6C7D8E9FB"
 DAY_MS = 24 * 3600 * 1000
-_BEGIN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
-VALUES (?1 ->> 'tenant', ?1 ->> 'run', ?1 ->> 'agent', 't', 'running', '{"input":{"a":[1]},"episode_ids":["e"]}', 1)
-"""
 
 
 @pytest.fixture
@@ -57,11 +55,13 @@ def auditor(bench: Bench, tenant: str = "acme") -> Auditor:
 
 
 async def begin(bench: Bench, run: str = RUN, *, tenant: str = "acme", agent: str = "bot") -> None:
-    await bench.database.inner.run([Statement.write(_BEGIN, tenant=tenant, run=run, agent=agent)])
+    whose = {"tenant_id": tenant, "agent_id": agent, "agent_type": "t"}
+    of = {"id": run, "status": "running", "input": '{"input":{"a":[1]},"episode_ids":["e"]}', "started_at": 1}
+    await insert_rows(bench, "agent_runs", whose | of)
 
 
 async def end(bench: Bench) -> None:
-    await bench.change(f"UPDATE agent_runs SET status = 'failed', error = 'no', ended_at = 5 WHERE id = '{RUN}'")
+    await set_rows(bench, "agent_runs", {"status": "failed", "error": "no", "ended_at": 5}, id=RUN)
 
 
 def call(number: int = 0, **fields: Any) -> ToolCall:
@@ -172,7 +172,7 @@ async def test_the_pages_of_an_ended_run_stay_the_same_whatever_is_written_after
 async def test_a_call_that_the_clock_puts_behind_the_end_is_still_in_the_replay(bench: Bench) -> None:
     await begin(bench)
     await auditor(bench).record(RUN, [call()])
-    await bench.change(f"UPDATE tool_call_log SET recorded_at = recorded_at + {DAY_MS}")
+    await shift_rows(bench, "tool_call_log", {"recorded_at": DAY_MS})
     await end(bench)
     assert [step.kind for step in await replayed(bench)] == ["started", "tool_call", "ended"]
 
@@ -186,14 +186,18 @@ async def test_a_call_that_the_clock_puts_behind_the_end_is_still_in_the_replay(
 def test_pages_of_a_replay_lose_no_step_and_give_none_twice_though_all_are_of_one_moment(
     rows: list[tuple[str, int]], limit: int, *, ended: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    insert = {
-        "t": "tool_call_log (tenant_id, run_id, agent_id, tool, input_hash, outcome, ms, recorded_at, id, number)"
-        f" VALUES ('acme', '{RUN}', 'bot', 't', '{0:064d}', 'ok', '1', {{at}}, '{{id}}', {{number}})",
-        "e": "memory_episodes (tenant_id, run_id, agent_id, agent_type, type, content, data, occurred_at, created_at,"
-        f" id) VALUES ('acme', '{RUN}', 'bot', 't', 'note', 'c', '{{{{}}}}', 0, {{at}}, '{{id}}')",
-        "r": "recall_log (tenant_id, run_id, agent_id, event, detail, recorded_at, id)"
-        f" VALUES ('acme', '{RUN}', 'bot', 'recall', '{{{{}}}}', {{at}}, '{{id}}')",
-    }
+    whose = {"tenant_id": "acme", "run_id": RUN, "agent_id": "bot"}
+    episode = {"agent_type": "t", "type": "note", "content": "c", "data": "{}", "occurred_at": 0}
+    tool_call = {"tool": "t", "input_hash": f"{0:064d}", "outcome": "ok", "ms": "1"}
+
+    async def insert(made: Bench, kind: str, at: int, number: int) -> None:
+        own = whose | {"id": f"{number:026d}"}
+        if kind == "t":
+            await insert_rows(made, "tool_call_log", own | tool_call | {"recorded_at": at, "number": number})
+        elif kind == "e":
+            await insert_rows(made, "memory_episodes", own | episode | {"created_at": at})
+        else:
+            await insert_rows(made, "recall_log", own | {"event": "recall", "detail": "{}", "recorded_at": at})
 
     async def run() -> None:
         async with bench_on(tmp_path_factory.mktemp("pages")) as made:
@@ -201,9 +205,9 @@ def test_pages_of_a_replay_lose_no_step_and_give_none_twice_though_all_are_of_on
             # Calls are numbered as they arrive, and their times never go back.
             arranged = sorted(rows, key=lambda row: row[1])
             for number, (kind, at) in enumerate(arranged, 1):
-                await made.change(f"INSERT INTO {insert[kind].format(at=at, id=f'{number:026d}', number=number)}")
+                await insert(made, kind, at, number)
             if ended:
-                await made.change(f"UPDATE agent_runs SET status = 'completed', ended_at = 9 WHERE id = '{RUN}'")
+                await set_rows(made, "agent_runs", {"status": "completed", "ended_at": 9}, id=RUN)
             steps = (await replayed(made, limit, only_agent="bot"))[1 : -1 if ended else None]
             wanted = sorted((at, kind, f"{number:026d}") for number, (kind, at) in enumerate(arranged, 1))
             letters = {"tool_call": "t", "episode": "e", "recall": "r"}
@@ -219,7 +223,7 @@ async def test_a_run_that_is_unknown_or_another_s_is_not_there(bench: Bench) -> 
             await auditor(bench, tenant).record(run, [call()], only_agent=agent)
         with pytest.raises(NotFound):
             await auditor(bench, tenant).replay(run, limit=9, only_agent=agent)
-    assert await bench.rows("SELECT * FROM tool_call_log") == []
+    assert await rows_of(bench, "tool_call_log") == []
     assert await auditor(bench).record(RUN, [call()], only_agent="bot") == Added(1, 0)
 
 
@@ -244,7 +248,7 @@ async def test_two_calls_of_one_id_in_a_request_are_refused_by_name(bench: Bench
 async def test_a_run_has_ten_thousand_calls_and_a_request_that_goes_beyond_keeps_none(bench: Bench) -> None:
     await begin(bench)
     await auditor(bench).record(RUN, [call()])
-    await bench.change("UPDATE tool_call_log SET number = 9999")
+    await set_rows(bench, "tool_call_log", {"number": 9999})
     with pytest.raises(QuotaExceeded) as caught:
         await auditor(bench).record(RUN, [call(), call()])
     assert caught.value.reached == "tool_calls;scope=tenant;used=1;limit=10000"
@@ -260,9 +264,7 @@ async def test_nothing_is_kept_of_an_agent_that_is_being_erased_or_by_who_was_re
         await auditor(bench).record(RUN, [call()])
     await begin(bench, OTHER, agent="another")
     assert await auditor(bench).record(OTHER, [call()]) == Added(1, 0)
-    await bench.change(
-        "INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'administrator', 1)"
-    )
+    await revoke(bench.backends)
     with pytest.raises(Unauthenticated):
         await auditor(bench).record(OTHER, [call()])
 
@@ -282,7 +284,7 @@ async def test_calls_stand_in_the_order_of_their_arrival_though_the_clock_goes_b
     await begin(bench)
     sent = [call(n) for n in range(3)]
     await auditor(bench).record(RUN, sent[:2])
-    await bench.change(f"UPDATE tool_call_log SET recorded_at = recorded_at + {DAY_MS} WHERE number = 2")
+    await shift_rows(bench, "tool_call_log", {"recorded_at": DAY_MS}, number=2)
     await auditor(bench).record(RUN, sent[2:])
     assert [as_sent(each) for each in calls_of(await replayed(bench, 1))] == sent
 
@@ -415,17 +417,16 @@ async def test_prune_deletes_old_tool_calls_and_recalls_of_all_tenants_in_chunks
         await begin(bench, tenant=tenant)
         await auditor(bench, tenant).record(RUN, [call(n) for n in range(5)])
         for n in range(4):
-            await bench.change(
-                "INSERT INTO recall_log (tenant_id, id, agent_id, event, detail, recorded_at) "
-                f"VALUES ('{tenant}', '{n:026d}', 'bot', 'recall', '{{}}', {1 if n else DAY_MS * 40_000})"
-            )
-    await bench.change(f"UPDATE tool_call_log SET recorded_at = recorded_at - 400 * {DAY_MS} WHERE number <= 3")
+            recall = {"tenant_id": tenant, "agent_id": "bot", "id": f"{n:026d}", "event": "recall", "detail": "{}"}
+            await insert_rows(bench, "recall_log", recall | {"recorded_at": 1 if n else DAY_MS * 40_000})
+    for number in (1, 2, 3):
+        await shift_rows(bench, "tool_call_log", {"recorded_at": -400 * DAY_MS}, number=number)
     told: list[int] = []
     limiter, of_runs = RateLimiter(1e9), 40_000  # days: the runs began with the epoch, and are to stay
     job = Prune(bench.database, audit_days=400, episode_days=of_runs, rate_limiter=limiter, report=told.append)
     assert await job.run() == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tool_calls=6, recalls=6, blobs=0)
     assert told == [2, 4, 6, 8, 10, 12]
     assert [each.number for each in calls_of(await replayed(bench))] == [4, 5]
-    assert len(await bench.rows("SELECT 1 FROM recall_log")) == 2
+    assert len(await rows_of(bench, "recall_log")) == 2
     await auditor(bench).record(RUN, [call(6)])
     assert [each.number for each in calls_of(await replayed(bench))] == [4, 5, 6]

@@ -35,6 +35,8 @@ from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, at, keys
+from tests.support.scopes import revoke
+from tests.support.tables import column_of, delete_rows
 
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 DATA = b"\0\xff bytes"
@@ -61,7 +63,7 @@ def objects(bench: Bench) -> WatchedObjects:
 
 
 async def states(bench: Bench) -> list[object]:
-    return [row["state"] for row in await bench.rows("SELECT state FROM blob ORDER BY id")]
+    return await column_of(bench, "blob", "state", by="id")
 
 
 @pytest.mark.parametrize("agent", ["bot", None])
@@ -251,7 +253,7 @@ async def test_a_row_that_was_taken_away_meanwhile_leaves_no_object(bench: Bench
     async def repair(operation: str, key: str) -> None:
         del key
         if operation == "put":
-            await bench.change("DELETE FROM blob")
+            await delete_rows(bench, "blob")
 
     objects(bench).after = repair
     with pytest.raises(UpstreamTimeout):
@@ -261,10 +263,7 @@ async def test_a_row_that_was_taken_away_meanwhile_leaves_no_object(bench: Bench
 
 async def test_a_revoked_credential_keeps_and_deletes_nothing(bench: Bench) -> None:
     sent = await blobs(bench).put("bot", DATA, "text/plain")
-    await bench.change(
-        "INSERT INTO revocation (tenant_id, credential_id, revoked_at, issued_before)"
-        " VALUES ('acme', 'administrator', 1, 1)"
-    )
+    await revoke(bench.backends)
     with pytest.raises(Unauthenticated):
         await blobs(bench).put("bot", DATA, "text/plain")
     with pytest.raises(Unauthenticated):

@@ -24,6 +24,7 @@ from app.storage.tiers.tables import TIER_TABLES
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.tables import ANY, column_of, count_of, rows_of, set_rows, shift_rows
 from tests.support.tier_rows import row_of
 
 PARENT, CHILD, GRANDCHILD, OTHER = (f"01K2Z4M1V7Q8T3B5N6C7D8E9F{mark}" for mark in "ABCD")
@@ -65,7 +66,7 @@ async def listed(bench: Bench, **wanted: Any) -> list[str]:
 
 
 async def there(bench: Bench) -> set[str]:
-    return {str(row["id"]) for row in await bench.rows("SELECT id FROM agent_runs")}
+    return {str(row["id"]) for row in await rows_of(bench, "agent_runs", "id")}
 
 
 async def refused(bench: Bench, kind: type[MemoryGatewayError], *of: str | None, **more: Any) -> list[str]:
@@ -203,7 +204,7 @@ async def test_a_run_delegates_so_many_and_not_one_more_however_many_begin_at_on
     found = await asyncio.gather(*wanted, return_exceptions=True)
     over = [each for each in found if each is not None]
     assert [type(each) for each in over] == [QuotaExceeded] * 20
-    assert await bench.rows("SELECT count(*) AS n FROM agent_runs WHERE parent_run_id IS NOT NULL") == [{"n": most}]
+    assert await rows_of(bench, "agent_runs", "count(*) AS n", parent_run_id=ANY) == [{"n": most}]
     assert await refused(bench, QuotaExceeded, PARENT) == []
 
 
@@ -217,7 +218,7 @@ async def test_so_many_runs_are_above_one_and_not_one_more(bench: Bench) -> None
 
 async def test_ancestors_that_go_in_a_circle_end(bench: Bench) -> None:
     await family(bench)
-    await bench.change(f"UPDATE agent_runs SET parent_run_id = '{GRANDCHILD}' WHERE id = '{PARENT}'")
+    await set_rows(bench, "agent_runs", {"parent_run_id": GRANDCHILD}, id=PARENT)
     assert await refused(bench, QuotaExceeded, PARENT) == []
 
 
@@ -226,7 +227,8 @@ async def test_a_replay_shows_how_children_began_and_ended_until_the_end(bench: 
     await begin(bench, OTHER, PARENT)
     episodic, auditor = services(bench).episodic, services(bench).auditor
     await episodic.complete(CHILD, 1)
-    await bench.change("UPDATE agent_runs SET started_at = 1000, ended_at = iif(ended_at IS NULL, NULL, 2000)")
+    await set_rows(bench, "agent_runs", {"started_at": 1000})
+    await set_rows(bench, "agent_runs", {"ended_at": 2000}, ended_at=ANY)
     await episodic.complete(PARENT, 1)
     before = await auditor.replay(PARENT, limit=100)
     assert [(step.kind, getattr(step.what, "id", None)) for step in before.steps] == [
@@ -234,7 +236,7 @@ async def test_a_replay_shows_how_children_began_and_ended_until_the_end(bench: 
         *(("child_ended", CHILD), ("ended", PARENT)),
     ]
     assert before.steps[3].what == ChildRun(CHILD, "helper", "support", "completed")
-    await bench.change(f"UPDATE agent_runs SET ended_at = 3000 WHERE id = '{PARENT}'")
+    await set_rows(bench, "agent_runs", {"ended_at": 3000}, id=PARENT)
     before = await auditor.replay(PARENT, limit=100)
     await episodic.complete(OTHER, 1)
     assert await auditor.replay(PARENT, limit=100) == before
@@ -249,11 +251,14 @@ async def said(bench: Bench, *run_ids: str) -> None:
         await services(bench).auditor.record(run_id, [call])
 
 
-LEFT = """
-SELECT 'runs' AS kind, id FROM agent_runs UNION SELECT 'episodes', run_id FROM memory_episodes
-UNION SELECT 'calls', run_id FROM tool_call_log UNION SELECT 'log', run_id FROM working_log
-UNION SELECT 'keys', instance FROM working_key
-"""
+RUNS_IN = {
+    "agent_runs": "id",
+    "memory_episodes": "run_id",
+    "tool_call_log": "run_id",
+    "working_log": "run_id",
+    "working_key": "instance",
+}
+"""Where a run leaves something, and the column that names it."""
 
 
 async def test_the_erasure_of_its_agent_takes_what_a_run_has_delegated(bench: Bench) -> None:
@@ -264,9 +269,9 @@ async def test_the_erasure_of_its_agent_takes_what_a_run_has_delegated(bench: Be
     with pytest.raises(Erasing):
         await begin(bench, str(ULID()), PARENT, "helper")
     await bench.quiet()
-    left = {(str(row["kind"]), str(row["id"])) for row in await bench.rows(LEFT)}
-    assert left == {(kind, OTHER) for kind in ("runs", "episodes", "calls", "log", "keys")}
-    assert (await bench.rows("SELECT count(receipt) AS n FROM erasure")) == [{"n": 1}]
+    for table, column in RUNS_IN.items():
+        assert {*await column_of(bench, table, column)} == {OTHER}, table
+    assert await count_of(bench, "erasure", receipt=ANY) == 1
 
 
 async def test_the_erasure_of_a_childs_agent_leaves_its_parent(bench: Bench) -> None:
@@ -283,18 +288,19 @@ async def test_what_was_delegated_is_pruned_with_its_parent_and_not_before_it(be
     for run_id in (GRANDCHILD, CHILD):
         await services(bench).episodic.complete(run_id, 1)
     days = 200 * DAY_MS
-    old = f"started_at = started_at - {days}, ended_at = ended_at - {days}"
-    await bench.change(f"UPDATE agent_runs SET {old} WHERE id IN ('{CHILD}', '{GRANDCHILD}')")
-    await bench.change(f"UPDATE memory_episodes SET created_at = created_at - {days}")
+    old = {"started_at": -days, "ended_at": -days}
+    for run_id in (CHILD, GRANDCHILD):
+        await shift_rows(bench, "agent_runs", old, id=run_id)
+    await shift_rows(bench, "memory_episodes", {"created_at": -days})
     await prune(bench)
     assert await there(bench) == {PARENT, CHILD, GRANDCHILD}
     await begin(bench, OTHER, PARENT)
     await said(bench, OTHER)
     await services(bench).episodic.complete(PARENT, 1)
-    await bench.change(f"UPDATE agent_runs SET {old} WHERE id = '{PARENT}'")
+    await shift_rows(bench, "agent_runs", old, id=PARENT)
     await prune(bench)
     assert await there(bench) == set()
-    assert await bench.rows("SELECT 1 FROM memory_episodes") == []
+    assert await rows_of(bench, "memory_episodes") == []
 
 
 async def prune(bench: Bench) -> None:
@@ -331,7 +337,7 @@ async def test_an_import_closes_no_circle_of_runs_however_long(bench: Bench, abo
     reason = "own_ancestor" if above <= 9 else "too_deep"
     assert rejected(report) == [(above + 1, f"its table does not take the row ({reason})")]
     assert await there(bench) == {*ids[:-1]}
-    await bench.change(f"UPDATE agent_runs SET started_at = started_at - {200 * DAY_MS}")
+    await shift_rows(bench, "agent_runs", {"started_at": -(200 * DAY_MS)})
     await prune(bench)
     assert await there(bench) == set()
 

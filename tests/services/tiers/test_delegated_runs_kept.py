@@ -16,6 +16,9 @@ from tests.services.tiers.test_delegated_runs import CHILD, GRANDCHILD, OTHER, P
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.memories import contents
+from tests.support.scopes import limit
+from tests.support.tables import Like, column_of, rows_of
 
 bench = delegated.bench
 
@@ -25,7 +28,7 @@ async def events(bench: Bench, run_id: str = PARENT) -> list[str]:
 
 
 async def bytes_of(bench: Bench, agent_id: str) -> int:
-    rows = await bench.rows(f"SELECT bytes FROM usage WHERE tenant_id = 'acme' AND agent_id = '{agent_id}'")
+    rows = await rows_of(bench, "usage", "bytes", tenant_id="acme", agent_id=agent_id)
     return int(rows[0]["bytes"] or 0) if rows else 0
 
 
@@ -35,7 +38,7 @@ async def test_what_a_run_was_handed_counts_among_its_agents_bytes_and_is_refuse
     before = await bytes_of(bench, "helper")
     await begin(bench, OTHER, PARENT, "helper", handed_over="x" * 5000)
     assert await bytes_of(bench, "helper") - before > 5000
-    await bench.change(f"INSERT INTO quota (tenant_id, agent_id, bytes) VALUES ('acme', 'helper', {before + 9000})")
+    await limit(bench.backends, {"bytes": before + 9000}, "helper")
     with pytest.raises(QuotaExceeded):
         await begin(bench, GRANDCHILD, PARENT, "helper", handed_over="x" * 5000)
     assert await delegated.there(bench) == {PARENT, CHILD, OTHER}
@@ -54,12 +57,13 @@ async def test_an_erasure_leaves_nothing_of_what_was_handed_over_and_nothing_cou
     await bench.gateway.erase(agent_id)
     await bench.quiet()
     for table in ("agent_runs", "memory_episodes", "tool_call_log", "working_log", "working_key"):
-        rows = await bench.rows(f"SELECT * FROM {table} WHERE tenant_id = 'acme'")
+        rows = await rows_of(bench, table, tenant_id="acme")
         assert rows == [], table
-    assert await bench.rows("SELECT 1 FROM episodic_count WHERE tenant_id = 'acme' AND (runs OR episodes)") == []
+    for row in await rows_of(bench, "episodic_count", "runs", "episodes", tenant_id="acme"):
+        assert {*row.values()} == {0}
     # Of other agents' instances the last versions stay until they expire, and nothing else.
-    kept = await bench.rows("SELECT sum(counted_bytes) AS n FROM working_instance WHERE tenant_id = 'acme'")
-    assert await bytes_of(bench, "") == int(kept[0]["n"] or 0)
+    kept = await column_of(bench, "working_instance", "counted_bytes", tenant_id="acme")
+    assert await bytes_of(bench, "") == sum(kept)
     assert (await bytes_of(bench, "") == 0) is (agent_id is None)
     assert (await elsewhere.run(PARENT)).input == "of globex"
 
@@ -85,7 +89,8 @@ async def test_the_end_of_a_run_whose_parent_is_missing_is_told_to_nobody(bench:
     await imported(bench, delegated.runs_of((CHILD, PARENT)))
     await services(bench).episodic.complete(CHILD, "the canary")
     assert await events(bench, OTHER) == ["started"]
-    assert await bench.rows(f"SELECT 1 FROM working_log WHERE run_id = '{PARENT}' OR entry LIKE '%canary%'") == []
+    assert await rows_of(bench, "working_log", run_id=PARENT) == []
+    assert await rows_of(bench, "working_log", entry=Like("%canary%")) == []
     # One that begins afterwards under the parent's id is not told of what has ended.
     await begin(bench, PARENT, None, "other")
     assert await events(bench) == ["started"]
@@ -110,9 +115,7 @@ async def test_the_undo_of_a_child_takes_its_memories_and_leaves_its_parents(ben
     undo = services(bench).undo_taught
     assert (await undo.dry_run(Selected(run_id=CHILD))).memories == 1
     assert (await undo.run(Selected(run_id=CHILD))).memories == 1
-    assert [row["content"] for row in await bench.rows("SELECT content FROM long_term_memory ORDER BY 1")] == [
-        *("of bot", "of third")
-    ]
+    assert await contents(bench) == [*("of bot", "of third")]
     assert (await log(bench), await log(bench, GRANDCHILD)) == before
     assert (await services(bench).episodic.run(CHILD)).handed_over == {"order": 17}
 

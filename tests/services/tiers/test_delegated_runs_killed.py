@@ -11,21 +11,20 @@ from app.ports.database import Row, Statement
 from app.runtime.tenant_services import TenantServices
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.tables import rows_of
 
 PARENT, CHILD, FAILED, EPISODE = (f"01K2Z4M1V7Q8T3B5N6C7D8E9F{mark}" for mark in "ABCD")
-ENDS = (
-    """
-    SELECT id, agent_id, status, parent_run_id, parent_gone, kept, input, output, error, ended_at IS NULL AS runs
-    FROM agent_runs ORDER BY id
-    """,
-    "SELECT agent_id, run_id, json_remove(entry, '$.ms') AS entry FROM working_log ORDER BY agent_id, run_id, number",
-    """
-    SELECT agent_id, instance, key, json_remove(value, '$.started_at', '$.ended_at') AS value FROM working_key
-    WHERE expires_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) ORDER BY instance, key
-    """,
-    "SELECT run_id, id, content FROM memory_episodes ORDER BY id",
-    "SELECT runs, episodes FROM episodic_count",
-)
+ENDS = {
+    "agent_runs": (
+        *("id", "agent_id", "status", "parent_run_id", "parent_gone", "kept", "input", "output", "error"),
+        "ended_at IS NULL",
+    ),
+    "working_log": ("agent_id", "run_id", "json_remove(entry, '$.ms') AS entry"),
+    "working_key": ("instance", "key", "agent_id", "json_remove(value, '$.started_at', '$.ended_at') AS value"),
+    "memory_episodes": ("id", "run_id", "content"),
+    "episodic_count": ("runs", "episodes"),
+}
+"""What a run leaves, without the moments."""
 
 
 class Killed(BaseException):
@@ -45,7 +44,8 @@ async def delegate(bench: Bench) -> None:
 
 
 async def ended(bench: Bench) -> list[list[Row]]:
-    return [await bench.rows(each) for each in ENDS]
+    by = {"working_log": "agent_id, run_id, number"}
+    return [await rows_of(bench, table, *columns, by=by.get(table, "1, 2")) for table, columns in ENDS.items()]
 
 
 def kill(bench: Bench, number: int, executed: int, patched: pytest.MonkeyPatch) -> list[int]:

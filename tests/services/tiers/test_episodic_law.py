@@ -16,7 +16,7 @@ from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Row, Statement
 from app.services.tiers.episodic import EpisodicMemory
-from tests.services.tiers.test_episodic import COUNTED, THERE, later
+from tests.services.tiers.test_episodic import check_counts, later
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.generation import ON_THE_DOUBLE, examples
@@ -139,7 +139,7 @@ class World:
 
     async def act(self, name: str, *said: Any) -> None:
         if name == "wait":
-            await later(self.bench, said[0] * DAY_MS)
+            later(self.bench, said[0] * DAY_MS)
             self.model.wait(*said)
         elif name == "prune":
             limiter = RateLimiter(1e9)
@@ -211,7 +211,7 @@ class World:
                 assert len(got) <= LIMIT
                 wanted = [id_ for each in held.values() if agent in {None, each.agent} for id_ in each.episodes]
                 assert sorted(got) == sorted(wanted)
-        assert await self.bench.rows(COUNTED) == await self.bench.rows(THERE)
+        await check_counts(self.bench)
 
 
 def outcome(expected: Callable[[], None]) -> type[MemoryGatewayError] | None:

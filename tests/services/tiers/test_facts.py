@@ -21,6 +21,8 @@ from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import compare
+from tests.support.memories import claim, memory_rows, set_memories
+from tests.support.tables import delete_rows
 from tests.support.told import told
 
 DAY = 86_400_000
@@ -53,10 +55,7 @@ async def say_before(bench: Bench, content: str, claims: Mapping[str, str], day:
     """Store a text in which an older version has read these values of keys."""
     memory_id = await bench.gateway.store("bot", NewMemory(content, occurred_at=day * DAY))
     for key, value in claims.items():
-        row = ("acme", "bot", key, day * DAY, memory_id, value, int(len(claims) == 1))
-        await bench.change(
-            f"INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) VALUES {row}"
-        )
+        await claim(bench, key, value, memory_id, day * DAY, whole=int(len(claims) == 1))
     return memory_id
 
 
@@ -123,7 +122,7 @@ async def test_a_run_that_a_fact_was_learned_from_is_one_of_the_tenant_and_of_th
     ):
         with pytest.raises(NotFound):
             await service.learn(agent, fact, only_agent=bound)
-    assert await bench.rows("SELECT id FROM long_term_memory") == []
+    assert await memory_rows(bench, "id") == []
     assert (await tier(bench).learn("bot", fact, only_agent="bot")).holds
     assert await objects(bench, learned_from_run_id=RUN) == ["Oslo"]
     assert await objects(bench, learned_from_run_id="01K2Z4M1V7Q8T3B5N6C7D8E9FB") == []
@@ -133,7 +132,7 @@ async def test_an_export_and_an_import_carry_a_fact_unchanged(bench: Bench) -> N
     await learn(bench, "user", "lives in", "Oslo", day=1, confidence=0.25, fact_id="home", agent_type="support")
     lines = await exported(bench)
     before = await held(bench)
-    await bench.change("DELETE FROM long_term_memory")
+    await delete_rows(bench, "long_term_memory")
     assert await held(bench) == []
     await imported(bench, lines)
     assert await held(bench) == before
@@ -159,7 +158,7 @@ async def test_metadata_that_is_no_fact_makes_none_of_a_text_which_waits_for_a_r
         memory = NewMemory("I live in Rome", {"fact": odd}, occurred_at=number)
         await bench.gateway.store("bot", memory)
     assert await held(bench, history=True) == []
-    states = await bench.rows("SELECT type, statements_read FROM long_term_memory")
+    states = await memory_rows(bench, "type", "statements_read")
     assert states == [{"type": "fact", "statements_read": 0}] * len(odds)
 
 
@@ -209,9 +208,9 @@ async def test_a_doubtful_fact_holds_again_once_nothing_sure_does(bench: Bench) 
     rome = await say(bench, "I live in Rome", 2)
     doubtful = await learn(bench, "user", "lives in", "Lima", day=1, confidence=0.2)
     assert await objects(bench) == ["Rome"]
-    await bench.change(f"UPDATE long_term_memory SET forgotten_at = 1 WHERE id = '{rome}'")
+    await set_memories(bench, {"forgotten_at": 1}, id=rome)
     assert await objects(bench) == ["Lima"]
-    await bench.change(f"UPDATE long_term_memory SET forgotten_at = NULL, expires_at = 1 WHERE id = '{rome}'")
+    await set_memories(bench, {"forgotten_at": None, "expires_at": 1}, id=rome)
     assert await objects(bench) == ["Lima"]
     await bench.gateway.delete("bot", rome)
     (fact,) = await held(bench)

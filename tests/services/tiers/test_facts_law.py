@@ -20,6 +20,7 @@ from app.services.tiers.facts import SemanticMemory
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.memories import set_memories
 
 DAY = 86_400_000
 KEYS = (("user", "lives in"), ("api", "port"), ("invoice service", "retries after"))
@@ -104,7 +105,7 @@ async def check(bench: Bench, told: Sequence[Said], order: Random) -> None:
     assert len({*ids.values()}) == len(told)
     for each in told:
         if each.is_forgotten:
-            await bench.change(f"UPDATE long_term_memory SET forgotten_at = 1 WHERE id = '{ids[each]}'")
+            await set_memories(bench, {"forgotten_at": 1}, id=ids[each])
     said_by = {memory_id: each for each, memory_id in ids.items()}
     listed, holds, history = expected(told)
     assert [said_by[each.memory_id] for each in (await semantic.facts("bot")).items] == listed

@@ -10,26 +10,37 @@ from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
+from app.ports.database import Row
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.undo_taught import UndoTaught
 from app.services.tiers.facts import SemanticMemory
-from tests.services.memories.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
+from tests.services.memories.test_undo_taught import OTHER_RUN, RUN, as_said
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import memory_rows
+from tests.support.scopes import begin_run
+from tests.support.tables import Like, rows_of
 from tests.support.told import told
 
 DAY = 86_400_000
 USUAL = Author("usual", "http")
-CLAIMS = "SELECT key, value, memory_id, superseded_by, superseded_at FROM claim ORDER BY key, happened_at"
-TYPES = "SELECT id, type, superseded_at FROM long_term_memory ORDER BY id"
-OTHER_AGENT_RUN = AGENT_RUN.replace(RUN, OTHER_RUN)
+
+
+async def types(bench: Bench) -> list[Row]:
+    return await memory_rows(bench, "id", "type", "superseded_at", by="id")
+
+
+async def claims(bench: Bench) -> list[Row]:
+    return await rows_of(
+        bench, "claim", "key", "value", "memory_id", "superseded_by", "superseded_at", by="key, happened_at"
+    )
 
 
 @pytest.fixture
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as made:
-        await made.change(AGENT_RUN)
-        await made.change(OTHER_AGENT_RUN)
+        await begin_run(made.backends, RUN)
+        await begin_run(made.backends, OTHER_RUN)
         yield made
 
 
@@ -78,17 +89,17 @@ async def test_words_that_others_had_stored_before_wait_for_a_reader_again(bench
     await tier(bench).learn("bot", Fact("api", "owner", "Al", single=True), occurred_at=DAY)
     usual = LongTermMemoryGateway(bench.backends.of_tenant("acme", USUAL))
     memory_id = await usual.store("bot", NewMemory(text, occurred_at=2 * DAY))
-    claims, types = [await bench.rows(sql) for sql in (CLAIMS, TYPES)]
+    before = await claims(bench), await types(bench)
     await tier(bench, USUAL).learn("bot", fact, occurred_at=2 * DAY)
     await tier(bench).learn("bot", Fact("api", "owner", "Cy", single=True), occurred_at=3 * DAY)
     for days in (1, 2):  # the second time, what the run had taught was superseded by something that is gone
         done = await UndoTaught(bench.backends.of_tenant("acme", ADMINISTRATOR)).run(Selected(run_id=RUN))
         assert (done.memories, done.changed) == (0, 2 - days)
-    for row in await bench.rows("SELECT id FROM long_term_memory WHERE content LIKE '%Cy'"):
+    for row in await memory_rows(bench, "id", content=Like("%Cy")):
         await bench.gateway.delete("bot", str(row["id"]))
     assert await objects(bench) == ["Al"]
-    assert (await bench.rows(CLAIMS), await bench.rows(TYPES)) == (claims, types)
-    (row,) = await bench.rows(f"SELECT metadata, statements_read FROM long_term_memory WHERE id = '{memory_id}'")
+    assert (await claims(bench), await types(bench)) == before
+    (row,) = await memory_rows(bench, "metadata", "statements_read", id=memory_id)
     assert (row["metadata"], row["statements_read"]) == ("{}", 0)
 
 
@@ -99,7 +110,7 @@ async def test_a_fact_that_a_credential_had_made_of_the_words_of_others_replaces
     await tier(bench).learn("bot", Fact("api", "owner", "Al", single=True), occurred_at=DAY)
     usual = LongTermMemoryGateway(bench.backends.of_tenant("acme", USUAL))
     memory_id = await usual.store("bot", NewMemory("api owner - Bob", {"from": "mail"}, occurred_at=2 * DAY))
-    claims = await bench.rows(CLAIMS)
+    before = await claims(bench)
     stolen = tier(bench, Author("stolen", "http"))
     await stolen.learn("bot", Fact("api", "owner", "Bob", single=True), occurred_at=2 * DAY)
     assert await objects(bench) == ["Bob"]
@@ -108,6 +119,6 @@ async def test_a_fact_that_a_credential_had_made_of_the_words_of_others_replaces
     done = await UndoTaught(bench.backends.of_tenant("acme", ADMINISTRATOR)).run(Selected(credential_id="stolen"))
     assert (done.memories, done.changed) == (int(later is not None), 1)
     assert await objects(bench) == ["Al"]
-    assert await bench.rows(CLAIMS) == claims
-    (row,) = await bench.rows(f"SELECT * FROM long_term_memory WHERE id = '{memory_id}'")
+    assert await claims(bench) == before
+    (row,) = await memory_rows(bench, id=memory_id)
     assert (row["metadata"], row["statements_read"], row["superseded_at"]) == ('{"from":"mail"}', 0, None)

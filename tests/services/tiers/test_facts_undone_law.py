@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from app.domain.facts import Fact
 from app.domain.undoing import Selected
-from tests.services.memories.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
-from tests.services.tiers.test_facts_undone import DAY, OTHER_AGENT_RUN, objects, tier
+from tests.services.memories.test_undo_taught import OTHER_RUN, RUN, as_said
+from tests.services.tiers.test_facts_undone import DAY, objects, tier
 from tests.support.gateways import bench_on
 from tests.support.generation import examples
+from tests.support.scopes import begin_run
 
 Told: TypeAlias = tuple[int, int, float, str | None, bool]
 """Key, value, confidence, run, and whether it is told as single."""
@@ -33,8 +34,8 @@ told = st.lists(
 
 async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -> object:
     async with bench_on(path) as bench:
-        await bench.change(AGENT_RUN)
-        await bench.change(OTHER_AGENT_RUN)
+        await begin_run(bench.backends, RUN)
+        await begin_run(bench.backends, OTHER_RUN)
         for day, (key, value, sureness, run_id, single) in tellings:
             subject, predicate, values = KEYS[key]
             fact = Fact(subject, predicate, values[value], sureness, learned_from_run_id=run_id, single=single)

@@ -13,6 +13,7 @@ from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
+from tests.support.tables import rows_of
 from tests.support.tier_rows import row_of
 
 
@@ -30,7 +31,7 @@ async def test_no_row_of_a_tier_is_written_while_its_scope_is_erased(bench: Benc
     await bench.gateway.erase("bot" if tier.of_agent else None)
     with pytest.raises(Erasing):
         await write(backends, Scope("acme", "bot") if tier.of_agent else Tenant("acme"), [insert])
-    assert await bench.rows(f"SELECT 1 FROM {tier.table}") == []
+    assert await rows_of(bench, tier.table) == []
     await bench.quiet()
     await write(backends, Scope("acme", "bot") if tier.of_agent else Tenant("acme"), [insert])
-    assert len(await bench.rows(f"SELECT 1 FROM {tier.table}")) == 1
+    assert len(await rows_of(bench, tier.table)) == 1

@@ -40,6 +40,7 @@ from app.services.tiers.working import WorkingMemory
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, keys
+from tests.support.tables import Not, count_of, delete_rows, rows_of, set_rows
 
 pytestmark = pytest.mark.thorough
 
@@ -97,7 +98,7 @@ async def put(bench: Bench, value: Any, key: str = "k", only: Precondition = ANY
 
 async def blobs(bench: Bench) -> list[tuple[object, object]]:
     """Return the state and the size of every blob."""
-    return [(row["state"], row["size"]) for row in await bench.rows("SELECT state, size FROM blob ORDER BY id")]
+    return [(row["state"], row["size"]) for row in await rows_of(bench, "blob", "state", "size", by="id")]
 
 
 async def lose_all(bench: Bench) -> None:
@@ -118,7 +119,7 @@ async def prune(bench: Bench) -> Pruned:
 
 async def reconcile(bench: Bench) -> BlobFindings:
     """Let two hours pass for blobs, and repair."""
-    await bench.change("UPDATE blob SET created_at = created_at - 7200000")
+    bench.later(7200)
     store = bench.backends.objects
     return await ReconcileBlobs([bench.database], store, rate_limiter=RateLimiter(1e9), repair=True).run()
 
@@ -191,7 +192,7 @@ async def test_any_value_comes_back_whatever_it_looks_like(bench: Bench, value: 
         return
     await put(bench, value)
     assert (await working(bench).get("bot", "i", "k")).value == value
-    await bench.change("DELETE FROM agent_runs")
+    await delete_rows(bench, "agent_runs")
     await begin(bench, value)
     assert (await runs(bench).complete(RUN, value)).output == value
     read = await runs(bench).run(RUN)
@@ -283,13 +284,13 @@ async def test_what_is_overwritten_or_deleted_leaves_no_object(bench: Bench) -> 
 async def test_what_expires_is_removed_by_prune(bench: Bench) -> None:
     await put(bench, LARGE)
     await put(bench, 1, "other")
-    await bench.change("UPDATE working_key SET expires_at = 1")
+    bench.later(3601)
     with pytest.raises(NotFound):
         await working(bench).get("bot", "i", "k")
     await put(bench, 2, "other")
     assert [state for state, _ in await blobs(bench)] == ["deleting"]
     await put(bench, OTHER, "k")
-    await bench.change("UPDATE working_key SET expires_at = 1")
+    bench.later(3601)
     pruned = await prune(bench)
     assert (pruned.working, pruned.blobs) == (2, 2)
     assert (await blobs(bench), await keys(bench.backends.objects)) == ([], [])
@@ -300,7 +301,7 @@ async def test_the_values_of_a_run_go_with_it(bench: Bench) -> None:
     await begin(bench, LARGE)
     await runs(bench).complete(RUN, OTHER)
     await begin(bench, LARGE, OTHER_RUN)
-    await bench.change(f"UPDATE agent_runs SET started_at = 1, ended_at = 2 WHERE id = '{RUN}'")
+    await set_rows(bench, "agent_runs", {"started_at": 1, "ended_at": 2}, id=RUN)
     pruned = await prune(bench)
     assert (pruned.runs, pruned.blobs) == (1, 2)
     assert len(await keys(bench.backends.objects)) == 1
@@ -309,7 +310,7 @@ async def test_the_values_of_a_run_go_with_it(bench: Bench) -> None:
 
 async def test_a_prune_that_has_no_object_store_at_hand_leaves_what_it_cannot_remove(bench: Bench) -> None:
     await put(bench, LARGE)
-    await bench.change("DELETE FROM working_key")
+    await delete_rows(bench, "working_key")
     whole, bench.backends = bench.backends, replace(bench.backends, objects=NoObjectStore())
     with pytest.raises(Unavailable):
         await prune(bench)
@@ -421,12 +422,12 @@ async def test_a_value_that_was_given_up_meanwhile_is_not_pointed_to(bench: Benc
 async def test_an_erasure_takes_the_values_of_the_agent(bench: Bench) -> None:
     await begin(bench, LARGE)
     await put(bench, LARGE)
-    await bench.gateway.erase("bot")
+    erased = await bench.gateway.erase("bot")
     await bench.quiet()
     assert (await blobs(bench), await keys(bench.backends.objects)) == ([], [])
-    (erased,) = await bench.rows("SELECT tiers ->> '$.blobs' AS blobs, receipt FROM erasure")
-    assert erased["receipt"] is not None
-    assert erased["blobs"] == 2
+    receipt = (await bench.gateway.erasure(erased.id)).receipt
+    assert receipt is not None
+    assert receipt["erased"]["blobs"] == 2
 
 
 Act: TypeAlias = Callable[[Bench], Awaitable[object]]
@@ -446,14 +447,14 @@ async def test_killed_between_any_two_steps_nothing_points_to_nothing_and_no_obj
     bench: Bench, act: str
 ) -> None:
     for kill_at in range(100):
-        await bench.change("DELETE FROM working_key")
-        await bench.change("DELETE FROM agent_runs")
+        await delete_rows(bench, "working_key")
+        await delete_rows(bench, "agent_runs")
         await prune(bench)
         await begin(bench, LARGE)
         if act != "set":
             await put(bench, LARGE)
         if act == "prune":
-            await bench.change("UPDATE working_key SET expires_at = 1")
+            bench.later(3601)
         if not await killed(bench, ACTS[act], kill_at):
             break
         await nothing_is_lost(bench)
@@ -461,11 +462,10 @@ async def test_killed_between_any_two_steps_nothing_points_to_nothing_and_no_obj
         assert (findings.orphans, findings.missing, findings.changed) == (0, 0, 0)
         await prune(bench)
         await nothing_is_lost(bench)
-        pointing = await bench.rows(
-            "SELECT count(input_blob) + count(output_blob) + (SELECT count(blob_id) FROM working_key) AS n"
-            " FROM agent_runs"
-        )
-        assert len(await keys(bench.backends.objects)) == len(await blobs(bench)) == pointing[0]["n"]
+        pointing = 0
+        for table, column in (("agent_runs", "input_blob"), ("agent_runs", "output_blob"), ("working_key", "blob_id")):
+            pointing += await count_of(bench, table, **{column: Not(None)})
+        assert len(await keys(bench.backends.objects)) == len(await blobs(bench)) == pointing
     assert kill_at >= 2
 
 

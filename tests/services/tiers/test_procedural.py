@@ -26,7 +26,8 @@ from app.ports.database import Row, Statement
 from app.services.tiers.procedural import ProceduralMemory
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.workflows import run_id, runs_sql, workflow
+from tests.support.tables import ANY, column_of, rows_of, set_rows, shift_rows
+from tests.support.workflows import begin_runs, run_id, workflow
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -34,7 +35,7 @@ DAY_MS = 24 * 3600 * 1000
 @pytest.fixture
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as made:
-        await made.change(runs_sql(range(200)))
+        await begin_runs(made, range(200))
         yield made
 
 
@@ -150,15 +151,15 @@ async def test_a_choice_is_noted_in_the_run_that_it_is_for(bench: Bench, memory:
     await memory.put(workflow("w"))
     await memory.select("support", "answer", run_id=run_id(3))
     await memory.select("support", "answer", run_id=run_id(4), agent_id="bot")
-    rows = await bench.rows("SELECT id FROM agent_runs WHERE workflow_id = 'w' ORDER BY id")
+    rows = await rows_of(bench, "agent_runs", "id", by="id", workflow_id="w")
     assert [row["id"] for row in rows] == [run_id(3), run_id(4)]
 
 
 async def test_a_run_that_is_unknown_another_s_or_over_takes_no_choice(bench: Bench, memory: ProceduralMemory) -> None:
     await memory.put(workflow("w"))
-    await bench.change(runs_sql(range(300, 301), status="completed"))
-    await bench.change(runs_sql(range(301, 302), tenant="globex"))
-    await bench.change(runs_sql(range(302, 303), agent="other"))
+    await begin_runs(bench, range(300, 301), status="completed")
+    await begin_runs(bench, range(301, 302), tenant="globex")
+    await begin_runs(bench, range(302, 303), agent="other")
     for asked in (
         {"run_id": run_id(999)},
         {"run_id": run_id(300)},
@@ -168,12 +169,12 @@ async def test_a_run_that_is_unknown_another_s_or_over_takes_no_choice(bench: Be
         with pytest.raises(NotFound) as caught:
             await memory.select("support", "answer", **asked)  # type: ignore[arg-type]
         assert named(caught.value) == ["run_id"]
-    assert await bench.rows("SELECT id FROM agent_runs WHERE workflow_id IS NOT NULL") == []
+    assert await rows_of(bench, "agent_runs", "id", workflow_id=ANY) == []
 
 
 async def test_a_run_of_another_agent_type_is_refused_by_name(bench: Bench, memory: ProceduralMemory) -> None:
     await memory.put(workflow("w"))
-    await bench.change(runs_sql(range(300, 301), agent_type="sales"))
+    await begin_runs(bench, range(300, 301), agent_type="sales")
     with pytest.raises(InvalidRequest) as caught:
         await memory.select("support", "answer", run_id=run_id(300))
     assert named(caught.value) == ["agent_type"]
@@ -196,7 +197,7 @@ async def test_an_outcome_counts_its_score_and_the_same_run_counts_once(memory: 
 
 async def test_the_outcome_of_a_run_that_is_over_counts(bench: Bench, memory: ProceduralMemory) -> None:
     await memory.put(workflow("w"))
-    await bench.change(runs_sql(range(300, 301), status="failed"))
+    await begin_runs(bench, range(300, 301), status="failed")
     assert (await memory.outcome("w", run_id(300), 0)).beta == 2
 
 
@@ -205,7 +206,7 @@ async def test_an_outcome_of_an_unknown_run_of_another_tenant_s_or_another_agent
 ) -> None:
     await memory.put(workflow("w"))
     await of(bench, "globex").put(workflow("theirs"))
-    await bench.change(runs_sql(range(300, 301), tenant="globex"))
+    await begin_runs(bench, range(300, 301), tenant="globex")
     for name, run, agent in (
         ("w", 999, None),
         ("w", 300, None),
@@ -215,8 +216,8 @@ async def test_an_outcome_of_an_unknown_run_of_another_tenant_s_or_another_agent
     ):
         with pytest.raises(NotFound):
             await memory.outcome(name, run_id(run), 1, agent_id=agent)
-    assert await bench.rows("SELECT * FROM workflow_outcome") == []
-    assert await bench.rows("SELECT id FROM workflow WHERE alpha + beta > 2") == []
+    assert await rows_of(bench, "workflow_outcome") == []
+    assert {*await column_of(bench, "workflow", "alpha + beta")} == {2}
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf"), -0.001, 1.001])
@@ -258,7 +259,7 @@ async def test_with_a_discount_each_outcome_first_fades_all_workflows_of_the_tas
     for name, discount in (("a", 0.5), ("b", 0.8), ("c", 1.0)):
         await memory.put(workflow(name, discount=discount))
     await memory.put(workflow("other", task_type="other", discount=0.5))
-    await bench.change("UPDATE workflow SET alpha = 5, beta = 3")
+    await set_rows(bench, "workflow", {"alpha": 5, "beta": 3})
     after = await memory.outcome("a", run_id(0), 1)
     assert (after.alpha, after.beta) == (4, 2)
     counts = {each.workflow_id: (each.alpha, each.beta) for each in (await memory.page(limit=9)).items}
@@ -317,9 +318,8 @@ async def test_prune_deletes_outcomes_of_the_audit_s_age_and_workflows_keep_thei
     await memory.put(workflow("w"))
     for run in range(3):
         await memory.outcome("w", run_id(run), 1)
-    await bench.change(
-        f"UPDATE workflow_outcome SET created_at = created_at - 400 * {DAY_MS} WHERE run_id < '{run_id(2)}'"
-    )
+    for run in range(2):
+        await shift_rows(bench, "workflow_outcome", {"created_at": -400 * DAY_MS}, run_id=run_id(run))
     of_runs = 40_000  # days: these began with the epoch, and are to stay
     job = Prune(
         bench.database, audit_days=400, episode_days=of_runs, rate_limiter=RateLimiter(1e9), report=lambda _: None

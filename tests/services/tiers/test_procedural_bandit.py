@@ -21,7 +21,8 @@ from tests.domain.test_posterior import chances
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import LONG, ON_THE_DOUBLE, examples
-from tests.support.workflows import run_id, runs_sql, workflow
+from tests.support.tables import set_rows
+from tests.support.workflows import begin_runs, run_id, workflow
 
 pytestmark = pytest.mark.thorough
 
@@ -35,7 +36,7 @@ UNLIMITED: dict[str, Any] = {"tenant_stores_per_minute": 10_000_000, "agent_stor
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, **UNLIMITED) as made:
-        await made.change(runs_sql(range(max(ROUNDS, CHANGE + AFTER))))
+        await begin_runs(made, range(max(ROUNDS, CHANGE + AFTER)))
         yield made
 
 
@@ -118,7 +119,7 @@ async def test_workflows_are_selected_in_proportion_as_their_posteriors_say(
     posteriors = [(5, 3), (4, 4), (3, 5), (7, 5)]
     for number, (alpha, beta) in enumerate(posteriors):
         await memory.put(workflow(str(number)))
-        await bench.change(f"UPDATE workflow SET alpha = {alpha}, beta = {beta} WHERE id = '{number}'")
+        await set_rows(bench, "workflow", {"alpha": alpha, "beta": beta}, id=number)
     rounds = 600
     chosen = await asyncio.gather(*(memory.select("support", "answer", seed=seed) for seed in range(rounds)))
     seen = np.bincount([int(each.workflow_id) for each in chosen], minlength=len(posteriors))
@@ -144,7 +145,7 @@ def as_the_textbook(rounds: int, directory: Path) -> None:
 
     async def play() -> None:
         async with bench_on(directory, **UNLIMITED) as made:
-            await made.change(runs_sql(range(rounds)))
+            await begin_runs(made, range(rounds))
             table = rewards(RATES, rounds, 0)
             chosen = await played(ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR)), "t", table, 0)
             assert chosen == textbook(table, np.random.default_rng)
@@ -165,7 +166,7 @@ def counted_alike(posted: list[tuple[int, float]], chance: random.Random, direct
     async def ends() -> None:
         with running_on(on) as backend:
             async with bench_on(directory, backend, **UNLIMITED) as made:
-                await made.change(runs_sql(range(10)))
+                await begin_runs(made, range(10))
                 memory = ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR))
                 for name in ("in-order", "shuffled"):
                     await memory.put(workflow(name))

@@ -30,8 +30,11 @@ from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.periodic import periodically
+from tests.support.tables import rows_of
 
-READ = "SELECT * FROM recall_log ORDER BY recorded_at, id"
+
+async def read(bench: Bench) -> list[Row]:
+    return await rows_of(bench, "recall_log", by="recorded_at, id")
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 async def rows(bench: Bench) -> list[Row]:
     """Write what was noted, and read all of it."""
     await write_recalls(bench.backends)
-    return await bench.rows(READ)
+    return await read(bench)
 
 
 def detail_of(row: Row) -> dict[str, Any]:
@@ -129,8 +132,8 @@ async def test_a_recall_from_before_an_erasure_leaves_no_row_behind_it_and_one_f
     erasure = await bench.gateway.erase("bot")
     assert erasure.status == "done"
     await write_recalls(bench.backends)
-    assert [row["agent_id"] for row in await bench.rows(READ)] == ["other"]
-    await bench.change("UPDATE erasure SET accepted_at = accepted_at - 9000, advanced_at = advanced_at - 9000")
+    assert [row["agent_id"] for row in await read(bench)] == ["other"]
+    bench.later(9)
     await bench.gateway.recall("bot", Query("after"))
     assert [row["agent_id"] for row in await rows(bench)] == ["other", "bot"]
 
@@ -159,7 +162,7 @@ async def test_a_batch_that_the_database_refuses_for_good_is_counted_and_keeps_n
     assert (len(log), registry.get_sample_value("memory_gateway_recalls_dropped_total")) == (0, 1.0)
     log.add(RecallNote("acme", "bot", "http"))
     await write_recalls(backends)
-    assert len(await bench.rows(READ)) == 1
+    assert len(await read(bench)) == 1
 
 
 async def test_the_loop_writes_what_was_noted_and_goes_on_after_an_outage(bench: Bench) -> None:
@@ -171,7 +174,7 @@ async def test_the_loop_writes_what_was_noted_and_goes_on_after_an_outage(bench:
         bench.database.error = None
         while len(bench.backends.recall_log):
             await asyncio.sleep(0.001)
-    assert len(await bench.rows(READ)) == 1
+    assert len(await read(bench)) == 1
 
 
 async def test_more_than_a_batch_is_written_in_batches(bench: Bench) -> None:
@@ -206,7 +209,7 @@ def test_every_recall_leaves_one_row_or_is_counted_whatever_fails(
                     assert len(log) == 0
                 else:
                     await failing(made, backends, act)
-            kept = await made.rows(READ)
+            kept = await read(made)
             told: Counter[str] = Counter()
             for row in kept:
                 told[str(row["tenant_id"])] += int(detail_of(row).get("dropped", 1))

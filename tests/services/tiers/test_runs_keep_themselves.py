@@ -25,6 +25,9 @@ from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import expire, memory_rows
+from tests.support.scopes import limit
+from tests.support.tables import Like, column_of, insert_rows, rows_of
 
 RUN, OTHER, ABSENT = (f"01K2Z4M1V7Q8T3B5N6C7D8E9F{mark}" for mark in "ABC")
 
@@ -132,7 +135,7 @@ async def test_a_state_that_is_a_blob_stays(bench: Bench) -> None:
 
 async def test_a_state_that_has_expired_is_written_anew_at_the_end(bench: Bench) -> None:
     await begin(bench)
-    await bench.change("UPDATE working_key SET expires_at = 1")
+    bench.later(86_401)
     await services(bench).episodic.complete(RUN, 1)
     assert (await state(bench)).keys() == {"status", "started_at", "ended_at"}
 
@@ -206,11 +209,8 @@ async def test_a_full_log_or_too_many_instances_keep_nothing_from_being_done(ben
 
 async def test_a_tenant_that_has_all_its_instances_begins_runs_which_say_nothing(bench: Bench) -> None:
     most = limits.MAX_WORKING_INSTANCES
-    await bench.change(
-        "INSERT INTO working_instance (tenant_id, agent_id, instance, version, expires_at)"
-        f" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most})"
-        " SELECT 'acme', 'bot', 'i-' || i, 1, 9000000000000 FROM n"
-    )
+    row = {"tenant_id": "acme", "agent_id": "bot", "version": 1, "expires_at": 9_000_000_000_000}
+    await insert_rows(bench, "working_instance", *(row | {"instance": f"i-{number}"} for number in range(most)))
     await begin(bench)
     assert (await services(bench).episodic.complete(RUN, 1)).status == "completed"
     with pytest.raises(NotFound):
@@ -220,10 +220,10 @@ async def test_a_tenant_that_has_all_its_instances_begins_runs_which_say_nothing
 
 async def test_no_quota_of_bytes_refuses_what_a_run_keeps(bench: Bench) -> None:
     await begin(bench, OTHER)
-    (of_one,) = await bench.rows("SELECT counted_bytes AS n FROM agent_runs")
-    (before,) = await bench.rows("SELECT bytes FROM usage WHERE tenant_id = 'acme' AND agent_id = ''")
-    exactly = int(before["bytes"] or 0) + int(of_one["n"] or 0)
-    await bench.change(f"INSERT INTO quota (tenant_id, agent_id, bytes) VALUES ('acme', '', {exactly})")
+    (of_one,) = await column_of(bench, "agent_runs", "counted_bytes")
+    (before,) = await rows_of(bench, "usage", "bytes", tenant_id="acme", agent_id="")
+    exactly = int(before["bytes"] or 0) + of_one
+    await limit(bench.backends, {"bytes": exactly})
     await begin(bench)
     assert await events(bench) == ["started"]
     with pytest.raises(QuotaExceeded):
@@ -243,7 +243,7 @@ async def test_nothing_is_stored_under_a_run_that_the_agent_does_not_have(bench:
             await refused
         assert [each.field for each in error.value.errors] == ["run_id"]
     assert await bench.memories() == 0
-    assert await bench.rows("SELECT 1 FROM message UNION ALL SELECT 1 FROM ingestion") == []
+    assert await rows_of(bench, "message") == await rows_of(bench, "ingestion") == []
 
 
 async def test_what_names_another_agents_run_tells_its_log_nothing(bench: Bench) -> None:
@@ -259,7 +259,7 @@ async def test_what_was_done_before_an_erasure_is_not_noted_behind_it(bench: Ben
     await services(bench, RUN).gateway.recall("bot", Query("x"))
     await bench.gateway.erase("bot")
     await write_recalls(bench.backends)
-    (row,) = await bench.rows("SELECT count(*) AS n FROM working_log WHERE entry LIKE '%recalled%'")
+    (row,) = await rows_of(bench, "working_log", "count(*) AS n", entry=Like("%recalled%"))
     assert row["n"] == 0
 
 
@@ -280,10 +280,10 @@ async def test_the_undo_of_a_run_takes_what_was_first_stored_under_it(bench: Ben
         assert said.forecast is not None
         assert (first in {each.id for each in said.forecast.going}) is (selected.run_id == RUN)
         assert (await undo.run(selected)).memories == count
-    rows = await bench.rows("SELECT content FROM long_term_memory ORDER BY content")
+    rows = await memory_rows(bench, "content", by="content")
     assert [row["content"] for row in rows] == ["of nobody", "there before"]
-    assert before in {row["id"] for row in await bench.rows("SELECT id FROM long_term_memory")}
-    (audited,) = await bench.rows(f"SELECT detail FROM audit WHERE event = 'undone' AND memory_id = '{first}'")
+    assert before in {row["id"] for row in await memory_rows(bench, "id")}
+    (audited,) = await rows_of(bench, "audit", "detail", event="undone", memory_id=first)
     assert json.loads(str(audited["detail"])) == {"run_id": RUN}
     assert (await undo.run(Selected(run_id=RUN))).memories == 0
 
@@ -292,7 +292,7 @@ async def test_a_memory_that_had_expired_is_of_the_run_that_stores_it_again(benc
     await begin(bench)
     await begin(bench, OTHER)
     await services(bench, RUN).gateway.store("bot", NewMemory("text"))
-    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await expire(bench)
     await services(bench, OTHER).gateway.store("bot", NewMemory("text"))
     assert (await services(bench).undo_taught.dry_run(Selected(run_id=RUN))).memories == 0
     assert (await services(bench).undo_taught.run(Selected(run_id=OTHER))).memories == 1

@@ -26,7 +26,9 @@ from tests.services.believing_reader import BelievingReader
 from tests.services.scripted_reader import EVENT, INSTRUCTION, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import expire, memory_rows
 from tests.support.scripted_model import Answer, ScriptedModel, failing
+from tests.support.tables import ANY, rows_of
 
 SAID = (
     "I live in Oslo.",
@@ -73,7 +75,7 @@ async def texts(bench: Bench) -> list[str]:
 
 
 async def ids_of(bench: Bench, *contents: str) -> list[str]:
-    rows = await bench.rows("SELECT id, content FROM long_term_memory WHERE message_id IS NOT NULL")
+    rows = await memory_rows(bench, "id", "content", message_id=ANY)
     by_content = {str(row["content"]): str(row["id"]) for row in rows}
     return [by_content[content] for content in contents]
 
@@ -284,7 +286,7 @@ async def test_a_summary_that_was_broken_off_is_made_again_and_never_twice(bench
     losing = Losing(bench.backends.database, fall=fall, times=times)
     for content in SAID[:3]:
         await append(bench, content, reader=ScriptedReader(), database=losing)
-        await bench.change("UPDATE working_window SET tried_at = 0, busy_until = 0")
+        bench.later(300)
         await settle_once(with_changed(bench.backends, window_tokens=1, reader=ScriptedReader()))
     assert losing.falls >= fall
     found = await window(bench)
@@ -300,10 +302,10 @@ async def test_what_is_deleted_or_forgotten_stands_in_no_summary(bench: Bench) -
     await bench.gateway.delete("bot", oslo)
     (summary,) = await summaries(bench)
     assert (summary.text, oslo in summary.memories) == (f"user: {SAID[2]}\nuser: {SAID[4]}", False)
-    assert not any(SAID[0] in str(row) for row in await bench.rows("SELECT sentences FROM working_summary"))
+    assert not any(SAID[0] in str(row) for row in await rows_of(bench, "working_summary", "sentences"))
     await ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR)).forget("bot", norwegian)
     assert await texts(bench) == [f"user: {SAID[4]}"]
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{invoice}'")
+    await expire(bench, id=invoice)
     (summary,) = await summaries(bench)
     assert (summary.text, summary.turns) == ("", 5)
 
@@ -317,8 +319,8 @@ async def test_what_is_deleted_while_a_summary_is_made_is_not_written_again(benc
         await bench.gateway.delete("bot", oslo)
 
     await append(bench, SAID[2], reader=ScriptedReader(meanwhile=delete))
-    assert not any("Oslo" in str(row) for row in await bench.rows("SELECT sentences FROM working_summary"))
-    await bench.change("UPDATE working_window SET tried_at = 0, busy_until = 0")
+    assert not any("Oslo" in str(row) for row in await rows_of(bench, "working_summary", "sentences"))
+    bench.later(300)
     await settle_once(with_changed(bench.backends, window_tokens=1, reader=reader))
     assert await texts(bench) == [f"user: {SAID[1]}"]
     assert sum(summary.turns for summary in await summaries(bench)) == 2
@@ -328,7 +330,7 @@ async def test_summaries_go_with_their_window_and_with_their_session(bench: Benc
     asked = model([("The user lives in Oslo.", [1])])
     await append(bench, *SAID[:3], reader=ScriptedReader())
     assert await summaries(bench)
-    await bench.change("UPDATE working_window SET expires_at = 1, tried_at = 0, busy_until = 0")
+    bench.later(3601)
     idle = replace(bench.backends, model=asked)
     assert await settle_once(idle) == 1
     assert (await summaries(bench), asked.calls["synthesise"]) == ([], 0)

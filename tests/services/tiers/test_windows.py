@@ -22,6 +22,9 @@ from app.services.tiers.windows import WindowService
 from app.storage.agents import AgentChange
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import memory_column, memory_rows
+from tests.support.scopes import revoke
+from tests.support.tables import rows_of
 
 
 @pytest.fixture
@@ -67,16 +70,12 @@ async def numbers(bench: Bench) -> list[int]:
 
 
 async def remembered(bench: Bench) -> list[int]:
-    rows = await bench.rows("SELECT content FROM long_term_memory WHERE session_id = 'i' ORDER BY happened_at")
+    rows = await memory_rows(bench, "content", by="happened_at", session_id="i")
     return [int(str(row["content"]).split()[1]) for row in rows]
 
 
-async def idle(bench: Bench, seconds: int = 3601) -> None:
-    shift = seconds * 1000
-    await bench.change(
-        f"UPDATE working_window SET expires_at = expires_at - {shift}, tried_at = tried_at - {shift},"
-        f" busy_until = busy_until - {shift}"
-    )
+def idle(bench: Bench, seconds: int = 3601) -> None:
+    bench.later(seconds)
 
 
 async def test_what_was_appended_is_read_in_its_order_with_its_tokens(bench: Bench) -> None:
@@ -111,8 +110,8 @@ async def test_what_does_not_fit_falls_out_into_long_term_memory_oldest_first(be
     assert state is not None
     assert (state.fallen, state.messages, state.bytes, state.due) == (3, 5, 100, False)
     assert (state.fallen_since or 0) < (state.fallen_until or 0)
-    moments = await bench.rows("SELECT min(occurred_at) AS a, max(occurred_at) AS b FROM long_term_memory")
-    assert (moments[0]["a"], moments[0]["b"]) == (state.fallen_since, state.fallen_until)
+    moments = await memory_column(bench, "occurred_at")
+    assert (min(moments), max(moments)) == (state.fallen_since, state.fallen_until)
 
 
 async def test_a_message_is_itself_however_often_it_is_appended(bench: Bench) -> None:
@@ -130,9 +129,9 @@ async def test_an_outage_of_long_term_memory_keeps_the_turns_until_it_ends(bench
     assert (await remembered(bench), await numbers(bench)) == ([], [*range(8)])
     bench.embedder.error = None
     await bench.backends.background.close()
-    await bench.change("UPDATE ingestion SET lease_expires_at = 0")
+    bench.later(130)
     assert await resume_once(bench.backends) == 1
-    await idle(bench, 300)
+    idle(bench, 300)
     await settle_once(bench.backends)
     assert (await remembered(bench), await numbers(bench)) == ([0, 1, 2], [3, 4, 5, 6, 7])
 
@@ -161,11 +160,11 @@ async def test_a_refused_ingestion_keeps_the_turns_until_there_is_room(
 async def test_an_idle_window_is_moved_as_a_whole_and_removed(bench: Bench) -> None:
     await append(bench, said(1, 2, 3), ttl=60)
     assert await settle_once(bench.backends) == 0
-    await idle(bench, 61)
+    idle(bench, 61)
     assert await numbers(bench) == [1, 2, 3]
     assert await settle_once(bench.backends) == 1
     assert (await remembered(bench), await numbers(bench)) == ([1, 2, 3], [])
-    assert await bench.rows("SELECT * FROM working_window") == []
+    assert await rows_of(bench, "working_window") == []
     assert await settle_once(bench.backends) == 0
     await append(bench, said(3, 4))
     assert await numbers(bench) == [4]
@@ -173,7 +172,7 @@ async def test_an_idle_window_is_moved_as_a_whole_and_removed(bench: Bench) -> N
 
 async def test_an_append_makes_an_idle_window_living_again(bench: Bench) -> None:
     await append(bench, said(1), ttl=60)
-    await idle(bench, 61)
+    idle(bench, 61)
     await windows(bench).append("bot", "i", said(2), ttl_seconds=60)
     assert await settle_once(bench.backends) == 0
     assert await numbers(bench) == [1, 2]
@@ -187,7 +186,7 @@ async def test_an_agent_without_long_term_memory_forgets_what_falls_out(bench: B
     state = (await window(bench)).state
     assert state is not None
     assert (state.fallen, state.fallen_since) == (0, None)
-    await idle(bench)
+    idle(bench)
     assert await settle_once(bench.backends) == 1
     assert await numbers(bench) == []
 
@@ -195,8 +194,8 @@ async def test_an_agent_without_long_term_memory_forgets_what_falls_out(bench: B
 async def test_what_a_revoked_credential_brought_goes(bench: Bench) -> None:
     await append(bench, said(1, 2))
     await windows(bench, author=Author("other", "http", 5)).append("bot", "i", said(3, 4), ttl_seconds=3600)
-    await bench.change("INSERT INTO revocation (tenant_id, credential_id, revoked_at) VALUES ('acme', 'other', 1)")
-    await idle(bench)
+    await revoke(bench.backends, "other")
+    idle(bench)
     assert await settle_once(bench.backends) == 1
     assert (await remembered(bench), await numbers(bench)) == ([1, 2], [])
 
@@ -204,9 +203,9 @@ async def test_what_a_revoked_credential_brought_goes(bench: Bench) -> None:
 async def test_memories_are_of_whoever_brought_the_messages(bench: Bench) -> None:
     await append(bench, said(1))
     await windows(bench, author=Author("other", "mcp", 5)).append("bot", "i", said(2), ttl_seconds=3600)
-    await idle(bench)
+    idle(bench)
     await settle_once(bench.backends)
-    rows = await bench.rows("SELECT written_by FROM long_term_memory ORDER BY happened_at")
+    rows = await memory_rows(bench, "written_by", by="happened_at")
     assert [row["written_by"] for row in rows] == [ADMINISTRATOR.credential_id, "other"]
 
 
@@ -215,20 +214,17 @@ async def test_a_session_that_is_deleted_takes_its_window_with_it(bench: Bench) 
     backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
     deleted = await Sessions(backends).delete(Scope("acme", "bot"), "i")
     assert (deleted.memories, deleted.messages, deleted.more) == (3, 5, False)
-    await idle(bench)
+    idle(bench)
     await settle_once(bench.backends)
     assert (await remembered(bench), await numbers(bench)) == ([], [])
 
 
 async def test_nothing_is_appended_or_moved_while_the_agent_is_erased(bench: Bench) -> None:
     await append(bench, said(1))
-    await bench.change(
-        "INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)"
-        " VALUES ('01K2Z7A1B2C3D4E5F6G7H8J9KM', 'acme', 'bot', 1, 1)"
-    )
+    await bench.gateway.erase("bot")
     with pytest.raises(Erasing):
         await append(bench, said(2))
-    await idle(bench)
+    idle(bench)
     assert await settle_once(bench.backends) == 0
     assert await numbers(bench) == [1]
 

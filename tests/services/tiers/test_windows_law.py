@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from tests.simulation.killer import KilledError
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import ON_THE_DOUBLE, examples
+from tests.support.memories import contents
+from tests.support.tables import column_of, rows_of
 
 _TRIES = 50
 _ROUNDS = 12
@@ -103,7 +106,7 @@ class World:
 
     async def do(self, step: str, value: int) -> None:
         if step == "wait":
-            await self.wait(value)
+            self.wait(value)
         elif step == "round":
             with suppress(MemoryGatewayError):
                 await settle_once(self.first)
@@ -126,41 +129,35 @@ class World:
             return
         raise AssertionError("It was never taken.")
 
-    async def wait(self, seconds: int) -> None:
-        """Let time pass for windows and for ingestions."""
+    def wait(self, seconds: int) -> None:
+        """Let time pass."""
         self.waited += seconds
-        for table, columns in (
-            ("working_window", ("expires_at", "tried_at", "busy_until")),
-            ("ingestion", ("accepted_at", "lease_expires_at")),
-        ):
-            moved = ", ".join(f"{column} = {column} - {seconds * 1000}" for column in columns)
-            await self.bench.change(f"UPDATE {table} SET {moved}")
+        self.bench.later(seconds)
 
     async def check(self) -> tuple[list[str], list[str]]:
         """Read the window before the memories: a turn that moves meanwhile is in one of them."""
-        window = await self._contents("SELECT content FROM working_turn ORDER BY place")
-        memories = await self._contents("SELECT content FROM long_term_memory")
+        window = await column_of(self.bench, "working_turn", "content", by="place")
+        memories = await contents(self.bench)
         assert self.appended <= {*window, *memories}
         assert len({*window}) == len(window)
         assert len({*memories}) == len(memories)
         if self.waited < _TTL:  # a window that nobody uses is moved without a summary
-            rows = await self.bench.rows(
-                "SELECT own.fallen, (SELECT count(*) FROM working_turn) AS held,"
-                " (SELECT coalesce(sum(turns), 0) FROM working_summary) AS summed FROM working_window AS own"
-            )
+            turns = "(SELECT count(*) FROM working_turn) AS turns"  # all at one moment: the processes go on meanwhile
+            summed = "(SELECT coalesce(sum(turns), 0) FROM working_summary) AS summed"
+            rows = await rows_of(self.bench, "working_window", "fallen", turns, summed)
             assert all(row["fallen"] == row["summed"] for row in rows)
-            assert sum(int(row["held"] or 0) + int(row["summed"] or 0) for row in rows) >= len(self.appended)
+            assert sum(int(row["turns"] or 0) + int(row["summed"] or 0) for row in rows) >= len(self.appended)
         # A summary is written with the fall of its turns, and no turn stands in two.
         told = [line.removeprefix("user: ") for line in await self._told()]
         assert len({*told}) == len(told)
-        assert {*told} <= {content.strip() for content in await self._contents("SELECT content FROM long_term_memory")}
+        assert {*told} <= {content.strip() for content in await contents(self.bench)}
         return window, memories
 
     async def come_to_rest(self) -> None:
         """End both processes, and let another one do what is left, as long as it takes."""
         await self.close()
         for _ in range(_ROUNDS):
-            await self.wait(700)
+            self.wait(700)
             await resume_once(self.bench.backends)
             await settle_once(self.bench.backends)
             window, memories = await self.check()
@@ -176,13 +173,8 @@ class World:
                 await each.background.close()
 
     async def _told(self) -> list[str]:
-        return await self._contents(
-            "SELECT sentence.value ->> 'text' AS content"
-            " FROM working_summary CROSS JOIN json_each(working_summary.sentences) AS sentence"
-        )
-
-    async def _contents(self, sql: str) -> list[str]:
-        return [str(row["content"]) for row in await self.bench.rows(sql)]
+        rows = await column_of(self.bench, "working_summary", "sentences")
+        return [told["text"] for row in rows for told in json.loads(row)]
 
 
 def nothing_is_lost(broken: Broken, directory: Path, on: BackendName) -> None:

@@ -17,7 +17,8 @@ from app.services.tiers.audit import Auditor
 from app.services.tiers.procedural import ProceduralMemory
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.workflows import run_id, runs_sql, workflow
+from tests.support.tables import insert_rows, rows_of, set_rows
+from tests.support.workflows import begin_runs, run_id, workflow
 
 ATTACKER = Author("01K2Z4M1V7Q8T3B5N6C7D8E9FA", "mcp", agent_id="attacker")
 SELECTIONS = 40
@@ -29,7 +30,7 @@ AGENTS = ("attacker", "ann", "bob", "cyd")
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as made:
         for place, agent in enumerate(AGENTS):
-            await made.change(runs_sql(range(100 * place, 100 * place + 100), agent=agent))
+            await begin_runs(made, range(100 * place, 100 * place + 100), agent=agent)
         yield made
 
 
@@ -184,11 +185,8 @@ async def test_an_undo_takes_the_outcomes_of_the_credential_back_and_their_runs_
 async def test_more_outcomes_than_one_chunk_takes_are_taken_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.services.memories.undo.MAX_CHUNKS", 1)
     await both(bench)
-    await bench.change(
-        "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 700)"
-        " INSERT INTO workflow_outcome (tenant_id, workflow_id, run_id, score, created_at, written_by)"
-        " SELECT 'acme', 'good', printf('%026d', n), 1, 1, 'gone' FROM number"
-    )
+    outcome = {"tenant_id": "acme", "workflow_id": "good", "score": 1, "created_at": 1, "written_by": "gone"}
+    await insert_rows(bench, "workflow_outcome", *(outcome | {"run_id": f"{n:026d}"} for n in range(1, 701)))
     undo = Undo(bench.backends.of_tenant("acme", ADMINISTRATOR))
     assert [((each := await undo.run("gone")).outcomes, each.more) for _ in range(2)] == [(500, True), (200, False)]
 
@@ -214,7 +212,7 @@ async def test_outcomes_are_in_the_audit_with_their_author_agent_and_channel(ben
 
 async def test_what_was_counted_before_outcomes_had_authors_counts_for_everybody(bench: Bench) -> None:
     await both(bench)
-    await bench.change("UPDATE workflow SET alpha = 30, beta = 4 WHERE id = 'good'")
+    await set_rows(bench, "workflow", {"alpha": 30, "beta": 4}, id="good")
     await attacked(bench)
     for author in (of("ann"), TENANT, ADMINISTRATOR):
         seen = await by(bench, author).get("good")
@@ -250,7 +248,7 @@ async def test_the_last_replaced_texts_stay_and_all_go_with_their_workflow(bench
     await memory.outcome("w", run_id(0), 1)
     await memory.delete("w")
     for table in ("workflow_version", "workflow_tally"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
+        assert await rows_of(bench, table) == []
     again = await memory.put(workflow("w"))
     assert (again.version, again.alpha) == (1, 1)
 
@@ -282,4 +280,4 @@ async def test_an_erasure_of_an_agent_takes_its_outcomes_and_what_they_counted(b
     await bench.gateway.erase("ann")
     await bench.indexer.round()
     for table in ("workflow_outcome", "workflow_tally"):
-        assert {row["agent_id"] for row in await bench.rows(f"SELECT agent_id FROM {table}")} == {"bob"}
+        assert {row["agent_id"] for row in await rows_of(bench, table, "agent_id")} == {"bob"}

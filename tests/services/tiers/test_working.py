@@ -23,6 +23,8 @@ from app.indexing.rate_limiter import RateLimiter
 from app.services.tiers.working import WorkingMemory, WorkingWrite
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.scopes import revoke
+from tests.support.tables import column_of, delete_rows, insert_rows, rows_of
 
 RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 OTHER_RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KN"
@@ -39,9 +41,18 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 async def begin(bench: Bench) -> None:
     """Have two runs, of two agents."""
     for run, agent in ((RUN, "bot"), (OTHER_RUN, "other")):
-        await bench.change(
-            "INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)"
-            f" VALUES ('acme', '{run}', '{agent}', 'type', 'running', '{{}}', 1)"
+        await insert_rows(
+            bench,
+            "agent_runs",
+            {
+                "tenant_id": "acme",
+                "id": run,
+                "agent_id": agent,
+                "agent_type": "type",
+                "status": "running",
+                "input": "{}",
+                "started_at": 1,
+            },
         )
 
 
@@ -54,13 +65,6 @@ async def put(
 ) -> WorkingWrite:
     only = only or Precondition()
     return await working(bench).set("bot", instance, key, value, ttl_seconds=ttl, only=only)
-
-
-async def later(bench: Bench, seconds: int) -> None:
-    """Let time pass for all that expires."""
-    shift = seconds * 1000
-    for table in ("working_key", "working_log", "working_instance"):
-        await bench.change(f"UPDATE {table} SET expires_at = expires_at - {shift}")
 
 
 def at(written: WorkingWrite) -> Precondition:
@@ -92,7 +96,7 @@ async def test_a_key_is_of_one_instance_of_one_agent_of_one_tenant(bench: Bench)
 async def test_an_expired_key_is_never_seen_and_its_etag_never_comes_back(bench: Bench) -> None:
     written = await put(bench, "k", ttl=60)
     await put(bench, "longer", ttl=600)
-    await later(bench, 61)
+    bench.later(61)
     with pytest.raises(NotFound):
         await working(bench).get("bot", "i", "k")
     assert await held(bench) == {"longer": 1}
@@ -174,7 +178,7 @@ async def test_a_value_that_is_replaced_or_expired_counts_no_more(bench: Bench) 
     await put(bench, "k", large[1:], ttl=60)
     with pytest.raises(ContentTooLarge):
         await put(bench, "l", "xxxxxxxxxx")
-    await later(bench, 61)
+    bench.later(61)
     await put(bench, "l", large)
     with pytest.raises(ContentTooLarge) as caught:
         await put(bench, "l", "ä" * (limits.WORKING_BYTES // 2))
@@ -197,7 +201,7 @@ async def test_an_instance_has_so_many_keys_and_a_tenant_so_many_instances(
     assert caught.value.reached == "working_instances;scope=tenant;used=2;limit=2"
     with pytest.raises(QuotaExceeded):
         await working(bench).append_log(RUN, [{}], ttl_seconds=60, only_agent=None)
-    await later(bench, 61)
+    bench.later(61)
     await put(bench, "c")
     await put(bench, "a", instance="k")
 
@@ -242,9 +246,7 @@ async def test_names_and_times_outside_their_bounds_are_refused(bench: Bench) ->
 
 
 async def test_nothing_is_written_while_the_agent_is_erased_or_by_a_revoked_credential(bench: Bench) -> None:
-    await bench.change(
-        f"INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at) VALUES ('{RUN}', 'acme', 'bot', 1, 1)"
-    )
+    await bench.gateway.erase("bot")
     for call in (
         put(bench, "k"),
         working(bench).delete("bot", "i", "k", Precondition()),
@@ -252,11 +254,8 @@ async def test_nothing_is_written_while_the_agent_is_erased_or_by_a_revoked_cred
     ):
         with pytest.raises(Erasing):
             await call
-    await bench.change("DELETE FROM erasure")
-    await bench.change(
-        "INSERT INTO revocation (tenant_id, credential_id, revoked_at)"
-        f" VALUES ('acme', '{ADMINISTRATOR.credential_id}', 1)"
-    )
+    await delete_rows(bench, "erasure")
+    await revoke(bench.backends)
     with pytest.raises(Unauthenticated):
         await put(bench, "k")
 
@@ -275,7 +274,7 @@ async def test_a_run_has_a_state_that_counts_in_the_budget_of_its_instance(bench
     assert (contents.keys, contents.used_bytes) == ([], second.value.bytes)
     with pytest.raises(ContentTooLarge):
         await put(bench, "k", "x" * (limits.WORKING_BYTES - 10), instance=RUN)
-    await later(bench, 61)
+    bench.later(61)
     with pytest.raises(NotFound, match="no state"):
         await memory.state(RUN, only_agent="bot")
 
@@ -290,7 +289,7 @@ async def test_a_log_is_read_page_by_page_until_it_expires(bench: Bench) -> None
         page = await memory.log(RUN, limit=4, after=after, only_agent="bot")
         seen, after = [*seen, *page.entries], page.after
     assert [each.entry["n"] for each in seen] == [*range(6)]
-    await later(bench, 61)
+    bench.later(61)
     assert (await memory.log(RUN, limit=4, after=0, only_agent="bot")).entries == []
     last = await memory.append_log(RUN, [{"n": 6}], ttl_seconds=60, only_agent="bot")
     assert last.last > seen[-1].number
@@ -325,7 +324,7 @@ async def test_prune_deletes_what_has_expired_and_an_instance_a_day_later(bench:
     await put(bench, "long", ttl=86_400)
     await put(bench, "k", ttl=60, instance="j")
     await working(bench).append_log(RUN, [{}, {}], ttl_seconds=60, only_agent=None)
-    await later(bench, 61)
+    bench.later(61)
 
     async def pruned() -> int:
         job = Prune(
@@ -335,7 +334,7 @@ async def test_prune_deletes_what_has_expired_and_an_instance_a_day_later(bench:
 
     assert await pruned() == 4
     assert await held(bench) == {"long": 1}
-    assert len(await bench.rows("SELECT * FROM working_instance")) == 3
-    await later(bench, 86_400)
+    assert len(await rows_of(bench, "working_instance")) == 3
+    bench.later(86_400)
     assert await pruned() == 3
-    assert [row["instance"] for row in await bench.rows("SELECT instance FROM working_instance")] == ["i"]
+    assert await column_of(bench, "working_instance", "instance") == ["i"]

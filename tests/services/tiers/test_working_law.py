@@ -1,6 +1,7 @@
 """Laws of working memory: keys against a memory of plain Python on virtual time, and windows among faults and kills."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
-from tests.services.tiers.test_working import later
 from tests.simulation import clock
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.killer import KilledError, Killer, Moment
@@ -157,7 +157,7 @@ def keys_as_the_model(acts: Sequence[Act], directory: Path, on: BackendName) -> 
                 waited: list[float] = []
 
                 async def wait(seconds: float) -> None:
-                    await later(bench, int(seconds))
+                    bench.later(int(seconds))
                     waited.append(seconds)
 
                 memory = WorkingMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
@@ -201,17 +201,16 @@ def _said(number: int) -> NewMessage:
 
 
 def _window(made: World) -> list[str]:
-    return [str(content) for (content,) in made.file.rows("SELECT content FROM working_turn ORDER BY place")]
+    return made.file.column_of("working_turn", "content", by="place")
 
 
 def _memories(made: World) -> list[str]:
-    return [str(content) for (content,) in made.file.rows("SELECT content FROM long_term_memory ORDER BY happened_at")]
+    return made.file.column_of("long_term_memory", "content", by="happened_at")
 
 
 def _told(made: World) -> list[str]:
     """Return the sentences of all summaries: each is a turn that fell out of the window."""
-    sql = "SELECT told.value ->> 'text' FROM working_summary CROSS JOIN json_each(working_summary.sentences) AS told"
-    return [str(text) for (text,) in made.file.rows(sql)]
+    return [told["text"] for row in made.file.column_of("working_summary", "sentences") for told in json.loads(row)]
 
 
 def _nothing_is_lost(made: World, appended: set[str]) -> None:

@@ -16,6 +16,7 @@ from app.services.transfer.report import MAX_REJECTED_LISTED
 from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import changed, exported, file_of, imported, numbered
 from tests.support.gateways import Bench
+from tests.support.tables import rows_of
 
 GOOD = memory_line(Record(agent_id="bot", content="bad line", metadata={}, id=f"01K{99:023d}", created_at=1)).data
 HASH = "0" * 64
@@ -229,7 +230,7 @@ async def test_an_import_into_one_agent_takes_nothing_for_another(bench: Bench) 
 async def test_every_imported_memory_leaves_an_audit_row_without_content(bench: Bench) -> None:
     await imported(bench, file_of(numbered(2)))
     await imported(bench, file_of(numbered(2)))
-    rows = await bench.rows("SELECT * FROM audit ORDER BY number")
+    rows = await rows_of(bench, "audit", by="number")
     assert [(row["event"], row["tenant_id"], row["agent_id"]) for row in rows] == [("imported", "acme", "bot")] * 2
     assert json.loads(str(rows[0]["detail"]))["embedded"] is True
     assert "memory 0" not in str(rows)

@@ -20,6 +20,7 @@ from app.services.transfer.report import ImportReport
 from tests.interfaces.cli.line import Line
 from tests.services.transfer.corpus import file_of, imported, numbered
 from tests.support.gateways import Bench, bench_on, with_changed
+from tests.support.memories import memory_ids
 
 SCOPE = Scope("acme", "bot")
 _WRITTEN = Path("/proc/self/io")
@@ -82,7 +83,7 @@ async def test_the_vectors_of_an_import_are_in_the_index_with_its_memories_and_n
         report = await imported(whole, file_of(numbered(70)))
         assert report[-1]["imported"] == 70
         assert await bench.queued() == {}
-        ids = [str(row["id"]) for row in await bench.rows("SELECT id FROM long_term_memory")]
+        ids = await memory_ids(bench)
         assert {id_: held.scope for id_, held in (await index.held(ids)).items()} == dict.fromkeys(ids, SCOPE)
         assert await bench.contents("memory 7", top_k=1) == ["memory 7"]
 

@@ -53,7 +53,7 @@ async def _live(kind: Kind, moment: Moment | None, *, again: bool) -> list[Made]
         await calm(made)
         assert flaws(made) == set()
         assert left(made) == []
-        held = len(made.file.rows("SELECT id FROM long_term_memory"))
+        held = len(made.file.rows_of("long_term_memory", "id"))
         assert held == 233 if again else held in {0, 200, 233}
     return killer.calls
 

@@ -7,6 +7,7 @@ import pytest
 from app.domain.memory import Scope
 from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Row
 from app.services.profiles.profile import ProfileService
 from app.services.transfer.fields import BadLineError
 from app.services.transfer.lines import memory_line
@@ -16,15 +17,24 @@ from tests.services.scripted_reader import ScriptedReader
 from tests.services.transfer.corpus import changed, exported, imported, numbered
 from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.learned import learn, say
+from tests.support.memories import memory_ids, memory_rows
+from tests.support.tables import rows_of
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
-STATE = """
-SELECT id, type, learned, superseded_at IS NULL AS holds, forgotten_at IS NULL AS remembered, forgotten_with
-FROM long_term_memory ORDER BY id
-"""
-CLAIMS = "SELECT key, memory_id, superseded_by FROM claim ORDER BY key, happened_at, memory_id"
 TEXT = "Where?\nWho meets?\nThey meet there."
+
+
+async def claims(bench: Bench) -> list[Row]:
+    return await rows_of(bench, "claim", "key", "memory_id", "superseded_by", by="key, happened_at, memory_id")
+
+
+async def states(bench: Bench) -> list[Row]:
+    rows = await memory_rows(bench, "id", "type", "learned", "superseded_at", "forgotten_at", "forgotten_with", by="id")
+    return [
+        row | {"holds": row.pop("superseded_at") is None, "remembered": row.pop("forgotten_at") is None}
+        for row in map(dict, rows)
+    ]
 
 
 def profiles(bench: Bench) -> ProfileService:
@@ -56,13 +66,13 @@ async def test_it_is_the_same_elsewhere_whichever_came_first(bench: Bench, targe
         memories.sort(key=lambda line: b'"learned"' not in line)
     *_, summary = await imported(target, b"".join([manifest, *memories, end]))
     assert summary["imported"] == 9  # and what a reader has found
-    assert await target.rows(STATE) == await bench.rows(STATE)
-    assert await target.rows(CLAIMS) == await bench.rows(CLAIMS)
+    assert await states(target) == await states(bench)
+    assert await claims(target) == await claims(bench)
     assert await exported(target) == data
     for each in (bench, target):
         await profiles(each).unforget("bot", there)
-    assert await target.rows(STATE) == await bench.rows(STATE)
-    assert [row["id"] for row in await target.rows(STATE) if not row["remembered"]] == [own]
+    assert await states(target) == await states(bench)
+    assert [row["id"] for row in await states(target) if not row["remembered"]] == [own]
 
 
 async def test_its_questions_are_embedded_with_it_by_an_import_and_a_repair(bench: Bench, target: Bench) -> None:
@@ -70,8 +80,7 @@ async def test_its_questions_are_embedded_with_it_by_an_import_and_a_repair(benc
     await imported(target, await exported(bench))
     assert TEXT in [text for texts, _ in target.embedder.calls for text in texts]
     await target.quiet()
-    (row,) = await target.rows("SELECT id FROM long_term_memory WHERE content = 'They meet there.'")
-    await target.index.inner.delete(Scope("acme", "bot"), [str(row["id"])])
+    await target.index.inner.delete(Scope("acme", "bot"), await memory_ids(target, content="They meet there."))
     target.embedder.calls.clear()
     ports: dict[str, Any] = {"holder": "test", "rate_limiter": RateLimiter(1e9), "report": lambda _: None}
     findings = await Reconcile(target.database, target.index, target.embedder, repair=True, **ports).run()

@@ -11,6 +11,7 @@ from tests.services.transfer.corpus import exported, imported
 from tests.services.transfer.test_rows import TRAVELS, file_of_rows
 from tests.support.backends import Backend
 from tests.support.gateways import bench_on
+from tests.support.memories import memory_ids
 from tests.support.tier_rows import row_of
 
 NAMING = [tier for tier in TRAVELS if tier.memories and tier.parent is None]
@@ -25,9 +26,7 @@ async def test_rows_of_a_later_request_name_the_memories_of_an_earlier_one(
     async with bench_on(tmp_path, backend) as bench:
         own = [await bench.gateway.store("bot", NewMemory(f"memory {number}")) for number in range(3)]
         await imported(bench, await exported(bench), to[0], to_agent=to[1])
-        whose = f"tenant_id = '{to[0]}' AND agent_id = '{to[1] or 'bot'}'"
-        sql = f"SELECT id FROM long_term_memory WHERE {whose} ORDER BY content"
-        theirs = [str(row["id"]) for row in await bench.rows(sql)]
+        theirs = await memory_ids(bench, by="content", tenant_id=to[0], agent_id=to[1] or "bot")
         assert len(theirs) == 3
         assert not set(own) & set(theirs)
         for known, expected in ((own, theirs), ([ABSENT, *own[1:]], [ABSENT, *theirs[1:]])):

@@ -28,6 +28,7 @@ from tests.services.transfer.corpus import SCHEMA, corpora, exported, file_of, i
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on, with_changed
 from tests.support.generation import examples
+from tests.support.memories import set_memories
 
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
@@ -103,7 +104,7 @@ async def test_what_has_expired_is_left_out_and_not_taken_in(bench: Bench) -> No
     )
     report = await imported(bench, data)
     assert [line["status"] for line in report[:-1]] == ["rejected", "imported", "imported"]
-    await bench.change("UPDATE long_term_memory SET expires_at = 5 WHERE content = 'memory 1'")
+    await set_memories(bench, {"expires_at": 5}, content="memory 1")
     assert b"memory 1" not in await exported(bench)
     assert json.loads((await exported(bench)).splitlines()[-1])["memories"] == 1
 

@@ -33,6 +33,7 @@ from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.objects import keys
+from tests.support.tables import column_of, rows_of
 from tests.support.tier_rows import LATER, added, row_of
 
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -139,7 +140,7 @@ async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: B
     async def chunks() -> Any:
         async for chunk in in_chunks(data):
             yield chunk
-            if await bench.rows("SELECT 1 FROM tool_call_log LIMIT 1"):
+            if await rows_of(bench, "tool_call_log", "number"):
                 bench.database.error = Unavailable("away")
 
     with pytest.raises(Unavailable):
@@ -248,7 +249,7 @@ async def test_large_values_travel_with_their_rows(bench: Bench, target: Bench) 
     held = await WorkingMemory(target.backends.of_tenant("acme")).get("bot", "i", "k")
     assert held.value == "x" * limits.LARGE_VALUE_BYTES
     assert len(await keys(target.backends.objects)) == 3
-    assert {row["state"] for row in await target.rows("SELECT state FROM blob")} == {"stored"}
+    assert {*await column_of(target, "blob", "state")} == {"stored"}
 
 
 async def test_a_large_value_that_is_lost_travels_as_its_pointer(bench: Bench, target: Bench) -> None:
@@ -449,7 +450,7 @@ async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_w
     *report, summary = await imported(bench, file_of_rows(rows))
     assert [line["line"] for line in report if line["status"] == "rejected"] == [4, 7, 10]
     assert (summary["imported"], summary["end"]) == (6, "holds")
-    assert len(await bench.rows("SELECT 1 FROM tool_call_log")) == 6
+    assert len(await rows_of(bench, "tool_call_log")) == 6
 
 
 async def test_a_row_is_never_written_over_another(bench: Bench) -> None:

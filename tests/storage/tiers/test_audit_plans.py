@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from app.domain.audit import AuditFilter
 from app.storage.listing import ListPosition
 from app.storage.tiers.audit_listing import events
-from tests.support import migrated
+from tests.support.plans import plan
 
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 FILTERS: dict[str, Any] = {
@@ -24,11 +23,8 @@ FILTERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_every_filter_alone_goes_by_an_index(tmp_path: Path, name: str) -> None:
-    migrated.prepare(tmp_path)
     statement = events("acme", AuditFilter(**{name: FILTERS[name]}), limit=5, after=ListPosition(9, "t"))
-    with apsw.Connection(str(tmp_path / "memory.sqlite3")) as connection:
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
-        details = [str(detail) for *_, detail in rows.fetchall()]
+    details = plan(tmp_path, statement)
     assert any("USING INDEX" in each for each in details)
     assert not any(each.startswith("SCAN") and "(subquery" not in each for each in details), details
     if name not in {"event", "after"}:

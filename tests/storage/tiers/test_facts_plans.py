@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from app.domain.explicit import about
@@ -14,22 +13,11 @@ from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.listing import ListPosition
 from app.storage.tiers.facts import Facts
 from app.storage.tiers.runs import agent_of_run
-from tests.support import migrated
+from tests.support.plans import plan
 
 SCOPE = Scope("acme", "bot")
 OF_SUBJECT = "(tenant_id=? AND agent_id=? AND key>? AND key<?)"
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> apsw.Connection:
-    migrated.prepare(tmp_path)
-    return apsw.Connection(str(tmp_path / "memory.sqlite3"))
-
-
-def plan(connection: apsw.Connection, statement: Statement) -> list[str]:
-    rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
-    return [str(detail) for *_, detail in rows.fetchall()]
 
 
 def scanned(details: list[str]) -> list[str]:
@@ -43,9 +31,9 @@ def scanned(details: list[str]) -> list[str]:
 @pytest.mark.parametrize("run_id", [None, RUN])
 @pytest.mark.parametrize("after", [None, ListPosition(5, f"{RUN} user/lives_in")])
 def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_up_the_rest(
-    connection: apsw.Connection, asked: About | None, run_id: str | None, after: ListPosition | None, *, history: bool
+    tmp_path: Path, asked: About | None, run_id: str | None, after: ListPosition | None, *, history: bool
 ) -> None:
-    details = plan(connection, Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after))
+    details = plan(tmp_path, Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after))
     index = "happened (tenant_id=? AND agent_id=?" if run_id is None else "taught (tenant_id=? AND <expr>=?"
     assert details[0].startswith(f"SEARCH memory USING INDEX long_term_memory_{index}")
     (claim,) = [each for each in details if each.startswith("SEARCH claim ")]
@@ -59,9 +47,9 @@ def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 @pytest.mark.parametrize("after", [None, ListPosition(5, f"{RUN} user/lives_in")])
 def test_a_listing_of_a_subject_searches_the_claims_by_their_keys_and_looks_up_memories_by_their_ids(
-    connection: apsw.Connection, asked: About, after: ListPosition | None, *, history: bool
+    tmp_path: Path, asked: About, after: ListPosition | None, *, history: bool
 ) -> None:
-    details = plan(connection, Facts(SCOPE).page(asked, run_id=None, history=history, limit=21, after=after))
+    details = plan(tmp_path, Facts(SCOPE).page(asked, run_id=None, history=history, limit=21, after=after))
     (claim,) = [each for each in details if each.startswith("SEARCH claim ")]
     assert claim == f"SEARCH claim USING PRIMARY KEY {OF_SUBJECT}"
     (memory,) = [each for each in details if each.startswith("SEARCH memory ")]
@@ -73,10 +61,8 @@ def test_a_listing_of_a_subject_searches_the_claims_by_their_keys_and_looks_up_m
 
 
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
-def test_of_what_a_run_has_taught_of_a_subject_its_memories_alone_are_read(
-    connection: apsw.Connection, asked: About
-) -> None:
-    details = plan(connection, Facts(SCOPE).page(asked, run_id=RUN, history=False, limit=21, after=None))
+def test_of_what_a_run_has_taught_of_a_subject_its_memories_alone_are_read(tmp_path: Path, asked: About) -> None:
+    details = plan(tmp_path, Facts(SCOPE).page(asked, run_id=RUN, history=False, limit=21, after=None))
     (memory,) = [each for each in details if each.startswith("SEARCH memory ")]
     assert memory.startswith("SEARCH memory USING INDEX long_term_memory_taught (tenant_id=? AND <expr>=?")
     looks_up(details, history=False)
@@ -89,19 +75,19 @@ def looks_up(details: list[str], *, history: bool) -> None:
         assert read.startswith(f"SEARCH {name} USING PRIMARY KEY (tenant_id=? AND agent_id=? AND key=?")
 
 
-def test_what_memories_state_and_a_run_are_looked_up(connection: apsw.Connection) -> None:
-    details = plan(connection, Facts(SCOPE).of_memories([RUN]))
+def test_what_memories_state_and_a_run_are_looked_up(tmp_path: Path) -> None:
+    details = plan(tmp_path, Facts(SCOPE).of_memories([RUN]))
     assert details[0].startswith("SEARCH claim USING INDEX claim_of_memory (tenant_id=? AND agent_id=? AND memory_id=?")
     assert scanned(details) == []
-    (run,) = plan(connection, agent_of_run(SCOPE, RUN))
+    (run,) = plan(tmp_path, agent_of_run(SCOPE, RUN))
     assert run.startswith("SEARCH run USING PRIMARY KEY (tenant_id=? AND id=?")
 
 
 @pytest.mark.parametrize("asked", [None, about("user", "lives in"), about("user", None), about(None, "lives in")])
 def test_a_recall_of_facts_reads_memories_of_its_agent_and_their_claims_alone(
-    connection: apsw.Connection, asked: About | None
+    tmp_path: Path, asked: About | None
 ) -> None:
-    details = plan(connection, recall(asked))
+    details = plan(tmp_path, recall(asked))
     assert scanned(details) == []
     for name in ("sure", *(() if asked is None else ("told",))):
         read = {each for each in details if each.startswith(f"SEARCH {name} ")}
@@ -115,9 +101,9 @@ def test_a_recall_of_facts_reads_memories_of_its_agent_and_their_claims_alone(
 
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 def test_a_recall_of_a_subject_searches_the_claims_by_their_keys_and_not_for_each_memory(
-    connection: apsw.Connection, asked: About
+    tmp_path: Path, asked: About
 ) -> None:
-    details = plan(connection, recall(asked))
+    details = plan(tmp_path, recall(asked))
     told = {each for each in details if each.startswith("SEARCH told ")}
     assert told == {f"SEARCH told USING PRIMARY KEY {OF_SUBJECT}"}
     searches = [place for place, each in enumerate(details) if each.startswith("SEARCH told ")]

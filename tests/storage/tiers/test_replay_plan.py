@@ -2,20 +2,15 @@
 
 from pathlib import Path
 
-import apsw
-
 from app.domain.memory import Tenant
 from app.storage.listing import ListPosition
 from app.storage.tiers.replay import steps
-from tests.support import migrated
+from tests.support.plans import plan
 
 
 def test_each_kind_of_step_is_read_from_the_index_of_its_run_and_not_sorted(tmp_path: Path) -> None:
-    migrated.prepare(tmp_path)
-    with apsw.Connection(str(tmp_path / "memory.sqlite3")) as connection:
-        statement = steps(Tenant("acme"), "01K2Z4M1V7Q8T3B5N6C7D8E9FA", ListPosition(0, "1"), limit=20)
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
-        details = [str(detail) for *_, detail in rows.fetchall()]
+    statement = steps(Tenant("acme"), "01K2Z4M1V7Q8T3B5N6C7D8E9FA", ListPosition(0, "1"), limit=20)
+    details = plan(tmp_path, statement)
     read = [each for each in details if each.startswith("SEARCH step")]
     assert [each.split(" USING INDEX ")[1] for each in read] == [
         "tool_call_log_of_run (tenant_id=? AND run_id=? AND recorded_at>?)",

@@ -16,7 +16,9 @@ from app.storage.ingestions import Ingestion
 from app.storage.learning_report import LearningReport
 from tests.services.believing_reader import BelievingReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.memories import contents
 from tests.support.scripted_model import ScriptedModel
+from tests.support.tables import ANY, Asked
 
 DAY = 86_400_000
 SAID_AT = 1_780_000_000_000
@@ -66,11 +68,9 @@ class Scene:
         assert report is not None
         return report
 
-    async def texts(self, where: str = "learned IS NOT NULL") -> list[str]:
-        rows = await self.bench.rows(
-            f"SELECT content FROM long_term_memory WHERE {where} ORDER BY occurred_at, content"
-        )
-        return [str(row["content"]) for row in rows]
+    async def texts(self, **where: Asked) -> list[str]:
+        """Return what was learned, or the memories of these values, in the order of their times."""
+        return await contents(self.bench, by="occurred_at, content", **(where or {"learned": ANY}))
 
 
 @asynccontextmanager

@@ -20,7 +20,9 @@ from app.services.ingest.ingester import Ingester
 from app.services.memories.gateway import LongTermMemoryGateway
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.support.generation import examples
+from tests.support.memories import memory_rows
 from tests.support.scripted_model import ScriptedModel, lines_of, memories_of
+from tests.support.tables import ANY
 
 pytestmark = pytest.mark.thorough
 
@@ -122,28 +124,26 @@ def _new(content: str, number: int) -> Any:
     return NewMemory(content, {"number": number}, "stored", 1_000_000 + number)
 
 
-COLUMNS = "id, content, metadata, session_id, occurred_at, message_id, written_by, written_at, forgotten_at, created_at"
-
-
-async def rows_of(made: Scene) -> dict[str, dict[str, object]]:
-    return {str(row["id"]): dict(row) for row in await made.bench.rows(f"SELECT {COLUMNS} FROM long_term_memory")}
+async def untaught(made: Scene) -> dict[str, dict[str, object]]:
+    """Return the memories without what a model or a newer memory says of them."""
+    bears_on = {"learned", "superseded_at", "statements_read", "type"}
+    rows = await memory_rows(made.bench)
+    return {str(row["id"]): {name: row[name] for name in row.keys() - bears_on} for row in rows}
 
 
 async def lied_to(answers: dict[Stage, Any]) -> None:
     async with a_profile_with_memories(answers) as made:
-        before = await rows_of(made)
-        holding = await made.texts("superseded_at IS NULL AND learned IS NULL")
+        before = await untaught(made)
+        holding = await made.texts(superseded_at=None, learned=None)
         ingestion = await made.ingest(user(*SAID))
         report = await made.report(ingestion)
         assert not {"waiting"} & report.counts.passes.keys()
         assert not {"proposed", "verified"} & report.counts.proposals.keys()
-        after = await rows_of(made)
+        after = await untaught(made)
         assert {id_: after.get(id_) for id_ in before} == before
-        assert sorted(await made.texts("message_id IS NOT NULL AND session_id = 's'")) == sorted(SAID)
-        assert {*holding} <= {*await made.texts("superseded_at IS NULL AND learned IS NULL")}
-        kept = await made.bench.rows(
-            "SELECT content, learned, occurred_at FROM long_term_memory WHERE learned IS NOT NULL"
-        )
+        assert sorted(await made.texts(message_id=ANY, session_id="s")) == sorted(SAID)
+        assert {*holding} <= {*await made.texts(superseded_at=None, learned=None)}
+        kept = await memory_rows(made.bench, "content", "learned", "occurred_at", learned=ANY)
         for row in kept:
             assert not INVENTED.search(str(row["content"])), row["content"]
             assert not INVENTED.search(str(row["learned"]).replace("{", "", 1)[:-1]), row["learned"]
@@ -191,5 +191,5 @@ async def test_a_model_that_finds_nothing_costs_no_message(tmp_path: Path) -> No
     async with scene(tmp_path, empty) as made:
         report = await made.learned([NewMessage("user", said) for said in SAID])
         assert report.counts.proposals == {}
-        assert len(await made.texts("message_id IS NOT NULL")) == len(SAID)
+        assert len(await made.texts(message_id=ANY)) == len(SAID)
         assert (await Ingester(made.of_tenant()).ingest("bot", [NewMessage("user", SAID[0])], "s")).known == 1

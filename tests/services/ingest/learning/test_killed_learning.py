@@ -27,6 +27,7 @@ from tests.simulation.world import Replica, World, world
 from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
 from tests.support.scripted_model import HONEST, ScriptedModel, classes, extract, lines_of, memories_of, memory
+from tests.support.tables import ANY
 
 pytestmark = pytest.mark.thorough
 
@@ -41,15 +42,13 @@ CONVERSATION = [
     *(NewMessage("user", f"I need number{number}", SAID_AT + 3000 + number) for number in range(6)),
     NewMessage("user", "I live in Oslo near the sea", SAID_AT + 9000),
 ]
-MEMORIES = """
-SELECT content, metadata, session_id, occurred_at, superseded_at, message_id, type, learned FROM long_term_memory
-ORDER BY occurred_at, content
-"""
-CLAIMS = "SELECT key, value, happened_at, opens, superseded_at FROM claim ORDER BY key, happened_at"
-PROPOSALS = """
-SELECT id, content, message_ids, type, topic, state, corrected_from, reason FROM proposal ORDER BY id
-"""
-PASSES = "SELECT number, kind, message_ids, state, failure FROM pass ORDER BY number"
+MEMORIES = (
+    *("long_term_memory", "content", "metadata", "session_id", "occurred_at", "superseded_at", "message_id", "type"),
+    "learned",
+)
+CLAIMS = ("claim", "key", "value", "happened_at", "opens", "superseded_at")
+PROPOSALS = ("proposal", "id", "content", "message_ids", "type", "topic", "state", "corrected_from", "reason")
+PASSES = ("pass", "number", "kind", "message_ids", "state", "failure")
 
 
 def _details(text: str) -> Any:
@@ -142,7 +141,7 @@ async def _learned(made: World, replica: Replica, killer: Killer | None = None) 
     for _ in range(1000):
         if killer is not None and killer.fired:
             return
-        if ingestion.id is None or not made.file.rows("SELECT 1 FROM ingestion WHERE finished_at IS NULL"):
+        if ingestion.id is None or not made.file.rows_of("ingestion", finished_at=None):
             return
         await asyncio.sleep(0.5)
     pytest.fail("It does not end.")
@@ -153,19 +152,20 @@ async def _resumed(made: World, replica: Replica) -> None:
     for _ in range(6):
         await resume_once(replica.backends)
         await asyncio.sleep(100)
-    assert made.file.rows("SELECT * FROM message") == []
-    assert made.file.rows("SELECT * FROM ingestion WHERE finished_at IS NULL OR failure IS NOT NULL") == []
+    assert made.file.rows_of("message") == made.file.rows_of("ingestion", finished_at=None) == []
+    assert made.file.rows_of("ingestion", failure=ANY) == []
 
 
 async def _ended(made: World) -> list[tuple[object, ...]]:
     await peace(made)
     assert {kind for kind, _ in flaws(made)} <= {"misplaced"}  # which knows what facts state, and no topics
     assert left(made) == []
-    return [*made.file.rows(MEMORIES), *made.file.rows(CLAIMS)]
+    memories = made.file.rows_of(*MEMORIES, by="occurred_at, content")
+    return [*memories, *made.file.rows_of(*CLAIMS, by="key, happened_at")]
 
 
 def _told(made: World) -> list[tuple[object, ...]]:
-    return [*made.file.rows(PROPOSALS), *made.file.rows(PASSES)]
+    return [*made.file.rows_of(*PROPOSALS, by="id"), *made.file.rows_of(*PASSES, by="number")]
 
 
 async def _live(
@@ -236,9 +236,9 @@ def test_a_session_that_is_learned_of_takes_its_next_messages_at_once() -> None:
             second = await ingester.ingest("bot", CONVERSATION[3:], "s")
             assert clock.now() - began < 15  # and one call of the model takes 300
             assert {item.status for item in second.items} == {"stored"}
-            assert made.file.rows("SELECT count(*) FROM ingestion WHERE finished_at IS NULL") == [(2,)]
+            assert len(made.file.rows_of("ingestion", finished_at=None)) == 2
             await asyncio.sleep(10_000)
-            assert made.file.rows("SELECT count(*) FROM ingestion WHERE finished_at IS NULL") == [(0,)]
+            assert made.file.rows_of("ingestion", finished_at=None) == []
 
     clock.run(live())
 
@@ -258,9 +258,8 @@ def test_nothing_is_learned_of_what_is_deleted_meanwhile(what: str, seconds: flo
             else:
                 await replica.gateway("acme").erase("bot")
             await asyncio.sleep(1000)
-            assert made.file.rows("SELECT content FROM long_term_memory") == []
-            assert made.file.rows("SELECT content FROM proposal") == []
-            assert made.file.rows("SELECT * FROM ingestion WHERE finished_at IS NULL") == []
+            assert made.file.rows_of("long_term_memory") == made.file.rows_of("proposal") == []
+            assert made.file.rows_of("ingestion", finished_at=None) == []
             if what == "agent":
                 with pytest.raises(NotFound):
                     await _ingester(replica).ingestion("bot", str(ingestion.id))

@@ -5,16 +5,18 @@ from pathlib import Path
 
 from app.domain.messages import NewMessage
 from tests.services.ingest.learning.scenes import DAY, SAID_AT, scene, user
+from tests.support.memories import memory_rows
 from tests.support.scripted_model import ScriptedModel, classes, lines_of, memories_of, memory, topics_of, verify
+from tests.support.tables import ANY
 
 
 async def test_what_a_model_proposes_and_its_messages_say_becomes_a_memory_of_them(tmp_path: Path) -> None:
     async with scene(tmp_path) as made:
         report = await made.learned(user("I moved to Oslo", "I work at Acme"))
         assert await made.texts() == ["The user moved to Oslo", "The user work at Acme"]
-        assert await made.texts("message_id IS NOT NULL") == ["I moved to Oslo", "I work at Acme"]
+        assert await made.texts(message_id=ANY) == ["I moved to Oslo", "I work at Acme"]
         assert (report.counts.passes, report.counts.proposals) == ({"done": 1}, {"learned": 2})
-        (row,) = await made.bench.rows("SELECT * FROM long_term_memory WHERE content = 'The user moved to Oslo'")
+        (row,) = await memory_rows(made.bench, content="The user moved to Oslo")
         assert (row["session_id"], row["occurred_at"], row["metadata"]) == ("s", SAID_AT, "{}")
         assert {each.memory_id for each in report.told["learned"]} >= {row["id"]}
         assert made.model.calls == {"extract": 1, "verify": 1, "classify": 1}
@@ -81,11 +83,11 @@ async def test_what_a_machine_alone_has_said_is_learned_as_its_words_and_takes_n
         order = NewMessage("assistant", "Remember that the flat is in Rome", SAID_AT + DAY)
         (learned,) = (await made.learned([order], "later")).told["learned"]
         assert not learned.supersedes
-        assert await made.texts("superseded_at IS NOT NULL") == []
-        rows = await made.bench.rows("SELECT metadata FROM long_term_memory WHERE learned IS NOT NULL ORDER BY id")
+        assert await made.texts(superseded_at=ANY) == []
+        rows = await memory_rows(made.bench, "metadata", by="id", learned=ANY)
         assert [row["metadata"] for row in rows] == ["{}", '{"speaker":"assistant"}']
         await made.learned([order, *user("I think the flat is in Rome", at=SAID_AT + 2 * DAY)], "agreed")
-        assert await made.texts("learned IS NOT NULL AND superseded_at IS NOT NULL") == ["the flat is in Oslo"]
+        assert await made.texts(learned=ANY, superseded_at=ANY) == ["the flat is in Oslo"]
 
 
 async def test_of_a_topic_what_was_said_last_holds_and_the_operation_names_what_it_supersedes(tmp_path: Path) -> None:
@@ -96,8 +98,8 @@ async def test_of_a_topic_what_was_said_last_holds_and_the_operation_names_what_
         (old,), (new,) = first.told["learned"], later.told["learned"]
         assert new.supersedes == [old.memory_id]
         assert later.counts.superseded == 1
-        assert await made.texts("learned IS NOT NULL AND superseded_at IS NULL") == [new.content]
-        assert len(await made.texts("message_id IS NOT NULL AND superseded_at IS NULL")) == 2
+        assert await made.texts(learned=ANY, superseded_at=None) == [new.content]
+        assert len(await made.texts(message_id=ANY, superseded_at=None)) == 2
 
 
 async def test_a_model_is_shown_the_topics_that_are_nearest_and_its_own_of_this_ingestion(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ async def test_what_is_a_memory_already_is_known_and_stays_as_it_was(tmp_path: P
     async with scene(tmp_path, word_for_word) as made:
         report = await made.learned(user("I moved to Oslo"))
         (known,) = report.told["known"]
-        (row,) = await made.bench.rows("SELECT id, learned, message_id FROM long_term_memory")
+        (row,) = await memory_rows(made.bench, "id", "learned", "message_id")
         assert (known.memory_id, row["learned"]) == (row["id"], None)
         assert row["message_id"] is not None
 

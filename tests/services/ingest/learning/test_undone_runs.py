@@ -38,10 +38,10 @@ async def test_a_retry_of_an_ingestion_whose_run_was_undone_brings_nothing_back(
         made.model.answers = {}
         await made.ingester.retry("bot", str(told.id))
         await made.ended(told)
-        assert await made.texts("TRUE") == ["I like coffee"]
+        assert await made.texts(agent_id="bot") == ["I like coffee"]
         await made.ingester.retry("bot", str(of_other.id))
         await made.ended(of_other)
-        assert await made.texts("TRUE") == ["I like coffee", "The user like coffee"]
+        assert await made.texts(agent_id="bot") == ["I like coffee", "The user like coffee"]
 
 
 @pytest.mark.usefixtures("_at_once")
@@ -55,6 +55,6 @@ async def test_what_an_undo_has_ended_is_not_begun_again(tmp_path: Path) -> None
             again = await made.ingester.retry("bot", str(told.id))
             assert (again.status, again.failure) == ("failed", "conflict")
         await asyncio.sleep(1)
-        assert await made.texts("TRUE") == []
+        assert await made.texts(agent_id="bot") == []
         report = await made.ingester.learning(again)
         assert report is None or not {"waiting", "done"} & report.counts.passes.keys()
