@@ -6,14 +6,15 @@ which also hold every write against its limits, in its own run of the database: 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
-from app.domain.quotas import TIERS, UNLIMITED, Defaults, LimitName, Limits, Needed, Usage, exceeded
+from app.domain.quotas import TIERS, UNLIMITED, Defaults, LimitName, Limits, Needed, RowCounts, Usage, exceeded
 from app.ports.database import NOW, Row
-from app.storage.rows import read_rows
+from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.tables import TIER_TABLES
 
 MAX_AGENTS = 1000
 """How many agents are told of at once, those that hold the most first."""
@@ -54,6 +55,41 @@ ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
 """
 _CLEAR = "DELETE FROM quota WHERE quota.tenant_id = ?1 ->> 'tenant_id' AND quota.agent_id = ?1 ->> 'agent_id'"
 
+# Each kind of row has a bound or is pruned (docs/limits.md).
+MAX_COUNTED = 100_000
+"""So many audit rows are counted at most: each one is read for it."""
+MAX_ROWS = 100_001
+"""So many rows of a kind are counted at most: one more than a tenant may have of any."""
+
+_KINDS = tuple(tier.kind for tier in TIER_TABLES if tier.counted)
+_ROWS_OF_TIERS = "".join(
+    f""",
+  (
+    SELECT count(*) FROM (
+      SELECT 1 FROM {tier.table} WHERE {tier.table}.tenant_id = ?1 ->> 'tenant_id' LIMIT {MAX_ROWS}
+    )
+  ) AS {tier.kind}"""
+    for tier in TIER_TABLES
+    if tier.counted
+)
+_ROW_COUNTS = f"""
+SELECT
+  (
+    SELECT coalesce(sum(counted.keys), 0) FROM idempotency_count AS counted
+    WHERE counted.tenant_id = ?1 ->> 'tenant_id'
+  ) AS idempotency_keys,
+  (
+    SELECT count(*) FROM (SELECT 1 FROM audit WHERE audit.tenant_id = ?1 ->> 'tenant_id' LIMIT {MAX_COUNTED})
+  ) AS audit_rows,
+  (SELECT count(*) FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id') AS agent_settings,
+  (
+    SELECT count(*) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.receipt IS NOT NULL
+  ) AS receipts,
+  (
+    SELECT coalesce(sum(snapshot.bytes), 0) FROM snapshot WHERE snapshot.tenant_id = ?1 ->> 'tenant_id'
+  ) AS snapshot_bytes{_ROWS_OF_TIERS}
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
@@ -79,6 +115,10 @@ class Quotas:
     def agents(self) -> ScopedStatement:
         """Read the usage of the tenant's agents, those that hold the most first."""
         return ScopedStatement.read(self._tenant, _AGENTS, scopes=self.defaults.scopes([""]))
+
+    def row_counts(self) -> ScopedStatement:
+        """Count the tenant's rows beside its memories: one row, for ``row_counts``."""
+        return ScopedStatement.read(self._tenant, _ROW_COUNTS)
 
     def set(self, agent_id: str | None, limits: Mapping[LimitName, int | None]) -> ScopedStatement:
         """Set an agent's limits, or the tenant's; None puts the default back, ``UNLIMITED`` lifts the limit."""
@@ -121,6 +161,12 @@ def usages(rows: Sequence[Row]) -> list[Usage]:
         )
         for row, raw in zip(read_rows(_Figures, rows), rows, strict=True)
     ]
+
+
+def row_counts(row: Row) -> RowCounts:
+    """Read the row that ``Quotas.row_counts`` reads."""
+    core = {name: count for name, count in row.items() if name not in _KINDS}
+    return replace(read_row(RowCounts, core), rows={kind: int(row[kind] or 0) for kind in _KINDS})
 
 
 def check_room(rows: Sequence[Row], needed: Needed, *, leaving: int = 0) -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.domain.memory import NewMemory
 from app.indexing.jobs import erase
 from app.services.memories.browse import Browser
-from app.storage import kept
+from app.storage import quotas
 from app.storage.erasures import KINDS
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.support.backends import Backend
@@ -133,5 +133,6 @@ async def test_the_rows_of_each_counted_kind_are_counted_of_the_tenant_alone_and
         for tier in TIER_TABLES
         if tier.counted
     }
-    monkeypatch.setattr(kept, "_READ", kept._READ.replace(f"LIMIT {kept.MAX_ROWS}", "LIMIT 2"))  # noqa: SLF001
+    counting = quotas._ROW_COUNTS.replace(f"LIMIT {quotas.MAX_ROWS}", "LIMIT 2")  # noqa: SLF001
+    monkeypatch.setattr(quotas, "_ROW_COUNTS", counting)
     assert set((await Browser(bench.backends.of_tenant("acme")).usage())[2].rows.values()) == {2}

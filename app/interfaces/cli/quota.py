@@ -11,8 +11,7 @@ from app.interfaces.cli.parameters import DEFAULT, CommandAnswer, Id, prints_ans
 from app.interfaces.cli.sections import CommandGroup
 from app.interfaces.cli.usage import counts_text
 from app.ports.database import Statement
-from app.storage import kept
-from app.storage.quotas import Quotas, usages
+from app.storage.quotas import Quotas, row_counts, usages
 
 _DEFAULT = -1
 
@@ -93,12 +92,12 @@ async def _change(tenant: str, agent: str | None, change: Callable[[Quotas], Sta
     database, close = await open_tenant_database(settings, tenant)
     try:
         changes = [] if change is None else [change(quotas)]
-        *_, rows, (beside,) = await database.run([*changes, quotas.read(agent), kept.read(tenant)])
+        *_, rows, (beside,) = await database.run([*changes, quotas.read(agent), quotas.row_counts()])
     finally:
         await close()
     of_agent = agent is not None
     defaults = settings.quota_defaults.agent if of_agent else settings.quota_defaults.tenant
-    return _answer(usages(rows)[0], defaults, {} if of_agent else kept.kept(beside).counts)
+    return _answer(usages(rows)[0], defaults, {} if of_agent else row_counts(beside).counts)
 
 
 def _answer(usage: Usage, defaults: Limits, rows: Mapping[str, int]) -> CommandAnswer:

@@ -9,10 +9,10 @@ from app.domain.memory import Memory
 from app.domain.query import Filter
 from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
-from app.storage import kept, model_spend
+from app.storage import model_spend
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
 from app.storage.listing import ListPosition, MemoryListing
-from app.storage.quotas import Quotas, usages
+from app.storage.quotas import Quotas, row_counts, usages
 from app.storage.rows import read_memory
 
 
@@ -89,9 +89,9 @@ class Browser:
             Unavailable: the database does not answer.
         """
         tenant, agents, (beside,) = await self._database.run(
-            [self._quotas.parts(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
+            [self._quotas.parts(None), self._quotas.agents(), self._quotas.row_counts()]
         )
-        return usages(tenant)[0], usages(agents), kept.kept(beside)
+        return usages(tenant)[0], usages(agents), row_counts(beside)
 
     async def model_usage(self) -> ModelUsage | None:
         """Return what calls of language models have cost the tenant today; None where no model is set.

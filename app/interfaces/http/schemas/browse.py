@@ -20,8 +20,7 @@ from app.interfaces.http.schemas.memory import MemoryAnswer
 from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, absent_if_none, id_schema
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
-from app.storage.kept import MAX_ROWS
-from app.storage.quotas import MAX_AGENTS
+from app.storage.quotas import MAX_AGENTS, MAX_ROWS
 
 # May be left out of a query, where there is no null to send.
 OptionalAgent: TypeAlias = Annotated[AgentId | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
