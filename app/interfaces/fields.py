@@ -182,8 +182,8 @@ MomentOrDayMs: TypeAlias = Annotated[
 """A timestamp of a request, or a day, as milliseconds since the epoch."""
 Timestamp: TypeAlias = Annotated[str, BeforeValidator(format_moment), Field(json_schema_extra={"format": "date-time"})]
 """A timestamp of an answer, made of milliseconds since the epoch."""
-Content: TypeAlias = Annotated[str, Field(strict=True), Within(limits.CONTENT)]
-QueryText: TypeAlias = Annotated[str, Field(strict=True), Within(limits.QUERY)]
+Content: TypeAlias = Annotated[str, Within(limits.CONTENT)]
+QueryText: TypeAlias = Annotated[str, Within(limits.QUERY)]
 TopK: TypeAlias = Annotated[int, Number, Within(limits.TOP_K)]
 TopKOfTools: TypeAlias = Annotated[int, Number, Within(limits.TOP_K_OF_TOOLS)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(_METADATA_SCHEMA)]

@@ -18,7 +18,7 @@ Ask: TypeAlias = Callable[[TenantServices, str], Awaitable[dict[str, Json]]]
 Reader: TypeAlias = Callable[[Mapping[str, Any]], Ask]
 """Reads the arguments of a call; raises ``InvalidRequest`` where they are wrong."""
 
-_Words = Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
+_Words = Annotated[str, Within(limits.PROFILE_QUERY)]
 
 
 class _Arguments(Request):

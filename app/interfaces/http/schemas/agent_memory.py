@@ -43,7 +43,7 @@ _SUMMARY = Field(description="Its first line, cut where it is long.")
 _UNTYPED: MemoryType = "event"
 """The type of a memory whose statements were not read yet: what states nothing is one, too."""
 
-SessionId: TypeAlias = Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)]
+SessionId: TypeAlias = Annotated[str, Within(limits.MESSAGE_SESSION_ID)]
 _OptionalSession: TypeAlias = Annotated[SessionId | None, Field(description="The conversation that it belongs to.")]
 
 
@@ -116,7 +116,7 @@ class AgentMemoryRecallRequest(CloudflareRequest):
         }
     )
 
-    query: Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
+    query: Annotated[str, Within(limits.PROFILE_QUERY)]
     thinkingLevel: Annotated[  # noqa: N815 - as Cloudflare writes it
         Literal["low", "medium", "high"], Field(description="How much is searched.")
     ] = "low"

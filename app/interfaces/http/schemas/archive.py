@@ -8,7 +8,7 @@ from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListLimit
-from app.interfaces.http.schemas.optional import OptionalMs, id_schema
+from app.interfaces.http.schemas.optional import OptionalMs, TextWithin
 
 OBJECT: dict[str, Any] = {
     "archive_id": examples.MEMORY_ID,
@@ -32,8 +32,8 @@ class ArchiveQuery(Request):
     """Which objects to list. All conditions must hold."""
 
     agent_id: Annotated[
-        Annotated[str, Within(limits.AGENT_ID)] | None,
-        id_schema(limits.AGENT_ID, examples.AGENT_ID),
+        str | None,
+        TextWithin(limits.AGENT_ID, examples.AGENT_ID),
         Field(description="Only of this agent."),
     ] = None
     kind: Annotated[
@@ -44,8 +44,8 @@ class ArchiveQuery(Request):
     since: Annotated[OptionalMs, Field(description="Only what has an item of this time or later.")] = None
     until: Annotated[OptionalMs, Field(description="Only what has an item of this time or earlier.")] = None
     before: Annotated[
-        Annotated[str, Within(limits.MEMORY_ID)] | None,
-        id_schema(limits.MEMORY_ID, examples.MEMORY_ID),
+        str | None,
+        TextWithin(limits.MEMORY_ID, examples.MEMORY_ID),
         Field(description="Go on behind the object of this id: the last one of the answer before."),
     ] = None
     limit: ListLimit = 20

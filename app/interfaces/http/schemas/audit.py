@@ -20,8 +20,8 @@ from app.interfaces.http.schemas.optional import (
     OptionalEndMs,
     OptionalMs,
     OptionalText,
+    TextWithin,
     absent_if_none,
-    id_schema,
     optional,
 )
 
@@ -29,7 +29,7 @@ OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
 ANY = WithJsonSchema(ANY_JSON_SCHEMA)
 
 RunId: TypeAlias = Annotated[str, Path(description="The run.", examples=[audit_examples.RUN_ID]), Within(limits.RUN_ID)]
-_Tool: TypeAlias = Annotated[str, Field(strict=True, description="What the tool is called."), Within(limits.TOOL)]
+_Tool: TypeAlias = Annotated[str, Field(description="What the tool is called."), Within(limits.TOOL)]
 
 # A double, as MAX_NUMBER is not: what reads it as such would let the next number pass.
 _COUNTED: dict[str, Any] = {"minimum": 0, "exclusiveMaximum": limits.MAX_NUMBER + 1}
@@ -52,18 +52,18 @@ class ToolCallRequest(Request):
 
     model_config = ConfigDict(json_schema_extra=_INPUT_OR_HASH)
 
-    call_id: Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None = optional(
+    call_id: Annotated[str, Within(limits.TOOL_CALL_ID)] | None = optional(
         "A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another."
     )
     tool: _Tool
     input: Annotated[Any, Within(limits.TOOL_INPUT), ANY] = optional(
         f"Any JSON, at most {limits.TOOL_INPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
-    input_hash: Annotated[str, Field(strict=True), Within(limits.INPUT_HASH)] | None = optional(
+    input_hash: Annotated[str, Within(limits.INPUT_HASH)] | None = optional(
         "SHA-256 of the input's canonical JSON, in hex, in place of the input."
     )
     outcome: Literal["ok", "error"]
-    error: Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None = optional(
+    error: Annotated[str, Within(limits.TOOL_ERROR)] | None = optional(
         f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8."
     )
     output: Annotated[Any, Within(limits.TOOL_OUTPUT), ANY] = optional(
@@ -118,28 +118,28 @@ class AuditQuery(Request):
     """Which events to list. All conditions must hold."""
 
     agent_id: Annotated[
-        Annotated[str, Within(limits.AGENT_ID)] | None,
-        id_schema(limits.AGENT_ID, examples.AGENT_ID),
+        str | None,
+        TextWithin(limits.AGENT_ID, examples.AGENT_ID),
         Field(description="Only of this agent."),
     ] = None
     event: Annotated[
-        Annotated[str, Within(limits.AUDIT_EVENT)] | None,
-        id_schema(limits.AUDIT_EVENT, "tool_call"),
+        str | None,
+        TextWithin(limits.AUDIT_EVENT, "tool_call"),
         Field(description="Only of this name, such as `stored`, `deleted`, `tool_call`, `recall`."),
     ] = None
     memory_id: Annotated[
-        Annotated[str, Within(limits.MEMORY_ID)] | None,
-        id_schema(limits.MEMORY_ID, examples.MEMORY_ID),
+        str | None,
+        TextWithin(limits.MEMORY_ID, examples.MEMORY_ID),
         Field(description="Only what was done to this memory."),
     ] = None
     run_id: Annotated[
-        Annotated[str, Within(limits.RUN_ID)] | None,
-        id_schema(limits.RUN_ID, examples.MEMORY_ID),
+        str | None,
+        TextWithin(limits.RUN_ID, examples.MEMORY_ID),
         Field(description="Only what names this run."),
     ] = None
     written_by: Annotated[
-        Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
-        id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
+        str | None,
+        TextWithin(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has done."),
     ] = None
     after: Annotated[OptionalMs, Field(description="Later than this.")] = None

@@ -8,7 +8,7 @@ from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.optional import id_schema
+from app.interfaces.http.schemas.optional import TextWithin
 
 BLOB: dict[str, Any] = {
     "blob_id": examples.MEMORY_ID,
@@ -20,8 +20,8 @@ BLOB: dict[str, Any] = {
 
 BlobId: TypeAlias = Annotated[str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.BLOB_ID)]
 BlobOwner: TypeAlias = Annotated[
-    Annotated[str, Within(limits.AGENT_ID)] | None,
-    id_schema(limits.AGENT_ID, examples.AGENT_ID),
+    str | None,
+    TextWithin(limits.AGENT_ID, examples.AGENT_ID),
     Field(description="The agent whose blob it is; absent: the tenant's own, which all of its agents may read."),
 ]
 

@@ -17,13 +17,12 @@ from app.interfaces.fields import (
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
 from app.interfaces.http.schemas.memory import MemoryAnswer
-from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, absent_if_none, id_schema
-from app.interfaces.http.schemas.store import AgentId
+from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, TextWithin, absent_if_none
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 from app.storage.quotas import MAX_AGENTS, MAX_ROWS
 
 # May be left out of a query, where there is no null to send.
-OptionalAgent: TypeAlias = Annotated[AgentId | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
+OptionalAgent: TypeAlias = Annotated[str | None, TextWithin(limits.AGENT_ID, examples.AGENT_ID)]
 ListLimit: TypeAlias = Annotated[
     int,
     Digits,
@@ -71,8 +70,8 @@ class ListQuery(Request):
     limit: ListLimit = 20
     cursor: ListCursor = None
     written_by: Annotated[
-        Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
-        id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
+        str | None,
+        TextWithin(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
         Field(description="Only what the credential with this id has written."),
     ] = None
     created_after: Annotated[OptionalMs, Field(description="Stored later than this.")] = None

@@ -67,7 +67,7 @@ class ConsolidationUndoWanted(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"consolidation_id": _CONSOLIDATION_ID}]})
 
     consolidation_id: Annotated[
-        str, Field(strict=True, json_schema_extra={"examples": [_CONSOLIDATION_ID]}), Within(limits.CONSOLIDATION_ID)
+        str, Field(json_schema_extra={"examples": [_CONSOLIDATION_ID]}), Within(limits.CONSOLIDATION_ID)
     ]
     dry_run: Annotated[bool, Field(strict=True, description="Only say what it would do; `false` does it.")] = True
 

@@ -52,10 +52,10 @@ class PutContextRequest(Request):
 
     content: Annotated[
         str,
-        Field(strict=True, description=f"At most {limits.CONTEXT_BYTES} bytes in UTF-8."),
+        Field(description=f"At most {limits.CONTEXT_BYTES} bytes in UTF-8."),
         Within(limits.CONTEXT_CONTENT),
     ]
-    media_type: Annotated[str, Field(strict=True), Within(limits.MEDIA_TYPE)] = "text/markdown"
+    media_type: Annotated[str, Within(limits.MEDIA_TYPE)] = "text/markdown"
 
 
 class ContextVersionAnswer(Answer):

@@ -25,8 +25,8 @@ from app.interfaces.http.schemas.optional import (
     OptionalMs,
     OptionalText,
     OptionalTimestamp,
+    TextWithin,
     absent_if_none,
-    id_schema,
     optional,
 )
 
@@ -35,7 +35,7 @@ _STATUSES: list[str] = ["running", "completed", "failed"]
 
 
 AgentName: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"examples": [examples.AGENT_ID]}), Within(limits.AGENT_ID)
+    str, Field(json_schema_extra={"examples": [examples.AGENT_ID]}), Within(limits.AGENT_ID)
 ]
 AgentType: TypeAlias = Annotated[
     str,
@@ -47,22 +47,17 @@ AgentType: TypeAlias = Annotated[
     Within(limits.AGENT_ID),
 ]
 RunId: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"examples": [episodic_examples.RUN_ID]}), Within(limits.RUN_ID)
+    str, Field(json_schema_extra={"examples": [episodic_examples.RUN_ID]}), Within(limits.RUN_ID)
 ]
 RunValue: TypeAlias = Annotated[
     Any, Within(limits.RUN_VALUE), WithJsonSchema({**ANY_JSON_SCHEMA, "description": _VALUE})
 ]
-_ID_SCHEMA = id_schema(limits.RUN_ID, episodic_examples.RUN_ID)
-_OptionalRunId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None, NotNull, _ID_SCHEMA
-]
-_OptionalEpisodeId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.EPISODE_ID)] | None, NotNull, _ID_SCHEMA
-]
-AgentFilter: TypeAlias = Annotated[AgentName | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
+_OptionalRunId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.RUN_ID, episodic_examples.RUN_ID)]
+_OptionalEpisodeId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.EPISODE_ID, episodic_examples.RUN_ID)]
+AgentFilter: TypeAlias = Annotated[str | None, TextWithin(limits.AGENT_ID, examples.AGENT_ID)]
 _TypeFilter: TypeAlias = Annotated[
-    AgentName | None,
-    id_schema(limits.AGENT_ID, episodic_examples.AGENT_TYPE),
+    str | None,
+    TextWithin(limits.AGENT_ID, episodic_examples.AGENT_TYPE),
 ]
 NEAR_LIMIT: dict[str, Any] = {
     "headers": {
@@ -104,10 +99,10 @@ class EpisodeRequest(Request):
     episode_id: _OptionalEpisodeId = optional("A ULID of the caller: the same id again is the same episode.")
     type: Annotated[
         str,
-        Field(strict=True, description="What kind of thing happened, in your own words."),
+        Field(description="What kind of thing happened, in your own words."),
         Within(limits.EPISODE_TYPE),
     ]
-    content: Annotated[str, Field(strict=True, description=AT_MOST_CONTENT_BYTES), Within(limits.EPISODE_CONTENT)]
+    content: Annotated[str, Field(description=AT_MOST_CONTENT_BYTES), Within(limits.EPISODE_CONTENT)]
     data: Metadata = Field(default_factory=dict)
     occurred_at: Annotated[OptionalMs, NotNull] = optional("When it happened, where that is not now.")
 
@@ -135,7 +130,7 @@ class FailRunRequest(Request):
 
     error: Annotated[
         str,
-        Field(strict=True, description=f"At most {limits.RUN_ERROR_BYTES} bytes in UTF-8."),
+        Field(description=f"At most {limits.RUN_ERROR_BYTES} bytes in UTF-8."),
         Within(limits.RUN_ERROR),
     ]
 
@@ -150,9 +145,11 @@ class RunsQuery(Request):
     ] = None
     started_after: Annotated[OptionalMs, Field(description="Started later than this.")] = None
     started_before: Annotated[OptionalEndMs, Field(description="Started earlier than this.")] = None
-    parent_run_id: Annotated[RunId | None, _ID_SCHEMA, Field(description="Only those that this run has delegated.")] = (
-        None
-    )
+    parent_run_id: Annotated[
+        str | None,
+        TextWithin(limits.RUN_ID, episodic_examples.RUN_ID),
+        Field(description="Only those that this run has delegated."),
+    ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -164,7 +161,9 @@ class EpisodesQuery(Request):
         None
     )
     agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
-    run_id: Annotated[RunId | None, _ID_SCHEMA, Field(description="Only those of this run.")] = None
+    run_id: Annotated[
+        str | None, TextWithin(limits.RUN_ID, episodic_examples.RUN_ID), Field(description="Only those of this run.")
+    ] = None
     limit: ListLimit = 10
     cursor: ListCursor = None
 

@@ -16,8 +16,8 @@ from app.interfaces.http.schemas.optional import (
     OptionalCodes,
     OptionalText,
     OptionalTimestamp,
+    TextWithin,
     absent_if_none,
-    id_schema,
     optional,
 )
 from app.services.tiers.facts import Recalled, StoredFact
@@ -30,16 +30,14 @@ _SINGLE = (
 _SHARED = "Without an `agent_id`: the facts that all agents of this type share."
 
 
-Subject: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"examples": ["user"]}), Within(limits.FACT_SUBJECT)
-]
+Subject: TypeAlias = Annotated[str, Field(json_schema_extra={"examples": ["user"]}), Within(limits.FACT_SUBJECT)]
 Predicate: TypeAlias = Annotated[
-    str, Field(strict=True, json_schema_extra={"examples": ["lives in"]}), Within(limits.FACT_PREDICATE)
+    str, Field(json_schema_extra={"examples": ["lives in"]}), Within(limits.FACT_PREDICATE)
 ]
-_Type: TypeAlias = Annotated[AgentType | None, id_schema(limits.AGENT_ID, examples.AGENT_ID)]
-_Run: TypeAlias = Annotated[RunId | None, id_schema(limits.RUN_ID, examples.MEMORY_ID)]
-_SomeSubject: TypeAlias = Annotated[Subject | None, id_schema(limits.FACT_SUBJECT, "user")]
-_SomePredicate: TypeAlias = Annotated[Predicate | None, id_schema(limits.FACT_PREDICATE, "lives in")]
+_Type: TypeAlias = Annotated[str | None, TextWithin(limits.AGENT_ID, examples.AGENT_ID)]
+_Run: TypeAlias = Annotated[str | None, TextWithin(limits.RUN_ID, examples.MEMORY_ID)]
+_SomeSubject: TypeAlias = Annotated[str | None, TextWithin(limits.FACT_SUBJECT, "user")]
+_SomePredicate: TypeAlias = Annotated[str | None, TextWithin(limits.FACT_PREDICATE, "lives in")]
 
 
 # Under "then", which generators of clients pass over.
@@ -60,7 +58,7 @@ class LearnFactRequest(Request):
     agent_type: AgentType | None = optional(_SHARED)
     subject: Subject
     predicate: Predicate
-    object: Annotated[str, Field(strict=True, json_schema_extra={"examples": ["Oslo"]}), Within(limits.FACT_OBJECT)]
+    object: Annotated[str, Field(json_schema_extra={"examples": ["Oslo"]}), Within(limits.FACT_OBJECT)]
     confidence: Annotated[
         float,
         Number,
@@ -68,9 +66,7 @@ class LearnFactRequest(Request):
         Field(description="How sure it is. Below 0.5 it is doubtful: it holds only where nothing sure says otherwise."),
     ] = 1.0
     learned_from_run_id: RunId | None = optional("The run that it was learned from.")
-    fact_id: Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None = optional(
-        "Your own id of it, which is kept with it."
-    )
+    fact_id: Annotated[str, Within(limits.FACT_ID)] | None = optional("Your own id of it, which is kept with it.")
     single: Annotated[bool, Field(strict=True, description=_SINGLE)] = False
     occurred_at: MomentMs | None = optional("Since when it holds, where that is not now.")
 

@@ -57,7 +57,7 @@ class AgentMemoryNamespaceRequest(CloudflareRequest):
 
     name: Annotated[
         str,
-        Field(strict=True, description="Of the tenant's namespaces, the only one so called."),
+        Field(description="Of the tenant's namespaces, the only one so called."),
         Within(limits.NAMESPACE),
     ]
 

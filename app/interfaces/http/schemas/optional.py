@@ -1,12 +1,13 @@
 """Fields that may be left out of a request or of an answer, and are shown so: without null, and without a default."""
 
+from dataclasses import dataclass
 from operator import not_
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import core_schema
 
-from app.domain import limits
-from app.interfaces.fields import EndMs, MomentMs, Timestamp, is_none
+from app.interfaces.fields import EndMs, MomentMs, Timestamp, Within, is_none
 from app.interfaces.http.schemas import examples
 
 
@@ -35,9 +36,17 @@ def absent_if_empty(description: str) -> Any:  # noqa: ANN401 - as pydantic's ow
     return Field(None, description=description, json_schema_extra=_without_default, exclude_if=not_)
 
 
-def id_schema(bound: limits.Bound, example: str) -> WithJsonSchema:
-    """Describe an id that may be left out, within a bound."""
-    return WithJsonSchema({"type": "string", **bound.schema, "examples": [example]})
+@dataclass(frozen=True, slots=True)
+class TextWithin(Within):
+    """Makes a text of a request that may be left out refuse values outside a bound, and shows both with an example."""
+
+    example: str
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Show it as a text: no request writes null for what it leaves out."""
+        return {"type": "string", **self.bound.schema, "examples": [self.example]}
 
 
 NotNull = BeforeValidator(_not_null)

@@ -22,8 +22,8 @@ from app.interfaces.http.schemas.optional import (
     OptionalMs,
     OptionalText,
     OptionalTimestamp,
+    TextWithin,
     absent_if_empty,
-    id_schema,
     optional,
 )
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
@@ -33,21 +33,13 @@ _TYPES: list[str] = ["fact", "instruction", "event", "task"]
 _TYPE = "What it is, by what it states. Absent: its statements were not read yet."
 
 
-_Session: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
-    NotNull,
-    id_schema(limits.SESSION_ID, _SESSION),
-]
+_Session: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.SESSION_ID, _SESSION)]
 _Type: TypeAlias = Annotated[
     MemoryType | None, NotNull, WithJsonSchema({"type": "string", "enum": _TYPES, "examples": ["fact"]})
 ]
 _SomeType: TypeAlias = Annotated[MemoryType | None, WithJsonSchema({"type": "string", "enum": _TYPES})]
 
-_Run: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    NotNull,
-    id_schema(limits.RUN_ID, examples.MEMORY_ID),
-]
+_Run: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.RUN_ID, examples.MEMORY_ID)]
 ProfileId: TypeAlias = Annotated[
     str,
     Path(description="The profile: an agent's id.", examples=[examples.AGENT_ID]),
@@ -74,7 +66,7 @@ class RememberRequest(Request):
 
     content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
     session_id: Annotated[
-        Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)] | None,
+        Annotated[str, Within(limits.MESSAGE_SESSION_ID)] | None,
         NotNull,
         WithJsonSchema({"type": "string", **limits.MESSAGE_SESSION_ID.schema}),
     ] = optional("The conversation it comes from.")
@@ -93,7 +85,7 @@ class RecallProfileRequest(Request):
 
     query: Annotated[
         str,
-        Field(strict=True, description=f"At most {PROFILE_QUERY_BYTES} bytes in UTF-8."),
+        Field(description=f"At most {PROFILE_QUERY_BYTES} bytes in UTF-8."),
         Within(limits.PROFILE_QUERY),
     ]
     run_id: _Run = optional("The run that recalls: its log and its replay tell of it.")

@@ -123,7 +123,7 @@ class RecallRequest(Question):
         ),
     ] = None
     run_id: Annotated[
-        Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+        Annotated[str, Within(limits.RUN_ID)] | None,
         Field(
             description=(
                 "The run that recalls: its replay then tells of it. Whether there is such a run is not looked up, so "

@@ -19,7 +19,7 @@ MemoryId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.MEMORY_ID)
 ]
 RunOfRequest: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+    Annotated[str, Within(limits.RUN_ID)] | None,
     Field(
         description="The run that this is done under: its log tells of it, and `POST /undo` of the run takes it back."
     ),

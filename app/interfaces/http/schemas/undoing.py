@@ -9,7 +9,7 @@ from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
-from app.interfaces.http.schemas.optional import NotNull, id_schema, optional
+from app.interfaces.http.schemas.optional import NotNull, TextWithin, optional
 
 CredentialId: TypeAlias = Annotated[
     str,
@@ -44,26 +44,10 @@ _DRY_RUN: dict[str, Any] = {
 }
 
 
-_RunId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    NotNull,
-    id_schema(limits.RUN_ID, RUN_ID),
-]
-_AgentId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.AGENT_ID)] | None,
-    NotNull,
-    id_schema(limits.AGENT_ID, examples.AGENT_ID),
-]
-_SessionId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
-    NotNull,
-    id_schema(limits.SESSION_ID, "call-17"),
-]
-_CredentialId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.CREDENTIAL_ID)] | None,
-    NotNull,
-    id_schema(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID),
-]
+_RunId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.RUN_ID, RUN_ID)]
+_AgentId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.AGENT_ID, examples.AGENT_ID)]
+_SessionId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.SESSION_ID, "call-17")]
+_CredentialId: TypeAlias = Annotated[str | None, NotNull, TextWithin(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID)]
 # Generators of clients read a class with fields that may be left out, and pass over the condition.
 _ONE_OF: dict[str, Any] = {
     "if": {"type": "object"},

@@ -9,9 +9,9 @@ from app.domain import limits
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within, WorkflowSpec
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.optional import NotNull, id_schema, optional
+from app.interfaces.http.schemas.optional import NotNull, TextWithin, optional
 
-_Name: TypeAlias = Annotated[str, Field(strict=True), Within(limits.AGENT_ID)]
+_Name: TypeAlias = Annotated[str, Within(limits.AGENT_ID)]
 _AgentType: TypeAlias = Annotated[
     _Name, Field(description="The agents that it is for.", json_schema_extra={"examples": [examples.AGENT_TYPE]})
 ]
@@ -36,8 +36,8 @@ _Interval: TypeAlias = Annotated[
         max_length=2,
     ),
 ]
-_RunId: TypeAlias = Annotated[str, Field(strict=True), Within(limits.RUN_ID)]
-_RUN_ID = id_schema(limits.RUN_ID, examples.RUN_ID)
+_RunId: TypeAlias = Annotated[str, Within(limits.RUN_ID)]
+_RUN_ID = TextWithin(limits.RUN_ID, examples.RUN_ID)
 
 
 class WorkflowRequest(Request):
@@ -116,10 +116,10 @@ class WorkflowsQuery(Request):
     """Which workflows to list."""
 
     agent_type: Annotated[
-        _Name | None, id_schema(limits.AGENT_ID, examples.AGENT_TYPE), Field(description="Only those for these agents.")
+        str | None, TextWithin(limits.AGENT_ID, examples.AGENT_TYPE), Field(description="Only those for these agents.")
     ] = None
     task_type: Annotated[
-        _Name | None, id_schema(limits.AGENT_ID, examples.TASK_TYPE), Field(description="Only those for this task.")
+        str | None, TextWithin(limits.AGENT_ID, examples.TASK_TYPE), Field(description="Only those for this task.")
     ] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
