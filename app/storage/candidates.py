@@ -16,8 +16,7 @@ from app.domain.json_types import Json
 from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
 from app.ports.database import Row
-from app.storage import filters, what_holds
-from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK
+from app.storage import filters, outbox, what_holds
 from app.storage.scoped import ScopedStatement
 
 _AT = "(SELECT at FROM moment)"
@@ -80,11 +79,11 @@ class CandidateQuery:
     """What each channel's section of the statement reads: a JSON array, by the section's name."""
     index_name: str
     """Where what is queued for it is always a candidate."""
-    max_pending: int = MAX_PENDING
+    max_pending: int = field(default_factory=lambda: outbox.MAX_PENDING)
     """How many of those at most, of those that were stored."""
-    max_in_bulk: int = MAX_IN_BULK
+    max_in_bulk: int = outbox.MAX_IN_BULK
     """How many of those at most that an import or a job has queued."""
-    newest_in_bulk: int = NEWEST_IN_BULK
+    newest_in_bulk: int = outbox.NEWEST_IN_BULK
     """How many of these where there are more."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0

@@ -214,8 +214,7 @@ async def test_vectors_whose_memory_is_gone_do_not_take_the_place_of_others(benc
 async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_says_so(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (outbox, "app.services.memories.gathering"):
-        monkeypatch.setattr(f"{module if isinstance(module, str) else module.__name__}.MAX_PENDING", 3)
+    monkeypatch.setattr(outbox, "MAX_PENDING", 3)
     bench.index.error = Unavailable("The index is away.")
     for n in range(5):
         await bench.gateway.store("bot", NewMemory(f"note {n}"))
