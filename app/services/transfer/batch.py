@@ -170,10 +170,11 @@ def judge(lines: Sequence[MemoryImportLine], there: ExistingRows) -> list[Memory
     new: dict[str, MemoryImportLine] = {}
     contents: dict[tuple[str, str], MemoryImportLine] = {}
     for number, line in enumerate(lines):
-        free = there.free(line)
         if there.has(line):
             line.settle("unchanged")
-        elif free is None:
+            continue
+        free = there.free(line)
+        if free is None:
             line.settle("rejected", "its id cannot be used")
         elif free in new and _same(line.record, new[free].record):
             line.settle("unchanged")

@@ -17,7 +17,7 @@ from app.services.transfer.retry_budget import RetryBudget
 from app.services.turns.turns import paced
 from app.storage.batches import MEMORIES, Bulk
 from app.storage.outbox import waiting
-from app.storage.rows import read_row
+from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -66,7 +66,7 @@ class Export:
         """
         survey = await self._rows(self._bulk.survey())
         self.memories = sum(int(row["memories"] or 0) for row in survey)
-        labels = [_config(row).label for row in survey]
+        labels = [config.label for config in read_rows(EmbeddingConfig, survey)]
         before = Manifest(self._tenant_id, self._agent_id, self.memories, labels, self._vectors).data
         async for lines in self._lines(survey):
             yield before + lines
@@ -75,18 +75,23 @@ class Export:
 
     async def _lines(self, survey: Sequence[Row]) -> AsyncIterator[bytes]:
         if survey:
-            last, now = max(int(row["last"] or 0) for row in survey), int(survey[0]["now"] or 0)
-            async for page in self._pages(MEMORIES, partial(self._bulk.page, last=last, now=now)):
-                vectors = await self._vectors_of(page) if self._vectors else {}
-                yield await self._written(self._memory(row, vectors) for row in page)
-        for tier in [tier for tier in TIER_TABLES if tier.travels and (tier.of_agent or self._agent_id is None)]:
-            async for lines in self._rows_of(tier):
+            async for lines in self._memories_of(survey):
                 yield lines
+        for tier in TIER_TABLES:
+            if tier.travels and (tier.of_agent or self._agent_id is None):
+                async for lines in self._rows_of(tier):
+                    yield lines
+
+    async def _memories_of(self, survey: Sequence[Row]) -> AsyncIterator[bytes]:
+        last, now = max(int(row["last"] or 0) for row in survey), int(survey[0]["now"] or 0)
+        async for page in self._pages(MEMORIES, partial(self._bulk.page, last=last, now=now)):
+            vectors = await self._vectors_of(page) if self._vectors else {}
+            yield await self._written(self._memory(row, vectors) for row in page)
 
     async def _rows_of(self, tier: TierTable) -> AsyncIterator[bytes]:
         of_rows = tier_rows.TierRows(self._tenant_id, tier, self._agent_id).page
         async for page in self._pages(tier, of_rows):
-            at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
+            at_once = _LARGE_AT_ONCE if any(row[large.blob] for row in page for large in tier.large) else len(page)
             for start in range(0, len(page), at_once):
                 rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
                 yield await self._written(row_line(tier, row) for row in rows)
@@ -143,7 +148,3 @@ class Export:
 def _weight(line: Line) -> int:
     texts = [line.record.content] if line.is_memory else line.row.values()
     return _OF_A_LINE + sum(len(text) for text in texts if isinstance(text, str))
-
-
-def _config(row: Row) -> EmbeddingConfig:
-    return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))

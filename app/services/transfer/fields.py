@@ -1,7 +1,7 @@
 """The fields of a line: each is declared once, with what it may be, how it is read and how it is written."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -35,8 +35,8 @@ class Field:
         bound: Which values of the type it may have.
         required: Whether every object has it; one that may be absent is None in what is written.
         pair: The field that an object has with it, or not at all.
-        parse: Makes its value of its JSON; raises ``ValueError`` with what is wrong with it.
-        write: Makes its JSON of its value.
+        parse: Makes its value of its JSON; raises ``ValueError`` with what is wrong with it. None: it is its JSON.
+        write: Makes its JSON of its value; None: it is its JSON.
     """
 
     name: str
@@ -44,8 +44,8 @@ class Field:
     bound: Bound | None = None
     required: bool = True
     pair: str | None = None
-    parse: Callable[[Any], Any] = lambda value: value
-    write: Callable[[Any], Json] = lambda value: value
+    parse: Callable[[Any], Any] | None = None
+    write: Callable[[Any], Json] | None = None
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - a value of any field
         """Return the value of its JSON; raises ``BadLineError`` where it may not be that."""
@@ -54,38 +54,45 @@ class Field:
         if self.bound is not None and (violation := self.bound.violation(value)) is not None:
             bad(f"{self.name} {violation.message}")
         try:
-            return self.parse(value)
+            return value if self.parse is None else self.parse(value)
         except ValueError as error:
             raise BadLineError(f"{self.name} {error}") from None
 
 
-def read_fields(value: Mapping[str, Json], declared: Sequence[Field]) -> dict[str, Any]:
-    """Return the values of an object's fields, by name.
+class Fields:
+    """The fields of a kind of object, in the order in which they are read and written."""
 
-    Raises:
-        BadLineError: a field is not declared, or is missing, or cannot be what it is.
-    """
-    _check_names(value, declared)
-    return {field.name: field.read(value[field.name]) for field in declared if field.name in value}
+    def __init__(self, *declared: Field) -> None:
+        """Take each once."""
+        self.declared = declared
+        self._names = {field.name for field in declared}
+        self._required = sorted(field.name for field in declared if field.required)
+        self._pairs = [(field.name, field.pair) for field in declared if field.pair is not None]
 
+    def read(self, value: Mapping[str, Json]) -> dict[str, Any]:
+        """Return the values of an object's fields, by name.
 
-def _check_names(value: Mapping[str, Json], declared: Sequence[Field]) -> None:
-    names = {field.name for field in declared}
-    if "tenant" in value and "tenant" not in names:
-        bad("a memory names no tenant: it is that of the credential")
-    if unknown := value.keys() - names:
-        bad(f"has a field that is not known: {min(unknown)[:40]!a}")
-    if missing := sorted(field.name for field in declared if field.required and field.name not in value):
-        bad(f"lacks {' and '.join(missing)}")
-    for field in declared:
-        if field.pair is not None and (field.name in value) is not (field.pair in value):
-            bad(f"{field.name} and {field.pair} belong together")
+        Raises:
+            BadLineError: a field is not declared, or is missing, or cannot be what it is.
+        """
+        if "tenant" in value and "tenant" not in self._names:
+            bad("a memory names no tenant: it is that of the credential")
+        if unknown := value.keys() - self._names:
+            bad(f"has a field that is not known: {min(unknown)[:40]!a}")
+        if missing := [name for name in self._required if name not in value]:
+            bad(f"lacks {' and '.join(missing)}")
+        for one, other in self._pairs:
+            if (one in value) is not (other in value):
+                bad(f"{one} and {other} belong together")
+        return {field.name: field.read(value[field.name]) for field in self.declared if field.name in value}
 
-
-def write_fields(value: object, declared: Sequence[Field]) -> dict[str, Json]:
-    """Return the fields of an object as JSON, in the order of their declaration; what it has not is left out."""
-    values = ((field, getattr(value, field.name)) for field in declared)
-    return {field.name: field.write(of_field) for field, of_field in values if of_field is not None}
+    def write(self, item: object) -> dict[str, Json]:
+        """Return the fields of an object as JSON; what it has not is left out."""
+        written: dict[str, Json] = {}
+        for field in self.declared:
+            if (value := getattr(item, field.name)) is not None:
+                written[field.name] = value if field.write is None else field.write(value)
+        return written
 
 
 def bounded(holds: Callable[[Any], bool], message: str) -> Bound:

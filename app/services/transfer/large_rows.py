@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from app.domain.errors import BlobGone, UpstreamRejected
-from app.domain.json_types import Scalar, to_json
+from app.domain.json_types import Json, Scalar, to_json
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.large_values import LargeValues, is_large
 from app.services.transfer.fields import BadLineError
@@ -30,17 +30,17 @@ class LargeRows:
         Raises:
             Unavailable: the object store does not answer.
         """
-        found = dict(row)
+        whole = dict(row)
         for large in tier.large:
             blob_id = row.get(large.blob)
             if blob_id is not None:
-                held = json.loads(str(row[large.column]))
+                column = json.loads(str(row[large.column]))
                 try:
-                    value = await self._values.load(held[large.within] if large.within else held, str(blob_id))
+                    value = await self._values.load(column[large.within] if large.within else column, str(blob_id))
                 except (BlobGone, UpstreamRejected):
                     continue
-                found[large.column] = to_json({**held, large.within: value} if large.within else value)
-        return found
+                whole[large.column] = _with_value(large, column, value)
+        return whole
 
     @asynccontextmanager
     async def stored(self, tier: TierTable, row: Mapping[str, Scalar]) -> AsyncIterator[Mapping[str, Scalar]]:
@@ -55,21 +55,24 @@ class LargeRows:
             for large in tier.large:
                 text = row.get(large.column)
                 if isinstance(text, str) and is_large(text):
-                    held = json.loads(text)
-                    inner = _inner(held, large)
-                    kept = self._values.kept(agent_id, large.column, inner, kind="import")
-                    stored = await values.enter_async_context(kept)
-                    pointer = json.loads(stored.text)
-                    changed[large.column] = to_json({**held, large.within: pointer} if large.within else pointer)
-                    changed[large.blob] = stored.blob_id
+                    column = json.loads(text)
+                    kept = self._values.kept(agent_id, large.column, _value(large, column), kind="import")
+                    value = await values.enter_async_context(kept)
+                    changed[large.column] = _with_value(large, column, json.loads(value.text))
+                    changed[large.blob] = value.blob_id
             yield {**row, **changed}
 
 
-def _inner(held: Any, large: Large) -> str:  # noqa: ANN401 - any JSON
+def _value(large: Large, column: Any) -> str:  # noqa: ANN401 - any JSON
     """Return the value in what a column has, as JSON."""
-    if large.within and not (isinstance(held, dict) and large.within in held):
+    if large.within and not (isinstance(column, dict) and large.within in column):
         raise BadLineError(f"{large.column} must be an object with {large.within}")
-    text = to_json(held[large.within] if large.within else held)
+    text = to_json(column[large.within] if large.within else column)
     if len(text.encode()) > large.most:
         raise BadLineError(f"{large.column} has more than {large.most} bytes")
     return text
+
+
+def _with_value(large: Large, column: Any, value: Json) -> str:  # noqa: ANN401 - any JSON
+    """Return what a column has, with another value in it."""
+    return to_json({**column, large.within: value} if large.within else value)

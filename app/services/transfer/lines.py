@@ -16,7 +16,7 @@ from app.domain.embedding import Vector
 from app.domain.json_types import Json, Scalar, to_json
 from app.domain.learned import Learned
 from app.domain.moments import format_moment, milliseconds, parse_moment
-from app.services.transfer.fields import Field, bounded, is_texts, read_fields, texts, write_fields
+from app.services.transfer.fields import Field, Fields, bounded, is_texts, texts
 from app.services.transfer.record import Record
 from app.storage.batches import MEMORIES
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -44,7 +44,7 @@ def is_memory_id(value: object) -> bool:
 
 
 def _learned(value: Mapping[str, Json]) -> Learned:
-    return Learned(**read_fields(value, _LEARNED))
+    return Learned(**_LEARNED.read(value))
 
 
 def _from_base64(value: str) -> bytes:
@@ -67,8 +67,10 @@ _MEMORY_TYPE = bounded(get_args(MemoryType).__contains__, f"must be one of {', '
 _moment = partial(Field, parse=lambda value: milliseconds(parse_moment(value)), write=format_moment)
 
 HASH = Field("hash", object, _SHA256)
+GIVEN_HASH = Field("hash", object)
+"""It is looked at once all else of the line is as it must be."""
 VERSION_FIELD = Field("version", object, _COUNT)
-MANIFEST = (
+MANIFEST = Fields(
     Field("format"),
     VERSION_FIELD,
     Field("tenant"),
@@ -77,12 +79,12 @@ MANIFEST = (
     Field("embedding", object, bounded(is_texts, "must be a list of texts"), write=list),
     Field("vectors", bool),
 )
-_LEARNED = (
+_LEARNED = Fields(
     Field("message_ids", object, texts(limits.MAX_MESSAGES, _MESSAGES, least=1)),
     Field("topic", bound=limits.TOPIC, required=False),
     Field("search_queries", object, texts(limits.MAX_SEARCH_QUERIES, limits.SEARCH_QUERY), required=False),
 )
-MEMORY = (
+MEMORY = Fields(
     Field("id", object, bounded(is_memory_id, "must be a memory's id, a ULID")),
     Field("agent_id"),
     Field("content"),
@@ -99,12 +101,13 @@ MEMORY = (
     _moment("forgotten_at", required=False),
 )
 """What a memory is: of this its hash is made."""
-VECTOR = (
+VECTOR = Fields(
     Field("vector", required=False, pair="embedding", parse=_from_base64, write=_base64),
     Field("embedding", bound=_LABEL, required=False),
 )
-ROW = (Field("kind"), Field("row", dict))
-END = (Field("memories", object, _COUNT), Field("rows", object, _COUNT, required=False), HASH)
+MEMORY_LINE = Fields(*reversed(VECTOR.declared), *MEMORY.declared, GIVEN_HASH)
+ROW = Fields(Field("kind"), Field("row", dict), GIVEN_HASH)
+END = Fields(Field("memories", object, _COUNT), Field("rows", object, _COUNT, required=False), HASH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class Manifest:
     @property
     def data(self) -> bytes:
         """The line as it is written."""
-        return _written("manifest", write_fields(self, MANIFEST))
+        return _written("manifest", MANIFEST.write(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +133,12 @@ class Line:
     """A memory or a row of a tier, from its reading to its writing; ``hash`` is that of its line.
 
     ``table`` says of which kind it is. The payload is a record of a memory, and else a row by its columns, without
-    those that are NULL.
+    those that are NULL; the content is what its line says of it, but for a vector.
     """
 
     table: TierTable
     payload: Record | Mapping[str, Scalar]
+    content: Mapping[str, Json]
     hash: str
 
     @property
@@ -181,17 +185,15 @@ class Line:
         """Return it as this agent's; what names no agent is of none: it tells of the tenant."""
         if not ((self.table.of_agent or self.table.names_agent) and self.value("agent_id")):
             return self
-        if isinstance(self.payload, Record):
-            return replace(self, payload=replace(self.payload, agent_id=agent_id))
-        return replace(self, payload={**self.payload, "agent_id": agent_id})
+        if self.is_memory:
+            return memory_line(replace(self.record, agent_id=agent_id))
+        return row_line(self.table, {**self.row, "agent_id": agent_id})
 
     @property
     def data(self) -> bytes:
         """The line as it is written."""
-        if isinstance(self.payload, Record):
-            memory = write_fields(self.payload, MEMORY) | write_fields(self.payload, VECTOR)
-            return _written("memory", {**memory, "hash": self.hash})
-        return _written("tier", {"kind": self.table.kind, "row": dict(self.payload), "hash": self.hash})
+        vector = VECTOR.write(self.payload) if self.is_memory else {}
+        return _written("memory" if self.is_memory else "tier", {**self.content, **vector, "hash": self.hash})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ class End:
     @property
     def data(self) -> bytes:
         """The line as it is written."""
-        return _written("end", write_fields(self, END))
+        return _written("end", END.write(self))
 
 
 FileLine: TypeAlias = Manifest | Line | End
@@ -233,7 +235,8 @@ class Total:
 
 def memory_line(record: Record) -> Line:
     """Return the line of a memory, which has an id and a moment. Its vector is not in its hash."""
-    return Line(MEMORIES, record, _sha256(write_fields(record, MEMORY)))
+    content = MEMORY.write(record)
+    return Line(MEMORIES, record, content, sha256(content))
 
 
 def exported_row(table: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -245,15 +248,11 @@ def exported_row(table: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scala
     }
 
 
-def row_line(table: TierTable, row: Mapping[str, Scalar]) -> Line:
-    """Return the line of a row."""
+def row_line(table: TierTable, row: Mapping[str, Scalar], hash_: str | None = None) -> Line:
+    """Return the line of a row; ``hash_`` is that of the line that it comes from, where it comes from one."""
     row = exported_row(table, row)
-    return Line(table, row, hash_of_row(table.kind, row))
-
-
-def hash_of_row(kind: str, row: Mapping[str, Json]) -> str:
-    """SHA-256, in hex, of the canonical JSON of a row and its kind."""
-    return _sha256({"kind": kind, "row": dict(row)})
+    content: dict[str, Json] = {"kind": table.kind, "row": row}
+    return Line(table, row, content, hash_ or sha256(content))
 
 
 def whole_file(manifest: Manifest, lines: Iterable[Line]) -> bytes:
@@ -265,7 +264,8 @@ def whole_file(manifest: Manifest, lines: Iterable[Line]) -> bytes:
     return b"".join([*written, total.end.data])
 
 
-def _sha256(value: Json) -> str:
+def sha256(value: Json) -> str:
+    """SHA-256, in hex, of the canonical form of some JSON."""
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 

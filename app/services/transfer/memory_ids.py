@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from app.domain.json_types import to_json
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import id_candidates
-from app.services.transfer.lines import Line, is_memory_id
+from app.services.transfer.lines import Line, is_memory_id, row_line
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import Bulk
 
@@ -84,13 +83,8 @@ def _with_ids(line: Line, id_of: Callable[[str], str]) -> Line:
     changed = {name: _replaced(value, id_of) for name, value in values.items()}
     if changed == values:
         return line
-    return replace(
-        line,
-        payload={
-            **line.row,
-            **{name: to_json(value) if name in table.json else value for name, value in changed.items()},
-        },
-    )
+    named = {name: to_json(value) if name in table.json else value for name, value in changed.items()}
+    return row_line(table, {**line.row, **named})
 
 
 def _replaced(value: Any, id_of: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON

@@ -12,25 +12,24 @@ from app.domain import limits
 from app.domain.embedding import Vector
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
-from app.services.transfer.fields import DECODER, BadLineError, Field, bad, read_fields
+from app.services.transfer.fields import DECODER, BadLineError, bad
 from app.services.transfer.lines import (
     END,
     FORMAT,
     HASH,
     MANIFEST,
-    MEMORY,
+    MEMORY_LINE,
     ROW,
-    VECTOR,
     VERSION,
     VERSION_FIELD,
     End,
     FileLine,
     Line,
     Manifest,
-    exported_row,
-    hash_of_row,
     is_memory_id,
     memory_line,
+    row_line,
+    sha256,
 )
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -39,8 +38,6 @@ _TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if ti
 _AGENT_ID = re.compile(limits.ID_FORM)
 _NAMES = ("agent_id", "agent_type", "instance", "task_type")
 """Columns, in whatever table, that hold what has the form of an agent's id."""
-_GIVEN_HASH = Field("hash", object)
-"""It is looked at once all else is as it must be."""
 _LARGEST = 2**63 - 1
 _UNIT_WITHIN = 0.01
 """A vector that was kept in half precision is a little off its length."""
@@ -82,16 +79,16 @@ def _manifest(value: dict[str, Any]) -> Manifest:
         bad("is the manifest of another format")
     if (version := VERSION_FIELD.read(value.get("version"))) > VERSION:
         return Manifest("", None, 0, (), vectors=False, version=version)
-    return Manifest(**{"agent_id": None} | read_fields(value, MANIFEST))
+    return Manifest(**{"agent_id": None} | MANIFEST.read(value))
 
 
 def _end(value: dict[str, Any]) -> End:
-    return End(**read_fields(value, END))
+    return End(**END.read(value))
 
 
 def _memory(value: dict[str, Any]) -> Line:
     with _of(value.get("id")):
-        fields = read_fields(value, (*reversed(VECTOR), *MEMORY, _GIVEN_HASH))
+        fields = MEMORY_LINE.read(value)
         if "learned" in fields and "message_id" in fields:
             bad("a message is not learned")
         if "vector" in fields:
@@ -105,14 +102,14 @@ def _memory(value: dict[str, Any]) -> Line:
 
 
 def _row(value: dict[str, Any]) -> Line:
-    fields = read_fields(value, (*ROW, _GIVEN_HASH))
+    fields = ROW.read(value)
     tier, row = _TIERS.get(fields["kind"]), fields["row"]
     if tier is None:
         bad("is of a kind that is not known")
     with _of(row.get("id")):
         _check_row(tier, row)
-        _compare(fields["hash"], hash_of_row(tier.kind, row), "row")
-        return Line(tier, exported_row(tier, row), fields["hash"])
+        _compare(fields["hash"], sha256({"kind": tier.kind, "row": row}), "row")
+        return row_line(tier, row, fields["hash"])
 
 
 _READERS: Mapping[str, Callable[[dict[str, Any]], FileLine]] = {
@@ -160,7 +157,7 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
     needed = {*tier.key, *(["agent_id"] if tier.of_agent else [])}
     if missing := [column for column in sorted(needed) if row.get(column) is None]:
         bad(f"the row lacks {' and '.join(missing)}")
-    for columns, holds, what in _rules(tier):
+    for columns, holds, what in _RULES[tier.kind]:
         for column in columns:
             if row.get(column) is not None and not holds(row[column]):
                 bad(f"{column} must {what}")
@@ -211,3 +208,6 @@ def _is_json(value: object) -> bool:
         return isinstance(value, str) and DECODER.decode(value) is not NotImplemented
     except (ValueError, RecursionError):
         return False
+
+
+_RULES = {tier.kind: [*_rules(tier)] for tier in _TIERS.values()}

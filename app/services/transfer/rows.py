@@ -160,7 +160,8 @@ class RowImport:
     def _most(self, table: TierTable) -> list[int]:
         """Return how much each limit of the table allows."""
         of_tenant = {"TENANT_EPISODES": self._backends.limits.tenant_episodes}
-        return [of_tenant[each.name] if each.name in of_tenant else getattr(limits, each.name) for each in table.limits]
+        names = [limit.name for limit in table.limits]
+        return [of_tenant[name] if name in of_tenant else getattr(limits, name) for name in names]
 
 
 _Rows = dict[tuple[Scalar, ...], Mapping[str, Scalar]]

@@ -17,7 +17,7 @@ class Untaken(Exception):
     """An entry that cannot be taken; the text says why, and becomes the reason of a ``Flaw``."""
 
 
-class Fields(dict[str, Json]):
+class ForeignEntry(dict[str, Json]):
     """The fields of an entry that are not taken yet."""
 
     def drop(self, *names: str) -> None:

@@ -8,7 +8,7 @@ from typing import TextIO, TypeAlias
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
 from app.domain.limits import METADATA_BYTES, METADATA_DEPTH
-from app.services.transfer.formats.entries import Fields, Untaken
+from app.services.transfer.formats.entries import ForeignEntry, Untaken
 from app.services.transfer.formats.values import values
 from app.services.transfer.record import Record
 
@@ -49,7 +49,7 @@ class Format:
     name: str
     within: Sequence[str]
     mark: str
-    take: Callable[[Fields, str], Record]
+    take: Callable[[ForeignEntry, str], Record]
 
     def read(
         self, stream: TextIO, agent_id: str, progress: ReadingProgress = lambda _done, _of: None
@@ -90,7 +90,7 @@ class Format:
         try:
             if not isinstance(entry, Mapping):
                 raise Untaken("is no JSON object")  # noqa: TRY301 - one place makes the flaw
-            fields = Fields(entry)
+            fields = ForeignEntry(entry)
             fields.drop_repeated("updated_at", of="created_at")
             return _storable(_with_rest(self.take(fields, agent_id), self.name, fields))
         except Untaken as reason:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from app.domain.json_types import Json, to_json
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields, Untaken, is_name
+from app.services.transfer.formats.entries import ForeignEntry, Untaken, is_name
 from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
 
@@ -24,7 +24,7 @@ _ROOT = "memories"
 _TEXTS = ("content", "text", "memory", "data")
 
 
-def _take(fields: Fields, agent_id: str) -> Record:
+def _take(fields: ForeignEntry, agent_id: str) -> Record:
     content, metadata = _parted(fields.pop("value", None))
     namespace = fields.get("namespace")
     named = _agent(namespace)

@@ -11,12 +11,12 @@ neither is an ``embedding``: it names no model.
 """
 
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields
+from app.services.transfer.formats.entries import ForeignEntry
 from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
 
 
-def _take(fields: Fields, agent_id: str) -> Record:
+def _take(fields: ForeignEntry, agent_id: str) -> Record:
     fields.drop("embedding")
     content, metadata = fields.content("content"), fields.metadata("metadata")
     if fields.get("tags") == []:

@@ -11,12 +11,12 @@ is kept as ``mem0.<field>``.
 """
 
 from app.domain.limits import is_id
-from app.services.transfer.formats.entries import Fields
+from app.services.transfer.formats.entries import ForeignEntry
 from app.services.transfer.formats.form import Format
 from app.services.transfer.record import Record
 
 
-def _take(fields: Fields, agent_id: str) -> Record:
+def _take(fields: ForeignEntry, agent_id: str) -> Record:
     return Record(
         agent_id=_agent(fields) or agent_id,
         content=fields.content("memory"),
@@ -27,7 +27,7 @@ def _take(fields: Fields, agent_id: str) -> Record:
     )
 
 
-def _agent(fields: Fields) -> str | None:
+def _agent(fields: ForeignEntry) -> str | None:
     if is_id(fields.get("agent_id")):
         return str(fields.pop("agent_id"))
     user = fields.get("user_id")
