@@ -14,8 +14,8 @@ from app.language.dates.time_words import FORMS_OF_UNITS
 from app.language.lexicon import LANGUAGES, words
 from app.language.stemming import lacking, stem
 
-Entailment = Literal["same", "open", "other"]
-"""Whether a sentence tells the event, does not, or its words do not tell that."""
+Entailment = Literal["entails", "unknown", "differs"]
+"""Whether a sentence tells an event: it does, its words do not say so, or it tells something else."""
 
 
 _SMALL: Final = words("small") | frozenset(FORMS_OF_UNITS)
@@ -78,11 +78,11 @@ def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = Fa
     missing = lacking(expected.words, stems | _stems(without_times(around)))
     sentence = _Sentence(text, _tokens(bare.lower()), stems, missing, lacking(stems, expected.words))
     if not sentence.is_comparable(expected):
-        return "open"
+        return "unknown"
     ends = lasts and not _END.isdisjoint(stems - expected.words)
     if ends or not sentence.has_subject(expected, around) or sentence.has_another_time(expected):
-        return "other"
-    return "same" if not sentence.missing or sentence.implies(expected, lasts=lasts) else "other"
+        return "differs"
+    return "entails" if not sentence.missing or sentence.implies(expected, lasts=lasts) else "differs"
 
 
 @dataclass(frozen=True, slots=True)

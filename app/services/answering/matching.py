@@ -52,13 +52,14 @@ class EventMatcher:
         by_entailment = defaultdict[Entailment, list[MemorySentence]](list)
         for sentence in self.sentences:
             by_entailment[_entailment(expected, sentence, lasts=time_question.lasts)].append(sentence)
-        same = by_entailment["same"]
-        same = self._newest(same) if time_question.happened and not time_question.lasts else self._holding(same)
-        unknown = self._holding(by_entailment["open"], self.sure)
+        is_over = time_question.happened and not time_question.lasts
+        entailing = (self._newest if is_over else self._holding)(by_entailment["entails"])
+        unknown = self._holding(self._among(self.sure, by_entailment["unknown"]))
         if time_question.of_one:
-            best = _closest(expected, same) if time_question.happened else same[:1]
+            best = _closest(expected, entailing) if time_question.happened else entailing[:1]
             return EventSentences(best or unknown[:1])
-        return EventSentences(self._among({*same, *unknown}), self._holding(by_entailment["other"], self.sure))
+        others = self._holding(self._among(self.sure, by_entailment["differs"]))
+        return EventSentences(self._among({*entailing, *unknown}), others)
 
     def _of_two(self, parts: tuple[str, str]) -> EventSentences:
         """Return the sentences of each of two events; where one has none, and is no date, those that may tell both."""
@@ -67,34 +68,38 @@ class EventMatcher:
         if all(sentences or _is_date(part) for sentences, part in zip(found, parts, strict=True)):
             first, second = sorted(found, key=lambda own: self.sentences.index(own[0]) if own else -1)
             return EventSentences(first, second=second)
+        sure = self._among(self.sure)
         return EventSentences(
-            [one for one in self._among(self.sure) if all(_entailment(each, one) != "other" for each in events)]
+            [one for one in sure if not any(_entailment(expected, one) == "differs" for expected in events)]
         )
 
     def _of_either(self, expected: Event, other: Event) -> list[MemorySentence]:
         """Return the sentences that tell one of two events; "it" is what the other one speaks of."""
-        same = [one for one in self.sentences if expected.words and _entailment(expected, one) == "same"]
+        entailing = [one for one in self.sentences if expected.words and _entailment(expected, one) == "entails"]
         if expected.refers:
-            shared = {sentence: common(other, sentence.text) for sentence in same}
+            shared = {sentence: common(other, sentence.text) for sentence in entailing}
             most = max(shared.values(), default=0)
-            same = [sentence for sentence in same if most and shared[sentence] == most]
-        return _closest(expected, self._newest(same))
+            entailing = [sentence for sentence in entailing if most and shared[sentence] == most]
+        return _closest(expected, self._newest(entailing))
 
-    def _among(self, chosen: Collection[MemorySentence]) -> list[MemorySentence]:
-        return [sentence for sentence in self.sentences if sentence in chosen]
-
-    def _holding(
-        self, sentences: Iterable[MemorySentence], among: Collection[MemorySentence] | None = None
+    def _among(
+        self, chosen: Collection[MemorySentence], of: Sequence[MemorySentence] | None = None
     ) -> list[MemorySentence]:
-        """Return those in whose memory's place no other one came, and that are among others."""
-        outdated = set(chain.from_iterable(self.formers.values()))
-        holding = [sentence for sentence in sentences if sentence.memory_id not in outdated]
-        return holding if among is None else [sentence for sentence in holding if sentence in among]
+        """Return those of the sentences, or of some of them, that are chosen, in their order."""
+        return [sentence for sentence in (self.sentences if of is None else of) if sentence in chosen]
 
-    def _newest(self, same: Sequence[MemorySentence]) -> list[MemorySentence]:
+    def _holding(self, sentences: Sequence[MemorySentence]) -> list[MemorySentence]:
+        """Leave out of sentences those in whose memory's place another one came."""
+        return self._without(sentences, self.formers.values())
+
+    def _newest(self, sentences: Sequence[MemorySentence]) -> list[MemorySentence]:
         """Leave out of sentences that tell one event what held before another of them."""
-        outdated = {id_ for sentence in same for id_ in self.formers.get(sentence.memory_id, ())}
-        return [sentence for sentence in same if sentence.memory_id not in outdated]
+        return self._without(sentences, (self.formers.get(sentence.memory_id, ()) for sentence in sentences))
+
+    @staticmethod
+    def _without(sentences: Sequence[MemorySentence], outdated: Iterable[Collection[str]]) -> list[MemorySentence]:
+        ids = set(chain.from_iterable(outdated))
+        return [sentence for sentence in sentences if sentence.memory_id not in ids]
 
 
 def _entailment(expected: Event, sentence: MemorySentence, *, lasts: bool = False) -> Entailment:
