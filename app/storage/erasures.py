@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from app.domain import limits
 from app.domain.json_types import to_json
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Tenant, owner_of
 from app.ports.database import NOW, Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
@@ -155,7 +155,7 @@ class Erasures:
 
         Where nothing is held of the scope it is finished at once, with its receipt.
         """
-        scope = Tenant(self.tenant_id) if agent_id is None else Scope(self.tenant_id, agent_id)
+        scope = owner_of(self.tenant_id, agent_id)
         make = partial(
             ScopedStatement.write,
             scope,
@@ -169,7 +169,7 @@ class Erasures:
 
     def under_way(self, agent_id: str | None) -> ScopedStatement:
         """Read the erasure under way that covers the agent, or with None the tenant; no row where there is none."""
-        scope = Tenant(self.tenant_id) if agent_id is None else Scope(self.tenant_id, agent_id)
+        scope = owner_of(self.tenant_id, agent_id)
         return ScopedStatement.read(scope, _READ_RUNNING)
 
     def read(self, erasure_id: str, only_agent: str | None) -> ScopedStatement:

@@ -11,7 +11,7 @@ from typing import Literal
 from app.domain import limits
 from app.domain.author import Author
 from app.domain.json_types import Json, to_json
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Scope, owner_of
 from app.domain.messages import Item
 from app.ports.database import NOW, Row
 from app.storage.lease_rule import LEASE_MS, holds
@@ -318,7 +318,7 @@ class Ingestions:
 
 def read(tenant_id: str, agent_id: str | None, id_: str) -> ScopedStatement:
     """Read the row of an ``Ingestion``; with an agent, only one of that agent."""
-    scope = Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+    scope = owner_of(tenant_id, agent_id)
     return ScopedStatement.read(scope, _READ, id=id_)
 
 

@@ -8,7 +8,9 @@ from app.domain import limits
 from app.domain.memory import Scope, Tenant
 from app.domain.profiles import DEFAULT_NAMESPACE, ProfileName, agents_of
 from app.ports.database import NOW
+from app.storage.declared import behind
 from app.storage.erasures import LAST_AGENT
+from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
 
 Order: TypeAlias = Literal["id", "name"]
@@ -114,16 +116,17 @@ class NamespaceStatements:
         """Read a namespace, as rows of ``Namespace``."""
         return ScopedStatement.read(Tenant(self.tenant_id), _READ, name=name)
 
-    def page(self, *, order: Order, direction: Direction, limit: int, after: str | None) -> ScopedStatement:
-        """Read the next namespaces behind a value of the column that they are ordered by."""
-        behind = ">" if direction == "asc" else "<"
+    def page(self, *, order: Order, direction: Direction, limit: int, after: ListPosition | None) -> ScopedStatement:
+        """Read the next namespaces, for ``list_page``: their position is the value that they are ordered by."""
+        further = ">" if direction == "asc" else "<"
         return ScopedStatement.read(
             Tenant(self.tenant_id),
-            f"SELECT {_COLUMNS} FROM namespace WHERE {_TENANT}"
-            f" AND (?1 ->> 'after' IS NULL OR namespace.{order} {behind} ?1 ->> 'after')"
+            f"SELECT {_COLUMNS}, 0 AS page_at, CAST(namespace.{order} AS TEXT) AS page_tie FROM namespace"
+            f" WHERE {_TENANT}"
+            f" AND (?1 ->> 'page_tie' IS NULL OR namespace.{order} {further} ?1 ->> 'page_tie')"
             f" ORDER BY namespace.{order} {direction} LIMIT ?1 ->> 'limit'",
-            after=after,
             limit=limit,
+            **behind(after),
         )
 
     def delete(self, name: str, erasure_id: str) -> list[ScopedStatement]:

@@ -41,7 +41,7 @@ def soon(bench: Bench) -> int:
 
 async def listed(bench: Bench) -> list[str]:
     page = await browser(bench).list(None, Filter(), limit=100, after=None)
-    return [memory.content for memory in page.memories]
+    return [memory.content for memory in page.items]
 
 
 async def prune_all(bench: Bench, told: list[int]) -> Pruned:

@@ -195,7 +195,7 @@ async def test_it_lives_no_longer_than_its_messages(bench: Bench) -> None:
     assert {row["id"] for row in ends} == {short.memory_id, learned}
     assert len({row["expires_at"] for row in ends}) == 1
     await expire(bench, id=short.memory_id)
-    assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).memories] == [
+    assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).items] == [
         lasting.memory_id
     ]
 

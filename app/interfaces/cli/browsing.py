@@ -71,9 +71,9 @@ def list_memories(
         while True:
             most = min(_PAGE, limit - shown)
             page = await browser.list(agent, where, limit=most, after=after, written_by=written_by)
-            for memory in page.memories:
+            for memory in page.items:
                 click.echo(json_text(_as_json(memory)) if as_json else _line(memory))
-            after, shown = page.after, shown + len(page.memories)
+            after, shown = page.after, shown + len(page.items)
             if after is None or shown == limit:
                 return shown, after is not None
 

@@ -89,17 +89,9 @@ class Listing:
         self.after = self._cursors.read(cursor, now=self._now) if cursor else None
         """Where the page begins; None: at the beginning."""
 
-    @property
-    def after_id(self) -> str | None:
-        """The id behind which the page begins, in a listing in order of ids; None: at the beginning."""
-        return None if self.after is None else self.after.id
-
-    def cursor(self, position: ListPosition | str | None) -> str | None:
-        """Return the cursor of the next page, which begins at a position or behind an id; None: there is no more."""
-        if position is None:
-            return None
-        place = ListPosition(0, position) if isinstance(position, str) else position
-        return self._cursors.write(place, now=self._now)
+    def cursor(self, position: ListPosition | None) -> str | None:
+        """Return the cursor of the next page, which begins at a position; None: there is no more."""
+        return None if position is None else self._cursors.write(position, now=self._now)
 
 
 def _invalid() -> InvalidCursor:

@@ -116,9 +116,9 @@ async def _forget_meant(services: TenantServices, agent_id: str, words: str) -> 
 
 async def _newest(services: TenantServices, agent_id: str, kind: MemoryType | None, what: str) -> dict[str, Json]:
     page = await services.profiles.list(agent_id, limit=_SHOWN, after=None, type=kind)
-    if not page.memories:
+    if not page.items:
         return answers.answer("Nothing is remembered yet." if kind is None else f"No {kind}s are remembered.")
-    lines = [answers.line_of_memory(memory) for memory in page.memories]
+    lines = [answers.line_of_memory(memory) for memory in page.items]
     return answers.listed(lines, f"The newest {what}:", more=page.after is not None)
 
 

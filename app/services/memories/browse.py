@@ -1,7 +1,6 @@
 """What one tenant holds: its memories to look at, what it uses of its limits, and what its agents are set to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.errors import NotFound, QuotaExceeded
@@ -11,17 +10,10 @@ from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
 from app.storage import model_spend
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
+from app.storage.declared import ListPage
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.quotas import Quotas, row_counts, usages
 from app.storage.rows import read_memory
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPage:
-    """Memories, newest first, and where to go on; ``after`` is None where there are no more."""
-
-    memories: Sequence[Memory]
-    after: ListPosition | None
 
 
 class Browser:
@@ -46,7 +38,7 @@ class Browser:
         limit: int,
         after: ListPosition | None,
         written_by: str | None = None,
-    ) -> MemoryPage:
+    ) -> ListPage[Memory]:
         """Return the next memories that pass the filter, of one agent or of all, newest first.
 
         With ``written_by``, only those that this credential has written.
@@ -64,9 +56,7 @@ class Browser:
         wanted = self._listing.page(agent_id, where, limit=limit + 1, after=after, written_by=written_by)
         (rows,) = await self._database.run([wanted])
         memories = [read_memory(self._listing.tenant_id, row) for row in rows[:limit]]
-        return MemoryPage(
-            memories, ListPosition(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None
-        )
+        return ListPage(memories, ListPosition(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None)
 
     async def get(self, agent_id: str, memory_id: str) -> Memory:
         """Return one memory.

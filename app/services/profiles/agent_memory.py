@@ -12,11 +12,11 @@ from app.domain.messages import NewMessage
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.profiles import ProfileName
 from app.services.ingest.ingester import Ingester
-from app.services.memories.browse import MemoryPage
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.profiles.namespaces import Namespaces
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
+from app.storage.declared import ListPage
 from app.storage.listing import ListPosition
 
 
@@ -82,7 +82,7 @@ class AgentMemory:
         after: ListPosition | None,
         session_id: str | None,
         type: MemoryType | None,  # noqa: A002 - what it is called everywhere
-    ) -> MemoryPage:
+    ) -> ListPage[Memory]:
         """Return the next memories that hold, newest first.
 
         Raises:
@@ -90,7 +90,7 @@ class AgentMemory:
             MemoryGatewayError: as ``ProfileService.list`` does.
         """
         page = await self._profiles.list(profile.agent_id, limit=limit, after=after, session_id=session_id, type=type)
-        if not page.memories:
+        if not page.items:
             await self._names.check(profile)
         return page
 

@@ -5,7 +5,6 @@ https://developers.cloudflare.com/agent-memory/api/http-api/
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from ulid import ULID
 
@@ -16,16 +15,10 @@ from app.domain.profiles import DEFAULT_NAMESPACE, ProfileName
 from app.ports.database import Row
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
+from app.storage.declared import ListPage, list_page
+from app.storage.listing import ListPosition
 from app.storage.namespaces import Direction, KnownNames, Namespace, NamespaceStatements, Order
-from app.storage.rows import read_row, read_rows
-
-
-@dataclass(frozen=True, slots=True)
-class NamespacePage:
-    """Namespaces in an order; ``after`` is the last one's value of what they are ordered by, None at the end."""
-
-    namespaces: Sequence[Namespace]
-    after: str | None
+from app.storage.rows import read_row
 
 
 class Namespaces:
@@ -61,8 +54,8 @@ class Namespaces:
         return namespace
 
     async def list(
-        self, *, limit: int, after: str | None = None, order: Order = "id", direction: Direction = "asc"
-    ) -> NamespacePage:
+        self, *, limit: int, after: ListPosition | None = None, order: Order = "id", direction: Direction = "asc"
+    ) -> ListPage[Namespace]:
         """Return the next namespaces; ``default`` is among them once it was created or written to.
 
         Raises:
@@ -72,8 +65,7 @@ class Namespaces:
         limits.check(("per_page", limits.PROFILE_PAGE, limit))
         wanted = self._names.page(order=order, direction=direction, limit=limit + 1, after=after)
         (rows,) = await self._database.run([wanted])
-        namespaces = read_rows(Namespace, rows[:limit])
-        return NamespacePage(namespaces, str(getattr(namespaces[-1], order)) if len(rows) > limit else None)
+        return list_page(Namespace, rows, limit)
 
     async def get(self, name: str) -> Namespace:
         """Return a namespace.

@@ -27,13 +27,13 @@ from app.services.access.agent_database import AgentDatabase
 from app.services.answering.answerer import Answering, ProfileQuestion
 from app.services.answering.model_answering import ModelAnswering
 from app.services.answering.summary import summary
-from app.services.memories.browse import MemoryPage
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.sessions import SessionDeletion, Sessions
 from app.services.profiles.forgetting import Forgetting
 from app.services.tenant.backends import TenantBackends
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
+from app.storage.declared import ListPage
 from app.storage.learned_of import sources
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.rows import read_memory, read_rows
@@ -125,7 +125,7 @@ class ProfileService:
         after: ListPosition | None,
         session_id: str | None = None,
         type: MemoryType | None = None,  # noqa: A002 - what it is called everywhere
-    ) -> MemoryPage:
+    ) -> ListPage[Memory]:
         """Return the next memories that hold, newest first: of one session and of one type, or of all.
 
         What is superseded, was forgotten or has expired is left out. There may be fewer than ``limit`` though more
@@ -142,7 +142,7 @@ class ProfileService:
         (rows,) = await database.run([wanted])
         memories = [read_memory(database.scope.tenant_id, row) for row in rows]
         more = bool(rows) and bool(rows[-1]["following"])
-        return MemoryPage(memories, ListPosition(memories[-1].created_at, memories[-1].id) if more else None)
+        return ListPage(memories, ListPosition(memories[-1].created_at, memories[-1].id) if more else None)
 
     async def get(self, agent_id: str, memory_id: str) -> MemoryDetail:
         """Return one memory, even if it is superseded or was forgotten, with its versions and its sources.
@@ -197,11 +197,11 @@ class ProfileService:
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
         now, model = self._backends.clock(), self._backends.models.model
         if model is not None:
-            summed = await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
+            summed = await ModelAnswering(self._backends, agent_id, model).summary(page.items, now)
             self._backends.audit.degraded(summed.degraded)
             return summed
         # It may take longer than a step of the loop.
-        return ProfileSummary(await asyncio.to_thread(summary, page.memories))
+        return ProfileSummary(await asyncio.to_thread(summary, page.items))
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
         """Delete the memories of a session and its messages; one that is not there is no error. For administrators.

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from app.domain import limits, posterior
 from app.domain.attributes import from_attributes
 from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.workflows import (
     ListedWorkflow,
     NewWorkflow,
@@ -254,8 +254,7 @@ class ProceduralMemory:
         return Tenant(self._backends.tenant_id)
 
     def _scope(self, agent_id: str | None) -> Scope | Tenant:
-        tenant_id = self._backends.tenant_id
-        return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+        return owner_of(self._backends.tenant_id, agent_id)
 
 
 def _read(kind: type[_T], rows: Sequence[Row]) -> list[_T]:

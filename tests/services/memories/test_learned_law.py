@@ -108,7 +108,7 @@ async def check(bench: Bench, profiles: ProfileService, world: World) -> None:
         row["memory_id"]: row["superseded_at"]
         for row in await rows_of(bench, "claim", "memory_id", "superseded_at", key=Like("topic:%"))
     }
-    listed = {each.id for each in (await profiles.list("bot", limit=1000, after=None)).memories}
+    listed = {each.id for each in (await profiles.list("bot", limit=1000, after=None)).items}
     for id_, of in world.sources.items():
         superseded = first(topics.get(id_), *(rows[each]["superseded_at"] for each in of))
         assert rows[id_]["superseded_at"] == superseded

@@ -42,7 +42,7 @@ async def tell(bench: Bench, content: str, **fields: Any) -> Memory:
 
 
 async def listed(profiles: ProfileService) -> list[str]:
-    return [memory.content for memory in (await profiles.list("bot", limit=100, after=None)).memories]
+    return [memory.content for memory in (await profiles.list("bot", limit=100, after=None)).items]
 
 
 async def recalled(bench: Bench, query: str, **asked: object) -> list[str]:

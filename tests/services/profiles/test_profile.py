@@ -52,7 +52,7 @@ def of(bench: Bench, tenant_id: str) -> ProfileService:
 
 async def listed(profiles: ProfileService, **asked: object) -> list[str]:
     page = await profiles.list("bot", limit=100, after=None, **asked)  # type: ignore[arg-type]
-    return [memory.content for memory in page.memories]
+    return [memory.content for memory in page.items]
 
 
 async def recalled(bench: Bench, query: str, **asked: object) -> list[str]:
@@ -359,7 +359,7 @@ async def test_a_memory_of_another_profile_or_tenant_is_not_there(bench: Bench, 
         for verb in (service.get, service.forget, service.unforget):
             with pytest.raises(NotFound):
                 await verb(agent_id, memory.id)
-        assert (await service.list(agent_id, limit=5, after=None)).memories == []
+        assert (await service.list(agent_id, limit=5, after=None)).items == []
         assert (await service.recall(agent_id, "Rome")).candidates == []
     assert (await profiles.get("bot", memory.id)).memory == memory
 
@@ -390,7 +390,7 @@ async def test_pages_follow_each_other_and_end(profiles: ProfileService) -> None
     seen, after = list[str](), None
     for _ in range(3):
         page = await profiles.list("bot", limit=2, after=after)
-        seen += [memory.content for memory in page.memories]
+        seen += [memory.content for memory in page.items]
         after = page.after
     assert (seen, after) == (contents[::-1], None)
 
@@ -402,7 +402,7 @@ async def test_a_page_of_large_memories_is_shorter_and_goes_on(profiles: Profile
     seen, after, pages = 0, None, 0
     while pages == 0 or after is not None:
         page = await profiles.list("bot", limit=200, after=after)
-        seen, after, pages = seen + len(page.memories), page.after, pages + 1
+        seen, after, pages = seen + len(page.items), page.after, pages + 1
     assert (seen, pages) == (130, 2)
 
 

@@ -113,7 +113,7 @@ async def list_memories(
     asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
     listing = Listing(caller, "profile", query.cursor, agent_id=profile.agent_id, **asked)
     page = await service.list(profile, limit=query.per_page, after=listing.after, **asked)
-    memories = [AgentMemoryMemoryListEntry.of(memory) for memory in page.memories]
+    memories = [AgentMemoryMemoryListEntry.of(memory) for memory in page.items]
     return AgentMemoryMemoriesPage.of(memories, cursor=listing.cursor(page.after), per_page=query.per_page)
 
 

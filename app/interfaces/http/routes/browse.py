@@ -35,7 +35,7 @@ async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) ->
     where, writer = query.to(Filter, metadata=query.metadata or {}), query.written_by
     listing = Listing(caller, None, query.cursor, agent_id=agent_id, where=where, written_by=writer)
     page = await services.browser.list(agent_id, where, limit=query.limit, after=listing.after, written_by=writer)
-    return ListAnswer.model_validate({"memories": page.memories, "cursor": listing.cursor(page.after)})
+    return ListAnswer.model_validate({"memories": page.items, "cursor": listing.cursor(page.after)})
 
 
 @data.get("/memories/{memory_id}", NotFound, response_model=MemoryAnswer, response_model_exclude_none=True)

@@ -51,8 +51,8 @@ async def list_(
     """List namespaces, as an administrator of all agents."""
     order, direction = query.order, query.direction
     listing = Listing(caller, "namespaces", query.cursor, order=order, direction=direction)
-    page = await _of(caller).list(limit=query.per_page, after=listing.after_id, order=order, direction=direction)
-    namespaces = [_answer(namespace, account_id) for namespace in page.namespaces]
+    page = await _of(caller).list(limit=query.per_page, after=listing.after, order=order, direction=direction)
+    namespaces = [_answer(namespace, account_id) for namespace in page.items]
     return AgentMemoryNamespacesPage.of(namespaces, cursor=listing.cursor(page.after), per_page=query.per_page)
 
 

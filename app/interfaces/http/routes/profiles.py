@@ -79,9 +79,7 @@ async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[Mem
     asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
     listing = Listing(caller, "profile", query.cursor, agent_id=profile, **asked)
     page = await services.profiles.list(profile, limit=query.limit, after=listing.after, **asked)
-    return ListedAnswer(
-        memories=[ListedMemory.of(memory) for memory in page.memories], cursor=listing.cursor(page.after)
-    )
+    return ListedAnswer(memories=[ListedMemory.of(memory) for memory in page.items], cursor=listing.cursor(page.after))
 
 
 @profiles.get(
