@@ -195,9 +195,7 @@ async def test_it_lives_no_longer_than_its_messages(bench: Bench) -> None:
     assert {row["id"] for row in ends} == {short.memory_id, learned}
     assert len({row["expires_at"] for row in ends}) == 1
     await expire(bench, id=short.memory_id)
-    assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).items] == [
-        lasting.memory_id
-    ]
+    assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).items] == [lasting.memory_id]
 
 
 async def test_it_shows_the_messages_that_it_was_learned_of_as_they_were_said(bench: Bench) -> None:
