@@ -50,14 +50,27 @@ async def start(*, poll_seconds: float, calls_per_minute: float) -> CommandAnswe
 
     What was stopped goes on where it was.
     """
-    return _answer(await _start(poll_seconds, calls_per_minute), _as_json, _report)
+    await provision_indexes(quiet_settings(), poll_seconds)
+
+    async def copy(prepared: Maintenance) -> ReembeddingState:
+        moving = prepared.reembedding
+        state = await moving.begin(prepared.runtime.backends.embedder.config)
+        await prepared.runtime.prepare_index(state.other)
+        with comparing("Copying") as report:
+            await prepared.comparison(state.other, repair=True, report=report).run()
+        await moving.copied(state.left_out)
+        click.echo("... waiting for the index to show what it was sent", err=True)
+        await wait_until_shown(moving, prepared.runtime.indexer.round, prepared.runtime.pace.indexer_seconds)
+        return await _under_way(moving)
+
+    return _answer(await _each(calls_per_minute, copy, begins=True), _as_json, _report)
 
 
 @reembed.command()
 @prints_answer
 async def status() -> CommandAnswer:
     """Tell how far the move is."""
-    return _answer(await _status(), _as_json, _report)
+    return _answer(await _each(UNMETERED, lambda prepared: _under_way(prepared.reembedding)), _as_json, _report)
 
 
 @reembed.command()
@@ -80,7 +93,27 @@ async def parity(*, queries: Path | None, sample: int, calls_per_minute: float) 
 
     They are asked the queries of a file, or the first words of some memories.
     """
-    return _answer(await _parity(queries, sample, calls_per_minute), lambda result: result, _parity_report)
+    given = None if queries is None else _queries(queries)
+
+    async def compare(prepared: Maintenance) -> dict[str, Any]:
+        moving = prepared.reembedding
+        state = await _under_way(moving)
+        database = prepared.runtime.backends.database
+        wanted = given if given is not None else await comparison.sample(database, sample)
+        asked = count(1)
+        with progress_bar("Asking both") as move:
+            result = await comparison.compare(
+                database,
+                prepared.side(state.used),
+                prepared.side(state.other),
+                wanted,
+                rate_limiter=prepared.rate_limiter,
+                report=lambda: move(next(asked), len(wanted)),
+            )
+        await moving.compared(asdict(result))
+        return asdict(result)
+
+    return _answer(await _each(calls_per_minute, compare), lambda result: result, _parity_report)
 
 
 @reembed.command()
@@ -111,7 +144,13 @@ async def drop(*, yes: bool) -> CommandAnswer:
     """
     if not yes:
         raise click.UsageError("The index that is not in use is removed for good. Add --yes to do it.")
-    return _answer(await _drop(), lambda dropped: {"dropped": dropped}, "Removed: the vectors of {}.".format)
+
+    async def remove(prepared: Maintenance) -> str:
+        return str(await prepared.reembedding.drop(prepared.runtime.backends.index_of))
+
+    return _answer(
+        await _each(UNMETERED, remove), lambda dropped: {"dropped": dropped}, "Removed: the vectors of {}.".format
+    )
 
 
 def _answer(
@@ -144,51 +183,6 @@ async def _each(
     return done
 
 
-async def _start(poll_seconds: float, calls_per_minute: float) -> dict[str, ReembeddingState]:
-    await provision_indexes(quiet_settings(), poll_seconds)
-
-    async def start(prepared: Maintenance) -> ReembeddingState:
-        moving = prepared.reembedding
-        state = await moving.begin(prepared.runtime.backends.embedder.config)
-        await prepared.runtime.prepare_index(state.other)
-        with comparing("Copying") as report:
-            await prepared.comparison(state.other, repair=True, report=report).run()
-        await moving.copied(state.left_out)
-        click.echo("... waiting for the index to show what it was sent", err=True)
-        await wait_until_shown(moving, prepared.runtime.indexer.round, prepared.runtime.pace.indexer_seconds)
-        return await _under_way(moving)
-
-    return await _each(calls_per_minute, start, begins=True)
-
-
-async def _status() -> dict[str, ReembeddingState]:
-    return await _each(UNMETERED, lambda prepared: _under_way(prepared.reembedding))
-
-
-async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> dict[str, dict[str, Any]]:
-    given = None if file is None else _queries(file)
-
-    async def compare(prepared: Maintenance) -> dict[str, Any]:
-        moving = prepared.reembedding
-        state = await _under_way(moving)
-        database = prepared.runtime.backends.database
-        queries = given if given is not None else await comparison.sample(database, sample)
-        asked = count(1)
-        with progress_bar("Asking both") as move:
-            result = await comparison.compare(
-                database,
-                prepared.side(state.used),
-                prepared.side(state.other),
-                queries,
-                rate_limiter=prepared.rate_limiter,
-                report=lambda: move(next(asked), len(queries)),
-            )
-        await moving.compared(asdict(result))
-        return asdict(result)
-
-    return await _each(calls_per_minute, compare)
-
-
 async def _switch(*, force: bool, back: bool) -> dict[str, ReembeddingState]:
     async def switch(prepared: Maintenance) -> ReembeddingState:
         moving = prepared.reembedding
@@ -200,13 +194,6 @@ async def _switch(*, force: bool, back: bool) -> dict[str, ReembeddingState]:
         return await _under_way(moving)
 
     return await _each(UNMETERED, switch)
-
-
-async def _drop() -> dict[str, str]:
-    async def drop(prepared: Maintenance) -> str:
-        return str(await prepared.reembedding.drop(prepared.runtime.backends.index_of))
-
-    return await _each(UNMETERED, drop)
 
 
 async def _under_way(moving: Reembedding) -> ReembeddingState:
