@@ -346,7 +346,7 @@ def remembered(scope: Scope, key: str | None) -> ScopedStatement:
 
 
 def present(scope: Scope, content_hash: str) -> ScopedStatement:
-    """Read the memory with this content, if there is one, in the columns of ``stored_again.HeldMemory``."""
+    """Read the memory with this content, if there is one, in the columns of ``stored_again.ExistingMemory``."""
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
 
 

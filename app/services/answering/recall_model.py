@@ -14,7 +14,7 @@ from app.retrieval.query.analysis import Analysis
 from app.services.answering.topics import nearest
 from app.services.learning.analysing import analysed, analysis
 from app.services.learning.request import ModelRequest
-from app.services.memories.gathering import Analysing
+from app.services.memories.gathering import PendingAnalysis
 from app.services.models.language_model import TenantLanguageModel
 from app.services.tenant.backends import TenantBackends
 
@@ -38,7 +38,7 @@ class RecallModel:
         """What fences off data in the prompts of this recall."""
 
     @asynccontextmanager
-    async def analysing(self, query: str, reference: int) -> AsyncIterator[Analysing | None]:
+    async def analysing(self, query: str, reference: int) -> AsyncIterator[PendingAnalysis | None]:
         """Have the model analyse a query, asked at ``reference`` (ms), while this is entered; None where it is not to.
 
         What it has not said in its share of the time is not waited for.
@@ -50,7 +50,7 @@ class RecallModel:
         ends = asyncio.get_running_loop().time() + seconds
         analysed_ = asyncio.create_task(self._analyse(query, reference, seconds))
         try:
-            yield Analysing(analysed_, ends)
+            yield PendingAnalysis(analysed_, ends)
         finally:
             analysed_.cancel()
 

@@ -14,7 +14,7 @@ from app.domain.learned import Learned
 from app.domain.memory import Memory
 from app.services.ingest.lines import write_lines
 from app.services.ingest.work import IngestionWork
-from app.services.memories.write_outcomes import HeldOtherwise
+from app.services.memories.write_outcomes import MetadataDiffers
 from app.services.profiles.profile import TASK_DAYS
 from app.services.tenant.backends import settled
 from app.storage.agents import Agents, agent_settings
@@ -68,7 +68,7 @@ class Learn:
             proposals = kept_proposals(rows)
             try:
                 await settled(lambda proposals=proposals: _learned(work, proposals))  # type: ignore[misc]
-            except HeldOtherwise as error:  # others wrote since it was read
+            except MetadataDiffers as error:  # others wrote since it was read
                 tries -= 1
                 if not tries:
                     raise Unavailable("What is to be learned is just being written by others.") from error

@@ -34,7 +34,7 @@ async def write_lines(
     ``leaving`` are the bytes that the messages count whose place the lines take.
 
     Raises:
-        EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
+        EmbeddingConfigChanged, MetadataDiffers, QuotaExceeded: as ``Writer.write``; nothing was written.
     """
     backends = work.backends
     used = backends.data.configs

@@ -15,7 +15,7 @@ from app.domain.quotas import Usage, exceeded
 from app.ports.database import Row
 from app.services.ingest.lines import RUN_BYTES, write_lines
 from app.services.ingest.work import IngestionWork
-from app.services.memories.write_outcomes import HeldOtherwise
+from app.services.memories.write_outcomes import MetadataDiffers
 from app.services.tenant.backends import settled
 from app.services.turns.turns import paced
 from app.storage.memories import MemoryWrite
@@ -46,7 +46,7 @@ class TurnWriting:
             work.check_held()
             try:
                 done = await settled(lambda messages=messages, leaving=leaving: _written(work, messages, leaving))  # type: ignore[misc]
-            except (HeldOtherwise, QuotaExceeded) as error:  # others wrote since it was read
+            except (MetadataDiffers, QuotaExceeded) as error:  # others wrote since it was read
                 tries -= 1
                 if not tries:
                     raise Unavailable("The session is just being written by others.") from error
@@ -124,7 +124,7 @@ async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int
     """Embed and write messages, as many as go into one run; return how many.
 
     Raises:
-        EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
+        EmbeddingConfigChanged, MetadataDiffers, QuotaExceeded: as ``Writer.write``; nothing was written.
     """
     there = [staged_message.message.id for staged_message in messages if _is_there(staged_message)]
     lines = await _lines(work, [staged_message for staged_message in messages if not _is_there(staged_message)])

@@ -15,7 +15,7 @@ from app.domain.moments import moment
 from app.domain.query import Query
 from app.services.answering.recall_model import RecallModel
 from app.services.memories.explain import Explainer, Explanation
-from app.services.memories.gathering import Analysing
+from app.services.memories.gathering import PendingAnalysis
 from app.services.memories.recall import Recall, search, select
 from app.services.memories.write import Keep, Warn, Writer
 from app.services.tenant.backends import TenantBackends, settled
@@ -77,7 +77,7 @@ class LongTermMemoryGateway:
             return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
     async def recall(
-        self, agent_id: str, query: Query, analysing: Analysing | None = None, *, run_id: str | None = None
+        self, agent_id: str, query: Query, analysing: PendingAnalysis | None = None, *, run_id: str | None = None
     ) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
 

@@ -45,7 +45,7 @@ _FOLDED_AT_ONCE = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Analysing:
+class PendingAnalysis:
     """What a language model makes of a query, which is under way."""
 
     analysis: "asyncio.Task[Analysis | None]"
@@ -98,7 +98,7 @@ class CandidateGatherer:
         query: Query,
         *,
         also: str | None = None,
-        analysing: Analysing | None = None,
+        analysing: PendingAnalysis | None = None,
         note: RecallNote | None = None,
     ) -> None:
         """Bind the query.
@@ -112,7 +112,7 @@ class CandidateGatherer:
         self._sentences = QuerySentences(query.text)
         self._also = also
         self._analysing = analysing
-        self._supposed: VectorSearch | None = None
+        self._hypothetical: VectorSearch | None = None
         """What has looked for the statement of the analysis."""
         self._degraded: Sequence[str] = ()
         self._note = note
@@ -178,17 +178,17 @@ class CandidateGatherer:
         if self._analysing is None:
             return Analysis()
         analysis = await self._analysing.analysis
-        if self._supposed is not None:
-            vectors.supposed = self._supposed.supposed
+        if self._hypothetical is not None:
+            vectors.hypothetical = self._hypothetical.hypothetical
         elif analysis is None:
             self._degraded = [ANALYSIS_UNAVAILABLE]
         elif analysis.statement:
             try:
                 async with asyncio.timeout_at(self._analysing.ends):
-                    await vectors.suppose(analysis.statement, depth)
+                    await vectors.ask_hypothetical(analysis.statement, depth)
             except TimeoutError:
                 self._degraded = [ANALYSIS_UNAVAILABLE]
-            self._supposed = vectors
+            self._hypothetical = vectors
         return analysis or Analysis()
 
     async def _read(self, parsed: ParsedQuery, vectors: VectorSearch, width: int, *, crowded: bool) -> _ReadCandidates:
@@ -197,7 +197,7 @@ class CandidateGatherer:
         Raises as ``gather`` does.
         """
         # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-        parsed = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.supposed.hits.hits)
+        parsed = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical.hits.hits)
         fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
         wanted = self._wanted(parsed, vectors.config.index_name, width, fill)
         run = self._backends.data.database.run

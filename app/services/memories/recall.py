@@ -12,7 +12,7 @@ from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import counted
 from app.services.answering import topics
-from app.services.memories.gathering import Analysing, CandidateGatherer, is_crowded
+from app.services.memories.gathering import CandidateGatherer, PendingAnalysis, is_crowded
 from app.services.memories.judging import judge
 from app.services.memories.vector_search import VectorSearch
 from app.services.tenant.backends import TenantBackends
@@ -51,7 +51,7 @@ async def search(
     query: Query,
     *,
     also: str | None = None,
-    analysing: Analysing | None = None,
+    analysing: PendingAnalysis | None = None,
     note: RecallNote | None = None,
 ) -> Search:
     """Find and weigh the candidates of a query, with the embedding config that was last seen in use.

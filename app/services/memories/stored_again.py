@@ -9,7 +9,7 @@ from app.domain.limits import METADATA, check
 
 
 @dataclass(frozen=True, slots=True)
-class HeldMemory:
+class ExistingMemory:
     """The memory that has the content. Its fields are the columns of ``app.storage.memories.present``."""
 
     metadata: Mapping[str, Json]
@@ -19,7 +19,7 @@ class HeldMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAgain:
+class MergedMetadata:
     """What it becomes."""
 
     metadata: Mapping[str, Json]
@@ -28,13 +28,13 @@ class StoredAgain:
 
     None: there never were any.
     """
-    kept: Sequence[str]
+    unchanged: Sequence[str]
     """The metadata keys that keep their values though other values were asked for."""
     changes: Mapping[str, Json]
     """The keys that were added, replaced and removed, for the audit."""
 
 
-def stored_again(held: HeldMemory, wanted: Mapping[str, Json], author: Author) -> StoredAgain:
+def merged_metadata(existing: ExistingMemory, wanted: Mapping[str, Json], author: Author) -> MergedMetadata:
     """Say what a memory becomes: an author without the right to replace adds keys, and changes none.
 
     One that has expired is as good as gone, and becomes what is asked for.
@@ -42,8 +42,8 @@ def stored_again(held: HeldMemory, wanted: Mapping[str, Json], author: Author) -
     Raises:
         InvalidRequest: what it has and what is added are together over the limit of metadata.
     """
-    before = {} if held.expired else held.metadata
-    replaces = author.may_replace or held.expired
+    before = {} if existing.expired else existing.metadata
+    replaces = author.may_replace or existing.expired
     metadata = wanted if replaces else {**before, **wanted, **before}  # the keys that are there come first, and stay
     check(("metadata", METADATA, metadata))
     changes: dict[str, Sequence[str]] = {
@@ -51,10 +51,10 @@ def stored_again(held: HeldMemory, wanted: Mapping[str, Json], author: Author) -
         "replaced": _differing(metadata, before),
         "removed": [key for key in before if key not in metadata],
     }
-    return StoredAgain(
+    return MergedMetadata(
         metadata,
-        _later_keys(held, changes, author),
-        kept=_differing(wanted, metadata),
+        _later_keys(existing, changes, author),
+        unchanged=_differing(wanted, metadata),
         changes={name: [*keys] for name, keys in changes.items() if keys},
     )
 
@@ -64,10 +64,12 @@ def _differing(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[str]:
     return [key for key in one if key in other and to_json(one[key]) != to_json(other[key])]
 
 
-def _later_keys(held: HeldMemory, changes: Mapping[str, Sequence[str]], author: Author) -> Mapping[str, str] | None:
-    if held.expired:
-        return None if held.later_keys is None else {}
-    there = held.metadata.keys() - changes["removed"]
-    later = {key: by for key, by in (held.later_keys or {}).items() if key in there}
+def _later_keys(
+    existing: ExistingMemory, changes: Mapping[str, Sequence[str]], author: Author
+) -> Mapping[str, str] | None:
+    if existing.expired:
+        return None if existing.later_keys is None else {}
+    there = existing.metadata.keys() - changes["removed"]
+    later = {key: by for key, by in (existing.later_keys or {}).items() if key in there}
     later |= dict.fromkeys([*changes["added"], *changes["replaced"]], author.credential_id or author.channel)
-    return None if held.later_keys is None and not later else later
+    return None if existing.later_keys is None and not later else later

@@ -50,7 +50,7 @@ class VectorSearch:
         """What is asked apart of a message that asks several things."""
         self._merged: Hits | None = None
         """The hits of all of these, where anything is asked apart."""
-        self.supposed = _Search()
+        self.hypothetical = _Search()
         """What was asked by the hypothetical answer."""
         self._unreadable = 0
         """Of the queued vectors."""
@@ -72,13 +72,13 @@ class VectorSearch:
     @property
     def outages(self) -> Sequence[Outage]:
         """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
-        searches = (self._query, *self._needs, self.supposed)
+        searches = (self._query, *self._needs, self.hypothetical)
         return [search.outage for search in searches if search.outage is not None]
 
     @property
     def degraded(self) -> Sequence[str]:
         """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
-        parts = [] if self.supposed.outage is None else [self.supposed.outage.part]
+        parts = [] if self.hypothetical.outage is None else [self.hypothetical.outage.part]
         unreadable = self.hits.unreadable + self._unreadable
         if unreadable:
             structlog.get_logger().warning("vectors_unreadable", vectors=unreadable)
@@ -111,17 +111,17 @@ class VectorSearch:
         for need, vector_ in zip(self._needs, apart, strict=True):
             need.begin(vector_)
 
-    async def suppose(self, statement: str, depth: int) -> None:
+    async def ask_hypothetical(self, statement: str, depth: int) -> None:
         """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
         try:
             embedded = await self._embed_statement(statement)
         except Unavailable as error:
-            self.supposed.outage = _embedder_away(error)
+            self.hypothetical.outage = _embedder_away(error)
             return
         if self._note is not None:
             self._note.embedded(len(statement), embedded.tokens)
-        self.supposed.begin(embedded.vectors[0])
-        await self._ask(self.supposed, depth)
+        self.hypothetical.begin(embedded.vectors[0])
+        await self._ask(self.hypothetical, depth)
 
     async def _embed_statement(self, statement: str) -> Embeddings:
         """Embed as a document, within the time that a part of a recall has; such calls may have more."""
@@ -178,7 +178,7 @@ class VectorSearch:
 
     def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
         """Return the same for the hypothetical answer; none without one."""
-        return self._cosines(self.supposed, pending, present)
+        return self._cosines(self.hypothetical, pending, present)
 
     def _cosines(
         self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None

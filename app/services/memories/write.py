@@ -21,8 +21,8 @@ from app.domain.moments import moment
 from app.domain.quotas import Use, near
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
-from app.services.memories.stored_again import HeldMemory, stored_again
-from app.services.memories.write_outcomes import HeldOtherwise, WriteOutcome, check_store, reasons, refused_outcomes
+from app.services.memories.stored_again import ExistingMemory, merged_metadata
+from app.services.memories.write_outcomes import MetadataDiffers, WriteOutcome, check_store, reasons, refused_outcomes
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.memories import Batch, MemoryWrite, write
@@ -87,13 +87,13 @@ class Writer:
             if self._backends.admission.refused_lately(scope.agent_id, now):
                 await self._check(batch)
             line = wanted = await self._embedded(new, used)
-            kept = list[str]()
+            unchanged = list[str]()
             for _ in range(_MAX_MERGES):
                 try:
                     (outcome,) = await self.write(replace(batch, lines=[line]), warn)
                     break
-                except HeldOtherwise as other:
-                    line, kept = (wanted, []) if other.held is None else _merged(wanted, other.held, batch.author)
+                except MetadataDiffers as other:
+                    line, unchanged = _merged(wanted, other.existing, batch.author)
             else:
                 raise Unavailable(_CHANGING)
         except (Erasing, LongTermDisabled, QuotaExceeded):
@@ -102,7 +102,7 @@ class Writer:
         assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
         if keep is not None:
             later = outcome.written and new.expires_at is not None and outcome.expires_at != new.expires_at
-            keep([*kept, "expires_at"] if later else kept)
+            keep([*unchanged, "expires_at"] if later else unchanged)
         await self._deliver(line, outcome, used)
         return outcome.holder
 
@@ -201,20 +201,25 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: MemoryWrite, held: HeldMemory, author: Author) -> tuple[MemoryWrite, list[str]]:
-    """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
-    result = stored_again(held, wanted.memory.metadata, author)
+def _merged(wanted: MemoryWrite, existing: ExistingMemory | None, author: Author) -> tuple[MemoryWrite, list[str]]:
+    """Return the line that makes of a memory that is there what the author may, and the keys that keep their values.
+
+    None: it is gone, and the line is the wanted one.
+    """
+    if existing is None:
+        return wanted, []
+    result = merged_metadata(existing, wanted.memory.metadata, author)
     memory = replace(wanted.memory, metadata=result.metadata)
     line = replace(
         wanted,
         memory=memory,
         stated=permitted(memory, author),
         detail={**wanted.detail, **result.changes},
-        merged_from=held.metadata_json,
-        was_expired=held.expired,
+        merged_from=existing.metadata_json,
+        was_expired=existing.expired,
         later_keys=result.later_keys,
     )
-    return line, [f"metadata.{key}" for key in result.kept]
+    return line, [f"metadata.{key}" for key in result.unchanged]
 
 
 def _outcomes(batch: Batch, queued: Sequence[Row], written: Sequence[Row]) -> list[WriteOutcome]:

@@ -8,7 +8,7 @@ from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, M
 from app.domain.quotas import Usage
 from app.ports.database import Row, RunRefused
 from app.services.access.credentials import refused
-from app.services.memories.stored_again import HeldMemory
+from app.services.memories.stored_again import ExistingMemory
 from app.services.tiers.working_refusals import no_such_run
 from app.storage.batches import Bulk
 from app.storage.memories import Batch, MemoryWrite, present, remembered, totals
@@ -34,12 +34,12 @@ class WriteOutcome:
     """The revision of each vector that was queued, by index name."""
 
 
-class HeldOtherwise(Exception):
+class MetadataDiffers(Exception):
     """The content is there with other metadata than was last read."""
 
-    def __init__(self, held: HeldMemory | None) -> None:
+    def __init__(self, existing: ExistingMemory | None) -> None:
         """Keep what was found."""
-        self.held = held
+        self.existing = existing
         """The memory as it is now; None: it is gone."""
 
 
@@ -65,15 +65,15 @@ def refused_outcomes(refusal: RunRefused, batch: Batch, rows: Sequence[Sequence[
 
     Raises:
         Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded, Unauthenticated: nothing is written.
-        HeldOtherwise: the content is there with other metadata than was read.
+        MetadataDiffers: the content is there with other metadata than was read.
         RunRefused: the reason is none of the gate's.
     """
     match refusal.reason:
         case "erasing" | "disabled" | "revoked" | "no_run" as reason:
             raise _refusal(reason, batch)
         case "differs":
-            held = [] if batch.is_bulk else rows[1]
-            raise HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
+            existing = [] if batch.is_bulk else rows[1]
+            raise MetadataDiffers(read_row(ExistingMemory, existing[0]) if existing else None)
         case "key_used" | "deleted" | "stored" | "taken" | "quota_exceeded" as reason:
             if not batch.is_store:
                 return _import_outcomes(reason, batch, rows)
@@ -103,10 +103,10 @@ def check_store(batch: Batch, rows: Sequence[Sequence[Row]]) -> None:
     Raises:
         QuotaExceeded: a limit is reached.
     """
-    quotas, held, _ = rows
+    quotas, existing, _ = rows
     memory = batch.lines[0].memory
-    if held:
-        metadata_bytes = len(str(held[0]["metadata_json"]).encode())
+    if existing:
+        metadata_bytes = len(str(existing[0]["metadata_json"]).encode())
         check_room(quotas, (0, memory.metadata_bytes - metadata_bytes, 1))
     else:
         check_room(quotas, (1, memory.metadata_bytes + memory.content_bytes, 1))

@@ -16,7 +16,7 @@ from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
 from app.domain.quotas import Defaults, Limits
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.memories.stored_again import HeldMemory, stored_again
+from app.services.memories.stored_again import ExistingMemory, merged_metadata
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on, with_changed
 from tests.support.memories import expire, memory_rows, set_memories
@@ -159,11 +159,11 @@ def memory(metadata: dict[str, Json]) -> Memory:
 def test_who_may_not_replace_leaves_all_that_is_there_and_all_that_is_asked_for_is_there_or_kept(
     before: dict[str, Json], wanted: dict[str, Json]
 ) -> None:
-    held = HeldMemory(before, memory(before).metadata_json, expired=False, later_keys=None)
-    result = stored_again(held, wanted, Author("second", "mcp"))
+    held = ExistingMemory(before, memory(before).metadata_json, expired=False, later_keys=None)
+    result = merged_metadata(held, wanted, Author("second", "mcp"))
     assert {key: result.metadata[key] for key in before} == before
     assert result.metadata.keys() == before.keys() | wanted.keys()
     assert (result.later_keys or {}).keys() == wanted.keys() - before.keys()
     for key, value in wanted.items():
         same = json.dumps(result.metadata[key]) == json.dumps(value)
-        assert same is (key not in result.kept)
+        assert same is (key not in result.unchanged)

@@ -24,7 +24,7 @@ from app.domain.errors import (
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.retrieval.query.analysis import Analysis
-from app.services.memories.gathering import Analysing
+from app.services.memories.gathering import PendingAnalysis
 from app.services.memories.recall import Recall
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.damage import damage
@@ -115,7 +115,7 @@ async def test_a_hypothetical_answer_that_cannot_be_embedded_is_an_error(bench: 
         bench.embedder.error = RateLimited("OpenAI answered 429.", retry_after=7)
         return Analysis(statement="The invoice goes to a town.")
 
-    under_way = Analysing(asyncio.create_task(analysis()), asyncio.get_running_loop().time() + 60)
+    under_way = PendingAnalysis(asyncio.create_task(analysis()), asyncio.get_running_loop().time() + 60)
     with pytest.raises(RateLimited):
         await bench.gateway.recall("bot", strict(bench, "where does the invoice go?"), under_way)
 
