@@ -117,7 +117,7 @@ check: $(VENV)/dev ## lint, types, import contracts and complexity
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@! $(BIN)/radon cc --min C --show-complexity app | grep -E '^ +[FM] .*\((1[5-9]|[2-9][0-9]|[0-9]{3,})\)' # a bound that only goes down
+	@! $(BIN)/radon cc --min C --show-complexity app | grep -E '^ +[FM] .*\((1[3-9]|[2-9][0-9]|[0-9]{3,})\)' # a bound that stays
 
 format: $(VENV)/dev ## bring the code into form
 	$(BIN)/ruff check --fix .
