@@ -1,4 +1,4 @@
-"""What a process remembers of what its tenants asked lately, so as not to ask it again."""
+"""What a process remembers of what its tenants asked lately. Nothing in it is older than its tenant's last erasure."""
 
 from dataclasses import dataclass, field
 
@@ -25,8 +25,12 @@ class TenantCaches:
     """Who speaks in agents' memories."""
     context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
     """The shared documents that were read lately."""
+    _epochs: dict[str, int] = field(default_factory=dict)
 
     def seen(self, tenant_id: str, epoch: int) -> None:
-        """Take note of a tenant's epoch, as ``TenantCache.seen`` does."""
+        """Take note of a tenant's epoch, which each erasure moves on: what is older than it is forgotten."""
+        if epoch == self._epochs.get(tenant_id, 0):
+            return
+        self._epochs[tenant_id] = epoch
         for cache in (self.queries, self.topics, self.speakers, self.context):
-            cache.seen(tenant_id, epoch)
+            cache.forget(tenant_id)

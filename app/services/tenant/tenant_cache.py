@@ -1,4 +1,4 @@
-"""A cache of many tenants: within a budget of bytes, and nothing in it is older than its tenant's last erasure."""
+"""A cache of many tenants, within a budget of bytes."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -32,19 +32,11 @@ class TenantCache(Generic[Key, Value]):
         self._holds_ms = holds_ms
         self._held = 0
         self._entries: OrderedDict[Key, CacheEntry[Value]] = OrderedDict()
-        self._epochs: dict[str, int] = {}
 
     @property
     def held(self) -> int:
         """Bytes held, about."""
         return self._held
-
-    def seen(self, tenant_id: str, epoch: int) -> None:
-        """Take note of a tenant's epoch, which each erasure moves on: what is older than it is forgotten."""
-        if epoch == self._epochs.get(tenant_id, 0):
-            return
-        self._epochs[tenant_id] = epoch
-        self.forget(tenant_id)
 
     def forget(self, tenant_id: str) -> None:
         """Forget all of a tenant."""

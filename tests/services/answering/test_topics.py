@@ -2,6 +2,7 @@
 
 from app.domain.memory import Scope
 from app.services.answering.topics import HOLDS_MS, SHOWN, TopicCache, nearest, remember
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.tenant_cache import TenantCache
 
 ANN, BOB, OTHER = Scope("acme", "ann"), Scope("acme", "bob"), Scope("other", "ann")
@@ -37,9 +38,10 @@ def test_an_erasure_drops_the_topics_of_its_tenant() -> None:
     cache: TopicCache = TenantCache(10_000, HOLDS_MS)
     remember(cache, ANN, ["home"], 0)
     remember(cache, OTHER, ["home"], 0)
-    cache.seen("acme", 0)
+    caches = TenantCaches(topics=cache)
+    caches.seen("acme", 0)
     assert cache.find(ANN, 0) == ["home"]
-    cache.seen("acme", 1)
+    caches.seen("acme", 1)
     assert (cache.find(ANN, 0), cache.find(OTHER, 0)) == (None, ["home"])
 
 

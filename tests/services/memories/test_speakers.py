@@ -10,6 +10,7 @@ from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.services.memories.speakers import SpeakerCache, remember
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.tenant_cache import TenantCache
 from tests.support.gateways import Bench, bench_on
 
@@ -112,7 +113,7 @@ def test_names_are_kept_within_a_budget_and_forgotten_with_an_erasure() -> None:
     assert cache.held <= 2_000
     remember(cache, scopes[-1], {"dora"})
     assert cache.find(scopes[-1]) == frozenset({"carla", "bob", "dora"})
-    cache.seen("acme", 1)
+    TenantCaches(speakers=cache).seen("acme", 1)
     assert cache.find(scopes[-1]) is None
 
 
