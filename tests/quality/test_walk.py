@@ -92,7 +92,7 @@ async def walked(service: Service, call: Call) -> Walk:
 
 @pytest.mark.parametrize(
     ("call", "files", "depth"),
-    [(store, 50, 14), (recall, 65, 16), (profile_recall, 71, 18), (listing, 33, 11), (usage, 28, 11)],
+    [(store, 49, 14), (recall, 65, 16), (profile_recall, 71, 18), (listing, 33, 11), (usage, 28, 11)],
 )
 async def test_the_way_through_the_code_grows_no_longer(tmp_path: Path, call: Call, files: int, depth: int) -> None:
     async with serving(tmp_path) as service:
