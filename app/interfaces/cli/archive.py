@@ -61,7 +61,7 @@ async def list_objects(
     archives = Archives(runtime.backends.of_tenant(tenant))
     objects = await archives.list(agent_id=agent, kind=kind, since=since, until=until, before=before, limit=most)
     lines = "\n".join(map(_line, objects)) or "Nothing is archived."
-    return CommandAnswer({"objects": [_fields(each) for each in objects]}, lines)
+    return CommandAnswer({"objects": [_fields(archived) for archived in objects]}, lines)
 
 
 @archive.command()

@@ -66,10 +66,10 @@ async def consolidate(
     if report:
         return await _report(tenant or DEFAULT)
     done = await _consolidate(quiet_settings(), calls_per_minute, tenant, dry_run=dry_run)
-    return CommandAnswer({"dry_run": dry_run, **told(done)}, _text(done, dry_run=dry_run))
+    return CommandAnswer({"dry_run": dry_run, **_as_json(done)}, _text(done, dry_run=dry_run))
 
 
-def told(done: Consolidated) -> dict[str, Any]:
+def _as_json(done: Consolidated) -> dict[str, Any]:
     """Return what was done as JSON tells it."""
     merges = [{"tenant": tenant, **MergeAnswer.model_validate(merge).model_dump()} for tenant, merge in done.merges]
     counts = {name: value for name, value in asdict(done).items() if name != "merges"}
@@ -136,14 +136,14 @@ def _tell(done: Consolidated) -> None:
 
 def _text(done: Consolidated, *, dry_run: bool) -> str:
     lines = [f"{merge.other_id} into {merge.kept_id} ({tenant}, {merge.agent_id})" for tenant, merge in done.merges]
-    said = f"Would be done of {done.agents} agents of {done.tenants} tenants: " if dry_run else ""
-    return "\n".join([f"{said}{sentence(done)}", *(lines if dry_run else [])])
+    forecast = f"Would be done of {done.agents} agents of {done.tenants} tenants: " if dry_run else ""
+    return "\n".join([f"{forecast}{sentence(done)}", *(lines if dry_run else [])])
 
 
 async def _report(tenant: str) -> CommandAnswer:
-    found = await with_runtime(lambda runtime: runtime.services(tenant).consolidations.latest(_REPORTS), tenant)
-    lines = [_line(each) for each in found] or ["There was no consolidation yet."]
-    return CommandAnswer({"consolidations": [asdict(each) for each in found]}, "\n".join(lines))
+    reports = await with_runtime(lambda runtime: runtime.services(tenant).consolidations.latest(_REPORTS), tenant)
+    lines = [_line(report) for report in reports] or ["There was no consolidation yet."]
+    return CommandAnswer({"consolidations": [asdict(report) for report in reports]}, "\n".join(lines))
 
 
 def _line(report: Consolidation) -> str:

@@ -79,4 +79,4 @@ def _line(row: OutboxRow) -> str:
 async def _with_letters(work: Callable[[DeadLetters], Awaitable[Sequence[T]]]) -> list[T]:
     """Do work with the outbox of every shard, and return what comes of all."""
     async with open_databases(quiet_settings()) as databases:
-        return [each for database in databases.values() for each in await work(DeadLetters(database))]
+        return [row for database in databases.values() for row in await work(DeadLetters(database))]

@@ -102,26 +102,26 @@ async def list_shards() -> CommandAnswer:
     figures, moves, unmeasured = await with_shards(quiet_settings(), work, every=True)
     rows = [
         {
-            "name": each.name,
-            "bytes": each.stored_bytes,
-            "vectors": each.vectors,
-            "tenants": each.tenants,
-            "warning": each.warning,
+            "name": shard_figures.name,
+            "bytes": shard_figures.stored_bytes,
+            "vectors": shard_figures.vectors,
+            "tenants": shard_figures.tenants,
+            "warning": shard_figures.warning,
         }
-        for each in figures
+        for shard_figures in figures
     ]
     under_way = [
         {
-            "tenant": each.tenant_id,
-            "source": each.source,
-            "target": each.target,
-            "phase": each.phase,
-            "idle_seconds": each.idle_ms // 1000,
+            "tenant": move.tenant_id,
+            "source": move.source,
+            "target": move.target,
+            "phase": move.phase,
+            "idle_seconds": move.idle_ms // 1000,
         }
-        for each in moves
+        for move in moves
     ]
     lines = [
-        *(_line(each, alone=len(figures) + len(unmeasured) == 1) for each in figures),
+        *(_line(shard_figures, alone=len(figures) + len(unmeasured) == 1) for shard_figures in figures),
         *(f"{name} cannot be used, and was not measured. See: memory-gateway doctor" for name in unmeasured),
         *map(_move_line, moves),
     ]

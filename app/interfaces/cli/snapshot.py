@@ -45,12 +45,12 @@ async def list_snapshots(runtime: Runtime, tenant: str) -> CommandAnswer:
 
     The object store alone is asked for them, not the database. A damaged one is named, and the exit code is 1.
     """
-    there = await Snapshots(runtime.backends.of_tenant(tenant)).list()
-    manifests = [each for each in there if isinstance(each, SnapshotManifest)]
-    damaged = [each.detail for each in there if isinstance(each, ObjectGone)]
+    found = await Snapshots(runtime.backends.of_tenant(tenant)).list()
+    manifests = [snapshot for snapshot in found if isinstance(snapshot, SnapshotManifest)]
+    damaged = [gone.detail for gone in found if isinstance(gone, ObjectGone)]
     lines = "\n".join(map(_line, manifests)) or "There is no snapshot."
     return CommandAnswer(
-        {"snapshots": [_fields(each) for each in manifests]}, lines, notes=damaged, failed=bool(damaged)
+        {"snapshots": [_fields(manifest) for manifest in manifests]}, lines, notes=damaged, failed=bool(damaged)
     )
 
 

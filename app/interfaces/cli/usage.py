@@ -18,11 +18,11 @@ from app.storage.quotas import MAX_AGENTS
 @on_tenant
 async def agents(runtime: Runtime, tenant: str) -> CommandAnswer:
     """List a tenant's agents and how much each of them holds."""
-    _, found, _ = await runtime.services(tenant).browser.usage()
-    listed = [{"agent_id": each.agent_id, "memories": each.memories, "bytes": each.bytes} for each in found]
-    rows = [[each.agent_id or "", str(each.memories), str(each.bytes)] for each in found]
+    _, usages, _ = await runtime.services(tenant).browser.usage()
+    listed = [{"agent_id": one.agent_id, "memories": one.memories, "bytes": one.bytes} for one in usages]
+    rows = [[one.agent_id or "", str(one.memories), str(one.bytes)] for one in usages]
     text = _table(["agent", "memories", "bytes"], rows) if rows else f"The tenant {tenant} has no agents."
-    return CommandAnswer({"agents": listed}, text + _cut(found))
+    return CommandAnswer({"agents": listed}, text + _cut(usages))
 
 
 @click.command()
@@ -41,15 +41,15 @@ async def usage(runtime: Runtime, tenant: str, agent: str | None) -> CommandAnsw
 
 
 def _usages(
-    tenant: str, whole: Usage | None, found: Sequence[Usage], kept: RowCounts | None, models: ModelUsage | None
+    tenant: str, whole: Usage | None, agents: Sequence[Usage], kept: RowCounts | None, models: ModelUsage | None
 ) -> CommandAnswer:
-    answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
-    rows = [_row(f"agent {each.agent_id}", each) for each in found]
+    answer: dict[str, Any] = {"agents": [_as_json(usage) for usage in agents]}
+    rows = [_row(f"agent {usage.agent_id}", usage) for usage in agents]
     if whole is not None and kept is not None:
         answer = {"tenant": _as_json(whole), "kept": kept.counts} | answer
         rows.insert(0, _row(f"tenant {tenant}", whole))
-    text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(found)
-    text += f"\n\nbytes by tier:\n{counts_text((whole or found[0]).bytes_by_tier)}"
+    text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(agents)
+    text += f"\n\nbytes by tier:\n{counts_text((whole or agents[0]).bytes_by_tier)}"
     if kept is not None:
         text += f"\n\nkept beside the memories:\n{counts_text(kept.counts)}"
     if models is not None:
@@ -87,7 +87,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in line).rstrip() for line in lines)
 
 
-def _cut(found: Sequence[Usage]) -> str:
-    if len(found) < MAX_AGENTS:
+def _cut(agents: Sequence[Usage]) -> str:
+    if len(agents) < MAX_AGENTS:
         return ""
     return f"\nThese are the {MAX_AGENTS} agents with the most bytes; there may be more."
