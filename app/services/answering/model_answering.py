@@ -119,7 +119,9 @@ class ModelAnswering(Answering):
     async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
         """Leave out the messages of which something among the memories was learned, or of which that is outdated."""
         stale = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
-        others = [one.message_id for one in memories if one.message_id is not None and one.message_id not in stale]
+        others = [
+            memory.message_id for memory in memories if memory.message_id is not None and memory.message_id not in stale
+        ]
         if others:
             database = AgentDatabase(self._backends, self._scope.agent_id)
             (rows,) = await database.run([outdated_sources(self._scope, others)])

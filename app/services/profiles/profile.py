@@ -9,9 +9,9 @@ from app.domain import limits
 from app.domain.claim import MemoryType
 from app.domain.errors import Unavailable
 from app.domain.memory import Memory, NewMemory, Scope
+from app.domain.moments import DAY_MS
 from app.domain.profile_answers import (
     MemoryDetail,
-    ProfileCandidate,
     ProfileRecall,
     ProfileSummary,
     ResponseLength,
@@ -38,21 +38,10 @@ from app.storage.learned_of import sources
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.rows import read_memory, read_rows
 
-__all__ = [
-    "MemoryDetail",
-    "ProfileCandidate",
-    "ProfileRecall",
-    "ProfileService",
-    "ProfileSummary",
-    "ResponseLength",
-    "SessionDeletion",
-    "ThinkingLevel",
-]
-
 TASK_DAYS = 7
 """How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""
 
-_SECOND_MS, _DAY_MS = 1_000, 86_400_000
+_SECOND_MS = 1_000
 _EPOCH = 719_163
 """The ordinal of the first day of the epoch."""
 _SUMMARISED = 200
@@ -106,14 +95,14 @@ class ProfileService:
         many memories there are; without one that has no effect. Raises as ``LongTermMemoryGateway.recall`` does.
         """
         limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
-        told = (reference_time, as_of, self._backends.clock())
-        now = next(moment for moment in told if moment is not None)
-        asked = ProfileQuestion(query, now, reference_time, as_of, length, thinking, explain)
+        moments = (reference_time, as_of, self._backends.clock())
+        now = next(moment for moment in moments if moment is not None)
         model = self._backends.models.model
         answering = (
             Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)
         )
-        answer = await answering.answer(asked)
+        question = ProfileQuestion(query, now, reference_time, as_of, length, thinking, explain)
+        answer = await answering.answer(question)
         self._backends.audit.degraded(answer.degraded)
         return answer
 
@@ -236,9 +225,9 @@ class ProfileService:
         days = agent_settings(rows).retention_days
         now = self._backends.clock()
         named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))
-        due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * _DAY_MS
-        expires_at = max((now // _SECOND_MS + 1) * _SECOND_MS + TASK_DAYS * _DAY_MS, due)
-        return expires_at if days is None else min(expires_at, now + days * _DAY_MS)
+        due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * DAY_MS
+        expires_at = max((now // _SECOND_MS + 1) * _SECOND_MS + TASK_DAYS * DAY_MS, due)
+        return expires_at if days is None else min(expires_at, now + days * DAY_MS)
 
 
 def _utc(moment: int) -> datetime:

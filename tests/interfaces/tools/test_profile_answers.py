@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from app.domain.claim import MemoryType
 from app.domain.memory import Memory, Scope
-from app.domain.profile_answers import ProfileInstruction
+from app.domain.profile_answers import ProfileCandidate, ProfileInstruction, ProfileRecall
 from app.interfaces.tools import profile_answers as answers
-from app.services.profiles.profile import ProfileCandidate, ProfileRecall
 from tests.support.quotation import in_quotes
 
 ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"

@@ -17,10 +17,11 @@ from app.domain.errors import (
 )
 from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
+from app.domain.profile_answers import ProfileSummary, ResponseLength
 from app.domain.query import Query
 from app.domain.reading import Kinds
 from app.services.memories.gateway import LongTermMemoryGateway
-from app.services.profiles.profile import ProfileService, ProfileSummary, ResponseLength
+from app.services.profiles.profile import ProfileService
 from app.services.turns.admission import Admission
 from tests.services.profiles.test_forgetting import tell
 from tests.services.scripted_reader import DOUBTFUL, FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
