@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.json_types import to_json
+from app.services.transfer.lines import MEMORY
 from app.services.transfer.verify import verify
+from app.storage.batches import MEMORIES
 from app.storage.tiers.tables import TIER_TABLES
 from tests.services.transfer.corpus import exported, imported
 from tests.support.gateways import Bench
@@ -30,6 +32,10 @@ def of_today() -> bytes:
 def sha256(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_each_column_of_a_memory_is_a_field_of_its_line() -> None:
+    assert {field.name for field in MEMORY.declared} == set(MEMORIES.columns)
 
 
 async def test_a_file_of_every_kind_is_imported_whole_and_exported_as_the_very_same_bytes(bench: Bench) -> None:
