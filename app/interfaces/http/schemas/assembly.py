@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Number, QueryText, Request, Within
@@ -108,12 +108,12 @@ class PrefetchedMemories(BaseModel):
     retrieved: list[ContextPiece]
 
 
-class MissingPart(BaseModel):
+class MissingPart(Answer):
     """A part that did not answer."""
 
     part: Part
-    code: str = Field(description="A problem's code.")
-    detail: str
+    code: str = Field(validation_alias=AliasPath("error", "code"), description="A problem's code.")
+    detail: str = Field(validation_alias=AliasPath("error", "detail"))
 
 
 class LeftOut(BaseModel):
@@ -139,16 +139,15 @@ class AssembledAnswer(BaseModel):
     @classmethod
     def of(cls, wanted: ContextWanted, found: AssembledContext) -> "AssembledAnswer":
         """Make it of what was found."""
-        return cls(
-            agent_id=wanted.agent_id,
-            max_tokens=wanted.max_tokens,
-            tokens=found.fitted.tokens,
-            pieces=[ContextPiece.model_validate(piece) for piece in found.fitted.pieces if piece.part != "long_term"],
-            long_term=PrefetchedMemories(
-                retrieved=[ContextPiece.model_validate(piece) for piece in found.of("long_term")]
-            ),
-            missing=[
-                MissingPart(part=each.part, code=each.error.code, detail=each.error.detail) for each in found.missing
-            ],
-            left_out=[LeftOut(part=part, pieces=pieces) for part, pieces in found.fitted.left_out.items()],
+        pieces = [piece for piece in found.fitted.pieces if piece.part != "long_term"]
+        return cls.model_validate(
+            {
+                "agent_id": wanted.agent_id,
+                "max_tokens": wanted.max_tokens,
+                "tokens": found.fitted.tokens,
+                "pieces": pieces,
+                "long_term": {"retrieved": found.of("long_term")},
+                "missing": found.missing,
+                "left_out": [{"part": part, "pieces": count} for part, count in found.fitted.left_out.items()],
+            }
         )

@@ -116,21 +116,21 @@ class IngestAnswer(BaseModel):
         return cls.of(shown.ingestion).model_copy(update={"dry_run": True, "learning": learning})
 
 
-class IngestionAnswer(BaseModel):
+class IngestionAnswer(Answer):
     """An ingestion, and how far it is."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTION, examples.INGEST_FAILED]})
 
-    operation_id: str = Field(description="As the answer to the messages had it.")
+    operation_id: str = Field(validation_alias="id", description="As the answer to the messages had it.")
     kind: Literal["ingest"] = "ingest"
     status: OperationStatus
     agent_id: str
     session_id: str
     accepted_at: Timestamp
     finished_at: Timestamp | None = None
-    sent: int = Field(description="Messages that were sent.")
+    sent: int = Field(validation_alias="messages", description="Messages that were sent.")
     known: int = Field(description="Of these, those that were memories already.")
-    stored: int = Field(description="Of these, those that have become memories so far.")
+    stored: int = Field(validation_alias="written", description="Of these, those that have become memories so far.")
     failure: str | None = Field(
         None, description="Why the others will never be stored, as a problem's code: send them again once it is cured."
     )
@@ -142,17 +142,7 @@ class IngestionAnswer(BaseModel):
     @classmethod
     def of(cls, ingestion: Ingestion, report: LearningReport | None = None) -> "IngestionAnswer":
         """Make it of an ingestion that has begun, and of what was learned."""
-        running = ingestion.finished_at is None
-        return cls(
-            learning=None if report is None else LearningAnswer.of(report, running=running),
-            operation_id=ingestion.id or "",
-            status=ingestion.status,
-            agent_id=ingestion.agent_id,
-            session_id=ingestion.session_id,
-            accepted_at=ingestion.accepted_at,
-            finished_at=ingestion.finished_at,
-            sent=ingestion.messages,
-            known=ingestion.known,
-            stored=ingestion.written,
-            failure=ingestion.failure,
-        )
+        answer = cls.model_validate(ingestion)
+        if report is not None:
+            answer.learning = LearningAnswer.of(report, running=ingestion.finished_at is None)
+        return answer

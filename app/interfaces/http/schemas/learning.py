@@ -88,13 +88,12 @@ class LearningAnswer(BaseModel):
         } | {"corrected": counts.corrected, "superseded": counts.superseded}
         proposals = LearningProposals(**by_state)
         is_left = passes.failed or passes.waiting or proposals.failed or proposals.to_verify or proposals.to_learn
-        return cls(
-            status="running" if running else "failed" if is_left else "done",
-            passes=passes,
-            proposals=proposals,
-            unread=[UnreadPass.of(each) for each in report.failed_passes],
-            **{
-                kind: [ProposedMemory.model_validate(proposal) for proposal in told]
-                for kind, told in report.told.items()
-            },
+        return cls.model_validate(
+            {
+                "status": "running" if running else "failed" if is_left else "done",
+                "passes": passes,
+                "proposals": proposals,
+                "unread": [UnreadPass.of(failed) for failed in report.failed_passes],
+                **report.told,
+            }
         )
