@@ -65,6 +65,7 @@ class Scene:
             self.reader,
             holder=holder,
             rate_limiter=RateLimiter(1e9),
+            pause=0,
             report=lambda _: None,
             dry_run=dry_run,
         )

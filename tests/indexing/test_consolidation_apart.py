@@ -89,6 +89,7 @@ async def test_what_is_stored_or_deleted_at_any_call_of_a_consolidation_costs_no
                 None,
                 holder="one",
                 rate_limiter=RateLimiter(1e9),
+                pause=0,
                 report=lambda _: None,
             ).run()
             calls = beside.calls

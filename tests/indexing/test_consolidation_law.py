@@ -86,6 +86,7 @@ def job(bench: Bench, reader: ScriptedReader, database: Database | None = None) 
         reader,
         holder="one",
         rate_limiter=RateLimiter(1e9),
+        pause=0,
         report=lambda _: None,
     )
 
@@ -198,7 +199,6 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
     tmp_path: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consolidate, "CHUNK", 1)
-    monkeypatch.setattr(consolidate, "_PAUSE_SECONDS", 0)
     reader = BelievesAll(CHAIN)
     places = count()
 
@@ -226,7 +226,6 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
 async def test_an_undo_that_is_killed_at_any_moment_and_made_again_ends_as_one_that_is_not(
     tmp_path: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consolidate, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(consolidation, "CHUNK", 1)
     reader = BelievesAll(CHAIN)
     places = count()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from app.domain.errors import MemoryGatewayError, ModelAnswerRejected
+from app.domain.errors import MemoryGatewayError, ModelAnswerRejected, Unavailable
 from app.ports.language_model import ModelMessage, Schema, Spent, Stage
 
 T = TypeVar("T")
@@ -142,3 +142,9 @@ def failing(error: MemoryGatewayError) -> Answer:
         raise error
 
     return answer
+
+
+def at_once(error: Unavailable) -> Unavailable:
+    """Return the error as one after which the model may be asked again without a wait."""
+    error.retry_after = 0
+    return error

@@ -78,10 +78,12 @@ class Consolidate:
         rate_limiter: RateLimiter,
         report: Callable[[Consolidated], None],
         dry_run: bool = False,
+        pause: float = _PAUSE_SECONDS,
     ) -> None:
         """Take the ports, this process's name, a rate limiter, and a callback that is given what was done so far.
 
-        Without a ``reader`` only what says the same word for word is merged. A ``dry_run`` changes nothing.
+        Without a ``reader`` only what says the same word for word is merged. A ``dry_run`` changes nothing. ``pause``:
+        seconds between two runs of the database.
         """
         self._database = database
         self._reader = reader
@@ -89,6 +91,7 @@ class Consolidate:
         self._rate_limiter = rate_limiter
         self._report = report
         self._dry_run = dry_run
+        self._pause = pause
         self._done = Consolidated()
 
     async def run(self, only_tenant: str | None = None) -> Consolidated:
@@ -199,7 +202,7 @@ class Consolidate:
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Make a run under the lease; a dry run, which only reads, needs none."""
         await self._rate_limiter.spend()
-        await asyncio.sleep(_PAUSE_SECONDS)
+        await asyncio.sleep(self._pause)
         if self._dry_run:
             return await self._database.run(statements)
         held, *results = await self._database.run([LEASE.hold(self._holder), *statements])

@@ -14,7 +14,7 @@ ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 async def consolidate(service: Service) -> None:
     database, rate_limiter = service.runtime.backends.database, RateLimiter(1e9)
-    await Consolidate(database, None, holder="one", rate_limiter=rate_limiter, report=lambda _: None).run()
+    await Consolidate(database, None, holder="one", rate_limiter=rate_limiter, report=lambda _: None, pause=0).run()
 
 
 async def reports(service: Service) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from app.domain.errors import UpstreamUnavailable
 from app.services.ingest import dry_run, model_calls
 from tests.services.believing_reader import BelievingReader
 from tests.support.problem_shape import assert_problem, named_fields
-from tests.support.scripted_model import ScriptedModel, failing, memory
+from tests.support.scripted_model import ScriptedModel, at_once, failing, memory
 from tests.support.service import Service, serving
 from tests.support.tables import count_of
 
@@ -79,7 +79,7 @@ async def test_the_operation_tells_what_was_learned_and_what_was_dropped(
 async def test_a_retry_is_answered_with_the_operation_and_finishes_what_failed(
     service: Service, model: ScriptedModel
 ) -> None:
-    model.answers = {"extract": failing(UpstreamUnavailable("It is down."))}
+    model.answers = {"extract": failing(at_once(UpstreamUnavailable("It is down.")))}
     id_ = (await ingest(service))["operation_id"]
     learning = (await ended(service, id_))["learning"]
     assert learning["status"] == "failed"

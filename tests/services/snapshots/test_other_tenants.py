@@ -14,7 +14,9 @@ from tests.support.tables import rows_of
 
 
 async def consolidated(bench: Bench) -> None:
-    await Consolidate(bench.database, None, holder="one", rate_limiter=RateLimiter(1e9), report=lambda _: None).run()
+    await Consolidate(
+        bench.database, None, holder="one", rate_limiter=RateLimiter(1e9), report=lambda _: None, pause=0
+    ).run()
 
 
 async def merged(bench: Bench) -> None:

@@ -27,7 +27,7 @@ from tests.services.scripted_reader import EVENT, INSTRUCTION, TASK, ScriptedRea
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.memories import expire, memory_rows
-from tests.support.scripted_model import Answer, ScriptedModel, failing
+from tests.support.scripted_model import Answer, ScriptedModel, at_once, failing
 from tests.support.tables import ANY, rows_of
 
 SAID = (
@@ -165,15 +165,16 @@ NONSENSE: Sequence[Answer] = (
     lambda _: {"sentences": []},
     lambda _: {"sentences": "no list"},
     lambda _: "nonsense",
-    failing(Unavailable("The model is away.")),
-    failing(UpstreamTimeout("It took too long.")),
+    failing(at_once(Unavailable("The model is away."))),
+    failing(at_once(UpstreamTimeout("It took too long."))),
 )
 
 
 @pytest.mark.parametrize("answer", NONSENSE)
 async def test_where_a_model_says_nothing_of_use_the_sentences_of_the_reader_stand(
-    bench: Bench, answer: Answer
+    bench: Bench, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.services.ingest.model_calls._FIRST_PAUSE", 0.01)
     await append(bench, *SAID[:2], model=model(answer), reader=BelievingReader(of_kinds=KINDS))
     (summary,) = await summaries(bench)
     assert (summary.text, summary.made_by) == (f"user: {SAID[0]}", "reader")

@@ -18,7 +18,7 @@ async def test_a_merge_arrives_with_its_memories_and_is_undone_there(tmp_path: P
         for session in "ab":
             await source.gateway.store("bot", NewMemory("I like tea", session_id=session))
         await Consolidate(
-            source.database, None, holder="one", rate_limiter=RateLimiter(1e9), report=lambda _: None
+            source.database, None, holder="one", rate_limiter=RateLimiter(1e9), report=lambda _: None, pause=0
         ).run()
         data = await exported(source)
         lines = await imported(target, data)

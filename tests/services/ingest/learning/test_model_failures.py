@@ -22,7 +22,7 @@ from app.services.ingest import model_calls
 from app.services.ingest.ingester import Ingester
 from app.services.models.spend import ModelSpend
 from tests.services.ingest.learning.scenes import Scene, scene, user
-from tests.support.scripted_model import HONEST, Answer, ScriptedModel, failing
+from tests.support.scripted_model import HONEST, Answer, ScriptedModel, at_once, failing
 from tests.support.tables import ANY
 
 pytestmark = pytest.mark.thorough
@@ -54,8 +54,8 @@ def first_fail(times: int, error: MemoryGatewayError, answer: Answer) -> Answer:
 
 
 OUTAGES: Mapping[str, Callable[[], MemoryGatewayError]] = {
-    "upstream_unavailable": lambda: UpstreamUnavailable("It is down."),
-    "upstream_timeout": lambda: UpstreamTimeout("It is slow."),
+    "upstream_unavailable": lambda: at_once(UpstreamUnavailable("It is down.")),
+    "upstream_timeout": lambda: at_once(UpstreamTimeout("It is slow.")),
     "rate_limited": lambda: RateLimited("Too many calls.", retry_after=3600),
     "quota_exhausted": lambda: QuotaExhausted("No credit is left."),
 }
@@ -90,7 +90,7 @@ async def test_a_model_that_is_busy_is_asked_twice_more(tmp_path: Path) -> None:
     busy = RateLimited("Too many calls.", retry_after=0)
     answers: Mapping[Stage, Answer] = {
         "extract": first_fail(2, busy, HONEST["extract"]),
-        "verify": first_fail(2, UpstreamUnavailable("It is down."), HONEST["verify"]),
+        "verify": first_fail(2, at_once(UpstreamUnavailable("It is down.")), HONEST["verify"]),
     }
     async with scene(tmp_path, ScriptedModel(answers)) as made:
         report = await made.learned(user("I moved to Oslo"))
@@ -99,7 +99,7 @@ async def test_a_model_that_is_busy_is_asked_twice_more(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_stays_away_is_asked_three_times_for_a_pass_and_no_more_after_eight(tmp_path: Path) -> None:
-    away = failing(UpstreamUnavailable("It is down."))
+    away = failing(at_once(UpstreamUnavailable("It is down.")))
     async with scene(tmp_path, ScriptedModel({"extract": away, "detail": away})) as made:
         report = await made.learned(user("I moved to Oslo"))
         assert made.model.calls == {"extract": 3}
@@ -166,7 +166,9 @@ async def test_an_operation_that_runs_is_not_tried_again_and_one_that_failed_not
 async def test_where_no_model_is_set_any_more_a_resumed_ingestion_ends_and_says_what_was_not_read(
     tmp_path: Path,
 ) -> None:
-    async with scene(tmp_path, ScriptedModel({"extract": failing(UpstreamUnavailable("It is down."))})) as made:
+    async with scene(
+        tmp_path, ScriptedModel({"extract": failing(at_once(UpstreamUnavailable("It is down.")))})
+    ) as made:
         ingestion = await made.ingest(user("I moved to Oslo"))
         await made.report(ingestion)
         without = made.bench.backends.of_tenant("acme")

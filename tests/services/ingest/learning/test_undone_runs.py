@@ -13,7 +13,7 @@ from app.services.ingest.ingester import Ingester
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.services.ingest.test_erased_meanwhile import OTHER, RUN
 from tests.services.ingest.test_runs_undone import begin, undo
-from tests.support.scripted_model import ScriptedModel, failing
+from tests.support.scripted_model import ScriptedModel, at_once, failing
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def under(made: Scene, run_id: str) -> Ingester:
 @pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("stage", ["extract", "verify", "classify"])
 async def test_a_retry_of_an_ingestion_whose_run_was_undone_brings_nothing_back(tmp_path: Path, stage: Stage) -> None:
-    async with scene(tmp_path, ScriptedModel({stage: failing(UpstreamUnavailable("It is down."))})) as made:
+    async with scene(tmp_path, ScriptedModel({stage: failing(at_once(UpstreamUnavailable("It is down.")))})) as made:
         await begin(made.bench)
         of_other = await under(made, OTHER).ingest("bot", user("I like coffee"), "s")
         await made.ended(of_other)
