@@ -52,7 +52,7 @@ _NEXT = re.compile(r"[ \u00a0\u202f-]?(\u00b0[cf]?|%|\$|\u20ac|\u00a3|[^\W\d_]{1
 _HOUR = re.compile(r" (\d{1,2}(?::\d{2})?|[^\W\d_]{2,8})(?!\w)")
 _GROUPED = re.compile(r"\d{1,3}([.,])\d{3}(?:\1\d{3})*")
 _TIME_OF_DAY = re.compile(
-    r"(?P<hour>0*\d{1,2})(?:[:.](?P<minute>\d{2}))?"
+    r"(?P<hour>0{0,13}\d{1,2})(?:[:.](?P<minute>\d{2}))?"
     r"(?:[ \u00a0\u202f-]?(?P<half>am|pm|uhr)(?!\w)|(?<=:\d\d)(?!\w|[.,:]\d))",
     re.IGNORECASE,
 )

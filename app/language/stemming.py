@@ -16,7 +16,7 @@ _FORMS: Final = {
     for form in forms.split()
 }
 """By each form that no ending tells, the first of its word."""
-_PARTICIPLE: Final = re.compile(patterns("participle"))
+_PARTICIPLE: Final = re.compile(rf"\A(?:{patterns('participle')})")
 _ALIKE: Final = 5
 """Letters that are enough of a word where a longer one begins with it."""
 
