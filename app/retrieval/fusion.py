@@ -16,7 +16,7 @@ import numpy as np
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, Scores
-from app.retrieval.pool import Candidate, Pool
+from app.retrieval.pool import Candidate, Pool, newness
 from app.retrieval.query.parsing import ParsedQuery
 from app.retrieval.succession import handed_on
 from app.retrieval.weights import WEIGHTS, KindWeights, Weights
@@ -72,7 +72,7 @@ class Fusion:
     def first(self, count: int) -> list[Candidate]:
         """Return the best of the candidates that may be entries and hold, best first, before any two are compared."""
         holding = (candidate for candidate in self.pool.candidates.values() if candidate.holds)
-        return nlargest(count, holding, key=lambda candidate: (self.scores[candidate.id], candidate.newness))
+        return nlargest(count, holding, key=lambda candidate: (self.scores[candidate.id], newness(candidate)))
 
     @cached_property
     def handed_on(self) -> Mapping[str, float]:
@@ -89,7 +89,7 @@ class Fusion:
                 scores[candidate.id],
                 candidate.current is None,
                 bool(candidate.sources),
-                candidate.newness,
+                newness(candidate),
             ),
             reverse=True,
         )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 
 from app.domain.author import Provenance, speaker_of
 from app.domain.comparing import ComparedStatement
@@ -13,6 +14,9 @@ from app.domain.words import normalised
 from app.retrieval.query.names import WORD
 from app.retrieval.query.parsing import Cue
 
+newness = attrgetter("happened_at", "created_at", "id")
+"""Returns by what candidates of equal evidence are ordered: the newer one comes first."""
+_is_keyed = attrgetter("keyed")
 _SHORT_BYTES = 350
 
 
@@ -82,11 +86,6 @@ class Candidate:
     def holds(self) -> bool:
         """Whether it may be an entry: its content was read, and no other memory says what holds in its place."""
         return self.whole and not (self.superseded or self.added)
-
-    @property
-    def newness(self) -> tuple[int, int, str]:
-        """By what candidates of equal evidence are ordered: the newer one comes first."""
-        return self.happened_at, self.created_at, self.id
 
     @cached_property
     def folded(self) -> str:
@@ -196,7 +195,7 @@ class Pool:
         """What the candidates give channels to work with."""
         given: dict[Cue, object] = {
             "hypothetical": self.hypothetical,
-            "keys": any(candidate.keyed for candidate in self.candidates.values()),
+            "keys": any(map(_is_keyed, self.candidates.values())),
             "sessions": self.sessions,
             "speakers": self.speakers,
             "learned": self.learned,
