@@ -10,8 +10,10 @@ import numpy as np
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
+from app.domain.json_types import to_json
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running
+from tests.support.tables import Asked, argument_of, reading
 
 _CONFIG = HashingEmbedder().config
 _INDEX = f"/vectorize/v2/indexes/{_CONFIG.index_name}"
@@ -61,6 +63,12 @@ class Account:
         rows: list[dict[str, Any]] = result[0]["results"]
         return rows
 
+    def rows_of(self, table: str, *columns: str, **where: Asked) -> list[dict[str, Any]]:
+        """Ask the database for the rows of a table that have these values."""
+        query = {"sql": reading(table, columns, "", where), "params": [to_json(argument_of(where))] if where else []}
+        rows: list[dict[str, Any]] = self._call("POST", f"/d1/database/{self.database_id}/query", query)[0]["results"]
+        return rows
+
     def listed(self) -> set[str]:
         """Return the id of every vector that the index shows."""
         ids: set[str] = set()
@@ -80,7 +88,7 @@ class Account:
 
     async def halves(self) -> dict[str, list[str]]:
         """Return the ids of what is in the database or the index without its other half, by what is wrong."""
-        rows = {row["id"]: row for row in self.rows("SELECT id, agent_id, content FROM long_term_memory")}
+        rows = {row["id"]: row for row in self.rows_of("long_term_memory", "id", "agent_id", "content")}
         vectors, listed = self.vectors(list(rows)), self.listed()
         wanted = (await HashingEmbedder().embed([rows[id_]["content"] for id_ in vectors], "document")).vectors
         findings = {

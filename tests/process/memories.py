@@ -10,6 +10,9 @@ from typing import Any
 
 import httpx
 
+from app.domain.json_types import to_json
+from tests.support.tables import Asked, argument_of, reading
+
 _AT_ONCE = 16
 
 
@@ -53,21 +56,29 @@ async def forgotten(client: httpx.AsyncClient, memories: Iterable[Memory]) -> li
     return [memory for memory, was in zip(asked, await asyncio.gather(*map(found, asked)), strict=True) if not was]
 
 
-def rows(data_dir: Path, sql: str) -> list[tuple[Any, ...]]:
+def rows(data_dir: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
     """Read the file behind the server's back, changing nothing."""
     address = f"{(data_dir / 'memory.sqlite3').as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as connection:
-        return connection.execute(sql).fetchall()
+        return connection.execute(sql, values).fetchall()
+
+
+def rows_of(data_dir: Path, table: str, *columns: str, by: str = "", **where: Asked) -> list[tuple[Any, ...]]:
+    """Read the rows of a table that have these values, as ``tests.support.tables.rows_of`` does."""
+    values = (to_json(argument_of(where)),) if where else ()
+    return rows(data_dir, reading(table, columns, by, where), *values)
 
 
 def held(data_dir: Path) -> list[Memory]:
     """Return every memory the file holds."""
-    return [Memory(*row) for row in rows(data_dir, "SELECT agent_id, content FROM long_term_memory ORDER BY 1, 2")]
+    return [
+        Memory(*row) for row in rows_of(data_dir, "long_term_memory", "agent_id", "content", by="agent_id, content")
+    ]
 
 
 def queued(data_dir: Path, operation: str = "upsert") -> int:
     """Count the outbox."""
-    return int(rows(data_dir, f"SELECT count(*) FROM outbox WHERE operation = '{operation}'")[0][0])
+    return len(rows_of(data_dir, "outbox", "id", operation=operation))
 
 
 def pass_a_minute(data_dir: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.storage.migrations.runner import known_migrations
 from tests.process.conftest import Spawn
 from tests.process.landed import code_of, migrations, ready, serving
-from tests.process.memories import rows
+from tests.process.memories import rows, rows_of
 from tests.process.server import Server
 from tests.support.migrated import prepare
 from tests.support.schema_text import READ, objects
@@ -118,7 +118,7 @@ async def test_what_a_landed_version_has_stored_is_listed_recalled_and_exported(
     newer = spawn()
     await ready(newer)
     known = [migration.name for migration in known_migrations()]
-    assert [name for (name,) in rows(data_dir, "SELECT name FROM d1_migrations ORDER BY id")] == known
+    assert [name for (name,) in rows_of(data_dir, "d1_migrations", "name", by="id")] == known
     async with newer.client() as client:
         assert await listed(client) == memories
         for id_, content in memories.items():

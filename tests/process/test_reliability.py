@@ -16,7 +16,7 @@ from tests.process.account import Account, rehearsed
 from tests.process.agents import Agents, Pair
 from tests.process.conftest import Spawn
 from tests.process.history import History
-from tests.process.memories import Memory, halves, rows
+from tests.process.memories import Memory, halves, rows_of
 from tests.process.server import until
 
 OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "70"))
@@ -82,7 +82,7 @@ async def test_no_answer_on_cloudflare_is_ever_wrong_while_servers_die_and_calls
     assert await account.halves() == {}, f"seed {SEED}"
     account.settle()
     assert await account.halves() == {}, f"seed {SEED}: what was still under way undid it"
-    held = account.rows("SELECT id, agent_id, content FROM long_term_memory")
+    held = account.rows_of("long_term_memory", "id", "agent_id", "content")
     await ends_well(history, agents, {row["id"]: Memory(row["agent_id"], row["content"]) for row in held})
     assert not pair.complaints(), "\n".join([f"seed {SEED}", *pair.complaints()])
 
@@ -97,7 +97,7 @@ async def test_no_answer_of_the_embedded_service_is_ever_wrong_while_servers_die
     agents = await worked(pair, history)
 
     assert halves(data_dir) == {}, f"seed {SEED}"  # deletes stay queued for a minute of real time
-    held = rows(data_dir, "SELECT id, agent_id, content FROM long_term_memory")
+    held = rows_of(data_dir, "long_term_memory", "id", "agent_id", "content")
     await ends_well(history, agents, {str(id_): Memory(agent, content) for id_, agent, content in held})
     assert not pair.complaints(), "\n".join([f"seed {SEED}", *pair.complaints()])
 
@@ -114,10 +114,10 @@ async def drained(account: Account) -> list[dict[str, object]]:
     """Wait until the outbox is empty; return what it still holds when the time is over."""
 
     async def is_empty() -> bool:
-        return not account.rows("SELECT 1 FROM outbox LIMIT 1")
+        return not account.rows_of("outbox", "id")
 
     try:
         await until(is_empty, seconds=HEALED_SECONDS)
     except AssertionError:
-        return account.rows("SELECT * FROM outbox LIMIT 5")
+        return account.rows_of("outbox")[:5]
     return []

@@ -3,8 +3,6 @@
 import asyncio
 import signal
 import socket
-import sqlite3
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from tests.process.conftest import Start
 from tests.process.memories import Memory, forgotten, halves, held, made, queued, store
 from tests.process.server import SECRET, run
+from tests.support.tables import at_rest, insert_rows
 
 pytestmark = pytest.mark.thorough
 
@@ -75,8 +74,10 @@ def test_a_port_in_use_is_named_without_a_traceback(data_dir: Path) -> None:
 @pytest.mark.parametrize("command", ["serve", "migrate"])
 def test_a_database_of_a_newer_version_is_left_alone(data_dir: Path, command: str) -> None:
     assert run(data_dir, "migrate").returncode == 0
-    with closing(sqlite3.connect(data_dir / "memory.sqlite3")) as connection, connection:
-        connection.execute("INSERT INTO d1_migrations (name) VALUES ('9999_future.sql')")
+    at_rest(
+        data_dir / "memory.sqlite3",
+        lambda database: insert_rows(database, "d1_migrations", {"name": "9999_future.sql"}),
+    )
     ended = run(data_dir, command)
     assert ended.returncode == 1
     assert ended.stdout == ""

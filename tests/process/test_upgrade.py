@@ -9,7 +9,7 @@ import pytest
 from app.storage.migrations.runner import known_migrations
 from tests.process.conftest import Start
 from tests.process.landed import code_of, migrations, ready, serving
-from tests.process.memories import Memory, forgotten, held, made, rows, store
+from tests.process.memories import Memory, forgotten, held, made, rows_of, store
 from tests.process.server import Server, until
 
 pytestmark = pytest.mark.thorough
@@ -47,7 +47,7 @@ async def test_both_versions_store_recall_delete_and_erase_side_by_side(
         for number in range(8):
             assert (await store(client, made("before", number))).status_code == 201
     newer = await start()
-    applied = {name for (name,) in rows(data_dir, "SELECT name FROM d1_migrations")}
+    applied = {name for (name,) in rows_of(data_dir, "d1_migrations", "name")}
     assert applied > migrations(previous), "the next version has migrated the database"
     async with older.client() as first, newer.client() as second:
         memories = [made("before", number) for number in range(8)]

@@ -18,7 +18,7 @@ from tests.process.account import rehearsed
 from tests.process.agents import Agents
 from tests.process.conftest import Start
 from tests.process.history import History
-from tests.process.memories import Memory, forgotten, halves, made, recall, rows, store
+from tests.process.memories import Memory, forgotten, halves, made, recall, rows_of, store
 from tests.process.server import Server, credential, run, until
 
 pytestmark = pytest.mark.thorough
@@ -172,7 +172,7 @@ async def test_a_stop_reaches_every_worker(server: Server, data_dir: Path) -> No
         assert await server.ended() == 0
     assert not any(each.is_running() for each in family)
     assert "Traceback" not in server.log.read_text()
-    assert rows(data_dir, "SELECT * FROM lease") == []
+    assert rows_of(data_dir, "lease") == []
 
 
 async def test_workers_end_with_the_process_that_started_them(server: Server) -> None:
@@ -228,7 +228,7 @@ async def test_workers_that_die_are_replaced_and_no_answer_is_ever_wrong(server:
         assert "ConnectError" not in agents.unanswered  # what connects while a worker dies waits for the next one
         assert not history.violations, "\n".join([f"seed {SEED}", *history.violations])
         assert halves(data_dir) == {}, f"seed {SEED}"
-        held = rows(data_dir, "SELECT id, agent_id, content FROM long_term_memory")
+        held = rows_of(data_dir, "long_term_memory", "id", "agent_id", "content")
         history.held({str(id_): Memory(agent, content) for id_, agent, content in held})
         assert not history.violations, "\n".join([f"seed {SEED}, in the end:", *history.violations])
     assert "Traceback" not in server.log.read_text()

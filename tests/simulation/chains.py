@@ -11,14 +11,14 @@ from tests.simulation.operations import ViolationError
 from tests.simulation.statements import TOLD, Said
 from tests.simulation.world import World
 
-_MEMORIES = """
-SELECT tenant_id, agent_id, id, content, session_id, occurred_at, happened_at, forgotten_at IS NOT NULL,
-  superseded_at, content_hash, identity, metadata -> '$.fact' IS NOT NULL
-FROM long_term_memory
-"""
-_CLAIMS = """
-SELECT tenant_id, agent_id, memory_id, key, value, whole, happened_at, opens, superseded_by, superseded_at FROM claim
-"""
+_MEMORIES = (
+    *("tenant_id", "agent_id", "id", "content", "session_id", "occurred_at", "happened_at", "forgotten_at IS NOT NULL"),
+    *("superseded_at", "content_hash", "identity", "metadata -> '$.fact' IS NOT NULL"),
+)
+_CLAIMS = (
+    *("tenant_id", "agent_id", "memory_id", "key", "value", "whole", "happened_at", "opens", "superseded_by"),
+    "superseded_at",
+)
 _TOP_K = 50
 Chain = Sequence["Stated"]
 """The memories that state one key of one agent, in the order in which they were said."""
@@ -49,7 +49,7 @@ class Stated:
 
 def chains(world: World) -> list[Chain]:
     """Read the chain of each key; what states nothing is in none."""
-    rows = [Stated(*row) for row in world.file.rows(_MEMORIES)]  # type: ignore[arg-type]
+    rows = [Stated(*row) for row in world.file.rows_of("long_term_memory", *_MEMORIES)]
     found: dict[tuple[str, str, str], list[Stated]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row.happened_at, row.id)):
         if row.content in TOLD and row.states:
@@ -73,7 +73,7 @@ def misplaced(world: World) -> set[str]:
             if row.superseded_at != (at if said.whole else None):
                 wrong.add(row.id)
         wrong |= _without_identity(chain)
-    claimed = world.file.rows(_CLAIMS)
+    claimed = world.file.rows_of("claim", *_CLAIMS)
     return wrong | {str(row[2]) for row in {*claimed} ^ {*wanted.values()}}
 
 
