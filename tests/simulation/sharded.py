@@ -44,6 +44,7 @@ from tests.simulation.world import Kind, Replica, World
 from tests.support import migrated
 from tests.support.gateways import ADMINISTRATOR
 from tests.support.service import SECRETS
+from tests.support.tables import Asked
 
 EAST = "east"
 
@@ -56,6 +57,12 @@ class BothFiles:
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         return [row for file in self._files.values() for row in file.rows(sql)]
+
+    def rows_of(self, table: str, *columns: str, by: str = "", **where: Asked) -> list[tuple[Any, ...]]:
+        return [row for file in self._files.values() for row in file.rows_of(table, *columns, by=by, **where)]
+
+    def column_of(self, table: str, column: str, *, by: str = "", **where: Asked) -> list[Any]:
+        return [value for (value,) in self.rows_of(table, column, by=by, **where)]
 
     async def close(self) -> None:
         for file in self._files.values():
