@@ -49,9 +49,9 @@ from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import IMPORT_LINES, TenantLimits
 from app.services.tenant.background import Background
 from app.services.tenant.caches import TenantCaches
+from app.services.tenant.context_cache import ContextCache
 from app.services.tenant.recall_log import RecallLog
 from app.services.tenant.tenant_cache import TenantCache
-from app.services.tiers.context_cache import ContextCache
 from app.services.turns.admission import Admission
 from app.settings import Settings
 

@@ -134,3 +134,7 @@ RETENTION_DAYS = number("must be from 1 to 36500, or null", 1, 36_500)
 def is_id(value: object) -> bool:
     """Tell whether a value has the form of a tenant or agent id."""
     return isinstance(value, str) and re.fullmatch(ID_FORM, value) is not None
+
+
+TASK_DAYS = 7
+"""How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""

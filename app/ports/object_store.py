@@ -21,7 +21,7 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Keeps objects. It knows no tenants: ``app.services.tiers.objects`` makes the keys of a request.
+    """Keeps objects. It knows no tenants: ``app.services.tenant.objects`` makes the keys of a request.
 
     A key is of segments with slashes between them, at most 1,024 bytes, none of them empty, ``.`` or ``..``.
     """

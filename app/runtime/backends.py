@@ -28,7 +28,6 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.access.revocations import Revocations
-from app.services.models.embedder import TenantEmbedder, embed_queries
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
 from app.services.models.reranker import TenantReranker
@@ -43,8 +42,9 @@ from app.services.tenant.backends import (
 )
 from app.services.tenant.background import Background
 from app.services.tenant.caches import TenantCaches
+from app.services.tenant.embedder import TenantEmbedder, embed_queries
+from app.services.tenant.objects import TenantObjects
 from app.services.tenant.recall_log import RecallLog, TenantAudit
-from app.services.tiers.objects import TenantObjects
 from app.services.turns.admission import Admission, TenantAdmission
 from app.storage import embedding_configs
 from app.storage.migrations.runner import Migration, known_migrations

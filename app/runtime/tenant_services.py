@@ -6,6 +6,7 @@ from app.domain import limits
 from app.domain.memory import Scope
 from app.services.archive.reading import Archives
 from app.services.assembly.assembler import Assembler
+from app.services.blobs.blobs import Blobs
 from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
 from app.services.memories.consolidation import Consolidations
@@ -17,7 +18,6 @@ from app.services.profiles.namespaces import Namespaces
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
 from app.services.tiers.audit import Auditor
-from app.services.tiers.blobs import Blobs
 from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.facts import SemanticMemory

@@ -2,6 +2,6 @@
 
 import pytest
 
-from tests.services.tiers.test_blobs import *  # noqa: F403 - the same suite, not a copy of it
+from tests.services.blobs.test_blobs import *  # noqa: F403 - the same suite, not a copy of it
 
 pytestmark = pytest.mark.usefixtures("on_the_engine")

@@ -10,7 +10,7 @@ import pytest
 from app.domain.errors import UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.indexer import Indexer
-from app.services.tiers.blobs import Blobs
+from app.services.blobs.blobs import Blobs
 from app.storage.system import blobs as statements
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -16,7 +16,7 @@ from app.domain.errors import Unavailable, UpstreamUnavailable
 from app.indexing.jobs.reconcile_blobs import BlobFindings, ReconcileBlobs
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.object_store import NoObjectStore, ObjectStore
-from app.services.tiers.blobs import Blobs
+from app.services.blobs.blobs import Blobs
 from app.storage.system import blobs as statements
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -17,7 +17,7 @@ from app.language.dates.two_events import two_events
 from app.retrieval.query.terms import terms
 from app.services.answering.computing import ComputedAnswer, compute, undated
 from app.services.answering.matching import EventMatcher
-from app.services.answering.reading import MemorySentence, ReadableMemory, read
+from app.services.learning.reading import MemorySentence, ReadableMemory, read
 from app.services.memories.recall import Recall
 from app.services.models.reader import TenantReader
 

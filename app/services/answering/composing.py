@@ -6,8 +6,8 @@ from typing import Literal
 
 from app.language.dates.days import with_days
 from app.services.answering.computing import ComputedAnswer
-from app.services.answering.plain import day
-from app.services.answering.reading import Former, MemorySentence, moment, read, until
+from app.services.learning.plain import day
+from app.services.learning.reading import Former, MemorySentence, moment, read, until
 
 Length = Literal["short", "medium", "long"]
 

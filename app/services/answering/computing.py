@@ -14,7 +14,7 @@ from app.language.dates.questions import TimeQuestion
 from app.language.dates.time_spans import spans
 from app.language.modality import is_planned, may_not_have_happened
 from app.services.answering.matching import EventSentences
-from app.services.answering.reading import MAX_READ, MemorySentence, ReadableMemory
+from app.services.learning.reading import MAX_READ, MemorySentence, ReadableMemory
 
 _UNSURE: Final = MentionedDays(is_sure=False)
 _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)

@@ -9,7 +9,7 @@ from app.language.dates.days import MentionedDays, mentioned_days
 from app.language.dates.questions import TimeQuestion
 from app.language.dates.two_events import two_events
 from app.language.events import Entailment, Event, common, entailment, event, extra
-from app.services.answering.reading import MemorySentence
+from app.services.learning.reading import MemorySentence
 
 
 @dataclass(frozen=True, slots=True)

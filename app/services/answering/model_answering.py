@@ -13,14 +13,12 @@ from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.language.dates.questions import time_question
-from app.services.access.agent_database import AgentDatabase
 from app.services.answering.answerer import MIN_SCORE, Answering, ProfileQuestion, is_nothing, recalled
 from app.services.answering.choosing import choice, off_the_loop
 from app.services.answering.composing import ComposedAnswer
-from app.services.answering.evidence import Evidence, evidence
-from app.services.answering.recall_model import RecallModel
 from app.services.answering.repetitions import with_former_statements
 from app.services.answering.summary import summary, written
+from app.services.learning.evidence import Evidence, evidence
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
     SUMMARY_TOKENS,
@@ -33,7 +31,9 @@ from app.services.learning.synthesising import (
     synthesis,
 )
 from app.services.memories.recall import Recall
+from app.services.memories.recall_model import RecallModel
 from app.services.models.language_model import TenantLanguageModel
+from app.services.tenant.agent_database import AgentDatabase
 from app.services.tenant.backends import TenantBackends
 from app.storage.learned_of import outdated_sources
 

@@ -9,7 +9,7 @@ from app.domain.query import Entry
 from app.language.dates.days import resolved
 from app.language.sentences import sentences
 from app.retrieval.pool import Candidate
-from app.services.answering.reading import MAX_READ
+from app.services.learning.reading import MAX_READ
 from app.services.memories.recall import Recall
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import ProfileInstruction, ProfileRecall
 from app.domain.words import folded
-from app.services.answering.reading import moment, read
+from app.services.learning.reading import moment, read
 from app.services.memories.recall import Recall
 from app.services.tenant.backends import TenantBackends
 from app.storage.listing import MemoryListing

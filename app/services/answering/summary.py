@@ -6,8 +6,8 @@ from typing import Literal
 
 from app.domain.memory import Memory
 from app.language.dates.days import with_days
-from app.services.answering.plain import day, in_markdown, plain
-from app.services.answering.reading import MAX_READ, MemorySentence, moment, read
+from app.services.learning.plain import day, in_markdown, plain
+from app.services.learning.reading import MAX_READ, MemorySentence, moment, read
 
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000

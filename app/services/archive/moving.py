@@ -7,9 +7,9 @@ import structlog
 from app.domain.errors import Erasing
 from app.domain.memory import Scope
 from app.ports.database import Row
+from app.services.blobs.blobs import Blobs
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.blobs import Blobs
-from app.services.tiers.writing import write
+from app.services.tenant.writing import write
 from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import Line, Manifest, memory_line, row_line, whole_file
 from app.services.transfer.record import Record

@@ -9,8 +9,8 @@ from app.domain import limits
 from app.domain.blobs import Blob, key_of
 from app.domain.errors import BlobGone, Erasing, NotFound, ObjectGone, UpstreamRejected
 from app.services.archive.moving import MEDIA_TYPE
+from app.services.blobs.blobs import Blobs
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.blobs import Blobs
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import Line

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-from app.services.ingest.model_calls import AT_ONCE
+from app.services.models.model_calls import AT_ONCE
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Proposal
 from app.domain.words import WORD, folded
 from app.services.ingest.grounded import grounded_queries, grounded_topic
-from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import IngestionWork
 from app.services.learning import classifying
 from app.services.learning.classifying import classification
+from app.services.models.model_calls import ModelCalls
 from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known_topics
 

@@ -15,10 +15,10 @@ from app.services.ingest.classify import SHOWN, classified, words_of
 from app.services.ingest.extract import extracted, groups_of
 from app.services.ingest.identify import Conversation, check, identify
 from app.services.ingest.messages import Taking
-from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.verify import batches, merged, verified
 from app.services.learning import classifying
 from app.services.learning.passes import OVERLAP, plan
+from app.services.models.model_calls import ModelCalls
 from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion
 from app.storage.learning import KeptProposal, KnownTopic, Learning, known_topics

@@ -9,12 +9,12 @@ from app.domain.learned import Pass, Proposal, ProposalState
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding
-from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import IngestionWork
 from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
 from app.services.learning.transcript import TranscriptLine, numbered
+from app.services.models.model_calls import ModelCalls
 from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, PlannedPass, planned_passes
 

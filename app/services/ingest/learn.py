@@ -11,11 +11,11 @@ from app.domain.errors import AccessRefused, Conflict, QuotaExceeded, Unavailabl
 from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.learned import Learned
+from app.domain.limits import TASK_DAYS
 from app.domain.memory import Memory
 from app.services.ingest.lines import write_lines
 from app.services.ingest.work import IngestionWork
 from app.services.memories.write_outcomes import MetadataDiffers
-from app.services.profiles.profile import TASK_DAYS
 from app.services.tenant.backends import settled
 from app.storage.agents import Agents, agent_settings
 from app.storage.learning import OWN_CHARACTERS, KeptProposal, kept_proposals

@@ -16,8 +16,7 @@ from app.ports.database import Row
 from app.services.access.credentials import refused
 from app.services.ingest.identify import Conversation
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.working_refusals import no_such_run
-from app.services.tiers.writing import write
+from app.services.tenant.writing import no_such_run, write
 from app.services.turns.turns import paced
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state

@@ -9,13 +9,13 @@ from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding, following
-from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import IngestionWork
 from app.services.learning import verifying
 from app.services.learning.merging import alike, merge
 from app.services.learning.transcript import excerpts, numbered
 from app.services.learning.verifying import ProposalVerdict, verdicts, verification
+from app.services.models.model_calls import ModelCalls
 from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals
 

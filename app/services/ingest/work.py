@@ -13,7 +13,7 @@ from app.domain.errors import Unavailable
 from app.domain.memory import Scope
 from app.domain.messages import Message
 from app.ports.database import Row, RunRefused
-from app.services.ingest.model_calls import ModelCalls
+from app.services.models.model_calls import ModelCalls
 from app.services.tenant.backends import TenantBackends
 from app.storage import lease_rule
 from app.storage.ingestions import Ingestions

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
-from app.services.answering.evidence import dated
 from app.services.learning.classifying import in_normal_form
-from app.services.learning.request import ModelRequest, asked, fenced, request
+from app.services.learning.evidence import dated
+from app.services.models.request import ModelRequest, asked, fenced, request
 
 MAX_TOPICS = 3
 """Topics that a query may ask for; a wrong one leads away."""

@@ -11,8 +11,8 @@ from pydantic import Field
 from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
 from app.domain.words import folded
-from app.services.learning.request import ModelRequest, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
+from app.services.models.request import ModelRequest, asked, fenced, request
 
 AT_ONCE = 20
 """Proposals that one call classifies at most."""

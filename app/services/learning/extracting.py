@@ -12,9 +12,9 @@ from app.domain.learned import PassKind, Proposal
 from app.domain.moments import milliseconds, moment
 from app.language.dates.days import resolved_by_sentence
 from app.services.learning.merging import compared
-from app.services.learning.request import ModelRequest, asked, request
 from app.services.learning.sifting import one_line, whats_wrong
 from app.services.learning.transcript import TranscriptLine, transcript
+from app.services.models.request import ModelRequest, asked, request
 
 MAX_MEMORIES = 30
 """What one call may propose."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TypeAlias
 
 from app.domain.words import WORD, folded
-from app.services.learning.request import prompts
+from app.services.models.request import prompts
 
 Words: TypeAlias = tuple[str, ...]
 

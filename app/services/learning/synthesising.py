@@ -13,11 +13,11 @@ from app.grounding import Checked, Checker, Source
 from app.language.sentences import MAX_SENTENCE, sentences
 from app.ports.language_model import ModelMessage
 from app.retrieval import selection
-from app.services.answering.evidence import Evidence, dated
-from app.services.answering.plain import day, plain
-from app.services.learning.request import ModelRequest, asked, fenced, request
+from app.services.learning.evidence import Evidence, dated
+from app.services.learning.plain import day, plain
 from app.services.models.grounding import CitedStatement, checked, decided
 from app.services.models.reader import TenantReader
+from app.services.models.request import ModelRequest, asked, fenced, request
 
 ANSWER_TOKENS: Mapping[ResponseLength, int] = {"short": 80, "medium": 200, "long": 500}
 """What an answer has at most, by ``app.retrieval.selection.tokens``."""

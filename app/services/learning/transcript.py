@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from app.domain.learned import Pass
 from app.domain.messages import Message, Role
 from app.language.dates.days import with_all_days
-from app.services.answering.evidence import dated
-from app.services.learning.request import fenced
+from app.services.learning.evidence import dated
 from app.services.learning.sifting import words_of
+from app.services.models.request import fenced
 
 ROOM = 16_000
 """Characters of messages that are read at once beside proposals."""

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from app.domain.learned import Proposal
-from app.services.learning.request import ModelRequest, asked, fenced, request
 from app.services.learning.sifting import one_line, whats_wrong
 from app.services.learning.transcript import TranscriptLine, excerpts, transcript
+from app.services.models.request import ModelRequest, asked, fenced, request
 
 Check: TypeAlias = Literal["entity", "object", "place", "time", "organisation", "completeness", "relation", "supported"]
 AT_ONCE = 20

@@ -13,10 +13,10 @@ from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
-from app.services.answering.recall_model import RecallModel
 from app.services.memories.explain import Explainer, Explanation
 from app.services.memories.gathering import PendingAnalysis
 from app.services.memories.recall import Recall, search, select
+from app.services.memories.recall_model import RecallModel
 from app.services.memories.write import Keep, Warn, Writer
 from app.services.tenant.backends import TenantBackends, settled
 from app.storage import request_state

@@ -20,8 +20,8 @@ from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.analysis import Analysis
 from app.retrieval.query.parsing import ParsedQuery, embedded_texts, parse
 from app.retrieval.query.sentences import QuerySentences
-from app.services.memories import speakers
 from app.services.memories.vector_search import Outage, VectorSearch
+from app.services.tenant import speakers
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates

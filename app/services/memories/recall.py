@@ -11,10 +11,10 @@ from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import counted
-from app.services.answering import topics
 from app.services.memories.gathering import CandidateGatherer, PendingAnalysis, is_crowded
 from app.services.memories.judging import judge
 from app.services.memories.vector_search import VectorSearch
+from app.services.tenant import topics
 from app.services.tenant.backends import TenantBackends
 
 

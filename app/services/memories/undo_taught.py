@@ -12,7 +12,7 @@ from app.ports.database import Row
 from app.services.memories.sessions import Sessions
 from app.services.memories.undo import MAX_CHUNKS, Undo
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.working_refusals import no_such_run
+from app.services.tenant.writing import no_such_run
 from app.storage import request_state
 from app.storage.taught import undo_run_chunk
 from app.storage.undo_forecast import MAX_COUNTED, forecast, told_too

@@ -9,7 +9,7 @@ from app.domain.quotas import Usage
 from app.ports.database import Row, RunRefused
 from app.services.access.credentials import refused
 from app.services.memories.stored_again import ExistingMemory
-from app.services.tiers.working_refusals import no_such_run
+from app.services.tenant.writing import no_such_run
 from app.storage.batches import Bulk
 from app.storage.memories import Batch, MemoryWrite, present, remembered, totals
 from app.storage.quotas import Quotas, check_room, usages

@@ -3,7 +3,7 @@
 from app.domain.author import Author
 from app.domain.errors import Forbidden, Superseded
 from app.domain.memory import Memory
-from app.services.access.agent_database import AgentDatabase
+from app.services.tenant.agent_database import AgentDatabase
 from app.storage.forgetting import forget, unforget
 
 

@@ -8,6 +8,7 @@ import structlog
 from app.domain import limits
 from app.domain.claim import MemoryType
 from app.domain.errors import Unavailable
+from app.domain.limits import TASK_DAYS
 from app.domain.memory import Memory, NewMemory, Scope
 from app.domain.moments import DAY_MS
 from app.domain.profile_answers import (
@@ -23,13 +24,13 @@ from app.domain.profile_answers import (
 from app.domain.reading import are_tasks
 from app.language.dates.days import dated_once, last_day
 from app.ports.database import Row
-from app.services.access.agent_database import AgentDatabase
 from app.services.answering.answerer import Answering, ProfileQuestion
 from app.services.answering.model_answering import ModelAnswering
 from app.services.answering.summary import summary
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.sessions import SessionDeletion, Sessions
 from app.services.profiles.forgetting import Forgetting
+from app.services.tenant.agent_database import AgentDatabase
 from app.services.tenant.backends import TenantBackends
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
@@ -37,9 +38,6 @@ from app.storage.declared import ListPage
 from app.storage.learned_of import sources
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.rows import read_memory, read_rows
-
-TASK_DAYS = 7
-"""How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""
 
 _SECOND_MS = 1_000
 _EPOCH = 719_163

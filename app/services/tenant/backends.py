@@ -25,14 +25,14 @@ from app.ports.vector_index import (
     WritesWithin,
 )
 from app.retrieval.channels.channel import Channel
-from app.services.models.embedder import EmbeddedQueries
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.tenant.background import Background
 from app.services.tenant.caches import TenantCaches
+from app.services.tenant.embedder import EmbeddedQueries
+from app.services.tenant.objects import TenantObjects
 from app.services.tenant.recall_log import TenantAudit
-from app.services.tiers.objects import TenantObjects
 from app.services.turns.admission import TenantAdmission
 from app.storage.scoped import ScopedStatement, TenantDatabase
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from app.services.answering.topics import HOLDS_MS, TopicCache
-from app.services.memories.speakers import SpeakerCache
-from app.services.models.embedder import QueryCache
+from app.services.tenant.context_cache import ContextCache
+from app.services.tenant.embedder import QueryCache
+from app.services.tenant.speakers import SpeakerCache
 from app.services.tenant.tenant_cache import TenantCache
-from app.services.tiers.context_cache import ContextCache
+from app.services.tenant.topics import HOLDS_MS, TopicCache
 
 _TOPIC_BYTES = 4 * 1024 * 1024
 _SPEAKER_BYTES = 4 * 1024 * 1024

@@ -10,7 +10,7 @@ from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
 from app.domain.memory import owner_of
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import Added, errors_of, write
+from app.services.tenant.writing import Added, errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row
@@ -47,7 +47,7 @@ class Auditor:
             NotFound: the tenant has no such run; nothing was kept.
             QuotaExceeded: the run would have too many calls, or as ``write`` says; nothing was kept.
             InvalidRequest: the id has not the form of one, or two calls have one id.
-            Erasing, Unauthenticated, Unavailable: as ``app.services.tiers.writing.write`` does.
+            Erasing, Unauthenticated, Unavailable: as ``app.services.tenant.writing.write`` does.
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)

@@ -13,7 +13,7 @@ from app.domain.memory import Tenant
 from app.domain.preconditions import Precondition
 from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import Refusals, WriteKind, errors_of, write
+from app.services.tenant.writing import Refusals, WriteKind, errors_of, write
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.context import NewVersion, SharedDocuments

@@ -23,10 +23,10 @@ from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.domain.quotas import WARN_FROM, Use
 from app.ports.database import Row
+from app.services.blobs.large_values import LargeValues, StoredValue, is_large
 from app.services.memories.write import Warn
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import LargeValues, StoredValue, is_large
-from app.services.tiers.writing import Added, Refusals, errors_of, write
+from app.services.tenant.writing import Added, Refusals, errors_of, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows

@@ -10,9 +10,9 @@ from app.domain.facts import About, Fact, FactSource, FactStatement, agreed_fact
 from app.domain.memory import NewMemory, owner_of
 from app.domain.query import Entry, Query
 from app.retrieval.query.persons import of_the_user
-from app.services.access.agent_database import AgentDatabase
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.write import Warn
+from app.services.tenant.agent_database import AgentDatabase
 from app.services.tenant.backends import TenantBackends
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition

@@ -19,7 +19,7 @@ from app.domain.workflows import (
 )
 from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import write
+from app.services.tenant.writing import write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row, read_rows

@@ -14,10 +14,10 @@ from app.domain.json_types import Json
 from app.domain.reading import Kinds, is_readable
 from app.domain.windows import FallingTurn, MadeBy, Summary, SummarySentence
 from app.language.sentences import MAX_SENTENCE
-from app.services.answering.evidence import evidence
-from app.services.answering.reading import MAX_READ, MemorySentence, read
-from app.services.ingest.model_calls import ModelCalls
+from app.services.learning.evidence import evidence
+from app.services.learning.reading import MAX_READ, MemorySentence, read
 from app.services.learning.synthesising import MAX_CITED, WINDOW_SUMMARY_TOKENS, cited, grounded, summarising_turns
+from app.services.models.model_calls import ModelCalls
 from app.services.models.reader import TenantReader
 from app.services.tenant.backends import TenantBackends
 

@@ -25,9 +25,9 @@ from app.retrieval.selection import tokens
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.writing import errors_of, write
 from app.services.tiers.window_summaries import WindowSummaries, continued
 from app.services.tiers.working_refusals import too_many_instances
-from app.services.tiers.writing import errors_of, write
 from app.storage.rows import read_row, read_rows
 from app.storage.tiers.windows import Windows, read_summaries
 

@@ -9,10 +9,10 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, owner_of
 from app.domain.preconditions import Precondition
 from app.domain.working import LogEntry, WorkingKey
+from app.services.blobs.large_values import LargeValues
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import LargeValues
-from app.services.tiers.working_refusals import NO_RUN, REFUSALS, not_as_asked
-from app.services.tiers.writing import errors_of, write
+from app.services.tenant.writing import NO_RUN, errors_of, write
+from app.services.tiers.working_refusals import REFUSALS, not_as_asked
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import agent_of_run

@@ -1,15 +1,8 @@
 """What working memory refuses, and how it says so."""
 
 from app.domain import limits
-from app.domain.errors import ContentTooLarge, FieldError, NotFound, PreconditionFailed, QuotaExceeded
-from app.services.tiers.writing import Refusals
-
-NO_RUN = "There is no such run."
-
-
-def no_such_run() -> NotFound:
-    """Return the refusal of a request that names a run which the agent does not have."""
-    return NotFound(NO_RUN, errors=[FieldError("run_id", "names no such run")])
+from app.domain.errors import ContentTooLarge, NotFound, PreconditionFailed, QuotaExceeded
+from app.services.tenant.writing import NO_RUN, Refusals
 
 
 def too_many_instances(_: str) -> QuotaExceeded:

@@ -7,8 +7,8 @@ from typing import Any
 
 from app.domain.errors import BlobGone, UpstreamRejected
 from app.domain.json_types import Json, Scalar, to_json
+from app.services.blobs.large_values import LargeValues, is_large
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.large_values import LargeValues, is_large
 from app.services.transfer.fields import BadLineError
 from app.storage.tiers.tables import Large, TierTable
 

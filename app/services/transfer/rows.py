@@ -10,7 +10,7 @@ from app.domain.json_types import Scalar, same_json, to_json
 from app.domain.memory import Tenant
 from app.ports.database import Row, RunRefused
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import write
+from app.services.tenant.writing import write
 from app.services.transfer.fields import BadLineError
 from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import Line, exported_row

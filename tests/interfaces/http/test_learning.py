@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from app.domain.errors import UpstreamUnavailable
-from app.services.ingest import dry_run, model_calls
+from app.services.ingest import dry_run
+from app.services.models import model_calls
 from tests.services.believing_reader import BelievingReader
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.scripted_model import ScriptedModel, at_once, failing, memory

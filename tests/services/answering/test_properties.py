@@ -10,8 +10,8 @@ from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
 from app.services.answering.choosing import SURE_SCORE
 from app.services.answering.composing import ComposedAnswer, Length
-from app.services.answering.plain import name, plain
 from app.services.answering.summary import MAX_CHARACTERS, MAX_LINES, summary
+from app.services.learning.plain import name, plain
 from tests.services.answering.made import Earlier, answer
 
 NOW = 1_780_000_000_000

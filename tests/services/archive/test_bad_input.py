@@ -242,7 +242,7 @@ async def test_at_the_limit_of_blobs_nothing_is_archived_and_nothing_is_lost(
 ) -> None:
     await archived(bench)
     await fill(bench, agent="other")
-    monkeypatch.setattr("app.services.tiers.blobs.limits.MAX_BLOBS", 1)
+    monkeypatch.setattr("app.services.blobs.blobs.limits.MAX_BLOBS", 1)
     with pytest.raises(QuotaExceeded):
         await move(bench, agent="other")
     assert await everywhere(bench) == sorted(OLD + NEW + OLD + NEW)

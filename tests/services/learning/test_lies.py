@@ -12,9 +12,9 @@ from app.domain.messages import Role
 from app.services.learning.classifying import classification, classified
 from app.services.learning.extracting import extraction, named_days, proposals, refused
 from app.services.learning.merging import merge
-from app.services.learning.request import ModelRequest, prompts, rules
 from app.services.learning.transcript import TranscriptLine
 from app.services.learning.verifying import verdicts, verification
+from app.services.models.request import ModelRequest, prompts, rules
 from tests.services.learning.conversations import MARK, MONDAY
 
 SENTENCES = sorted(sentence.strip() for text in prompts() for sentence in re.split(r"[.\n]", text) if sentence.strip())

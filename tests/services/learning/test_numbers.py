@@ -13,8 +13,8 @@ from app.ports.language_model import Stage
 from app.services.learning.classifying import Classification, Classified, classification, classified, topic
 from app.services.learning.extracting import extraction, proposals, refused
 from app.services.learning.passes import plan, readings
-from app.services.learning.request import ModelRequest
 from app.services.learning.verifying import Correction, Drop, Verified, verdicts, verification
+from app.services.models.request import ModelRequest
 from tests.services.learning.conversations import MARK, answer, conversation, lengths, line, proposed, said
 
 LONG = 32 * 1024

@@ -11,9 +11,9 @@ from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES
 from app.services.learning.classifying import classification, classified
 from app.services.learning.extracting import extraction, proposals
-from app.services.learning.request import ModelRequest
 from app.services.learning.transcript import TranscriptLine
 from app.services.learning.verifying import verdicts, verification
+from app.services.models.request import ModelRequest
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 

@@ -7,8 +7,8 @@ from app.domain.claim import MemoryType
 from app.ports.language_model import Stage
 from app.services.learning.classifying import MAX_QUERIES, MIN_QUERIES
 from app.services.learning.extracting import MAX_LINES, MAX_MEMORIES
-from app.services.learning.request import asked, fenced, rules
 from app.services.learning.verifying import Check
+from app.services.models.request import asked, fenced, rules
 from tests.services.learning.conversations import MARK
 
 STAGES: Sequence[Stage] = ("extract", "detail", "verify", "classify")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes
 from app.domain.embedding import EmbeddingConfig, Vector
-from app.services.models.embedder import QueryCache, embed_queries
+from app.services.tenant.embedder import QueryCache, embed_queries
 from app.services.tenant.tenant_cache import TenantCache
 
 CONFIG = EmbeddingConfig("test", "four", 4)

@@ -30,9 +30,9 @@ from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
+from app.services.tenant.writing import Added
 from app.services.tiers.audit import Auditor, Replay
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.tiers.writing import Added
 from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -16,8 +16,8 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.preconditions import Precondition
+from app.services.tenant.context_cache import ContextCache
 from app.services.tiers.context import SharedContext
-from app.services.tiers.context_cache import ContextCache
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 

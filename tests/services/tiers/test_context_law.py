@@ -14,8 +14,8 @@ from app.domain import limits
 from app.domain.errors import MemoryGatewayError, NotFound, PreconditionFailed, UpstreamTimeout
 from app.domain.preconditions import Precondition
 from app.ports.database import Row, Statement
+from app.services.tenant.context_cache import ContextCache
 from app.services.tiers.context import SharedContext
-from app.services.tiers.context_cache import ContextCache
 from tests.support.backends import Backend, BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.generation import ON_THE_DOUBLE, examples

@@ -18,8 +18,8 @@ from app.domain.quotas import Use
 from app.indexing.jobs import prune
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
+from app.services.tenant.writing import Added
 from app.services.tiers.episodic import EpisodicMemory
-from app.services.tiers.writing import Added
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
 from tests.support.tables import column_of, count_of, delete_rows, rows_of, set_rows, shift_rows

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import Erasing
 from app.domain.memory import NewMemory, Scope, Tenant
-from app.services.tiers.writing import write
+from app.services.tenant.writing import write
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.support.backends import Backend

@@ -174,7 +174,7 @@ NONSENSE: Sequence[Answer] = (
 async def test_where_a_model_says_nothing_of_use_the_sentences_of_the_reader_stand(
     bench: Bench, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.ingest.model_calls._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("app.services.models.model_calls._FIRST_PAUSE", 0.01)
     await append(bench, *SAID[:2], model=model(answer), reader=BelievingReader(of_kinds=KINDS))
     (summary,) = await summaries(bench)
     assert (summary.text, summary.made_by) == (f"user: {SAID[0]}", "reader")

@@ -150,7 +150,7 @@ ANSWERS: Sequence[Answer] = (
 async def test_whatever_a_model_answers_turns_fall_with_what_the_reader_holds(
     bench: Bench, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.ingest.model_calls.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("app.services.models.model_calls.LONGEST_PAUSE", 0.0)
     reader = BelievingReader()
     service = windows(bench, reader=reader, model=ScriptedModel({"synthesise": answer}))
     await append(service, bench, f"I live in Oslo. {chr(0x5965) * 370}", "The newest.")

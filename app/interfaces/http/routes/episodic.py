@@ -33,7 +33,7 @@ from app.interfaces.http.schemas.episodic import (
     StartedRunAnswer,
     StartRunRequest,
 )
-from app.services.tiers.writing import Added
+from app.services.tenant.writing import Added
 
 _WRITES = (*WRITES, Erasing)
 episodic = Router("episodes")

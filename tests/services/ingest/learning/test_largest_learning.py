@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.messages import NewMessage
-from app.services.ingest import model_calls
+from app.services.models import model_calls
 from tests.services.ingest.learning.scenes import SAID_AT, scene
 from tests.support.scripted_model import ScriptedModel, lines_of, memory
 

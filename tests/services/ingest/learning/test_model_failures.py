@@ -18,8 +18,8 @@ from app.domain.errors import (
 )
 from app.domain.quotas import ModelLimits
 from app.ports.language_model import Stage
-from app.services.ingest import model_calls
 from app.services.ingest.ingester import Ingester
+from app.services.models import model_calls
 from app.services.models.spend import ModelSpend
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.support.scripted_model import HONEST, Answer, ScriptedModel, at_once, failing

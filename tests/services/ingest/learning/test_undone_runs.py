@@ -8,8 +8,8 @@ import pytest
 
 from app.domain.errors import UpstreamUnavailable
 from app.ports.language_model import Stage
-from app.services.ingest import model_calls
 from app.services.ingest.ingester import Ingester
+from app.services.models import model_calls
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.services.ingest.test_erased_meanwhile import OTHER, RUN
 from tests.services.ingest.test_runs_undone import begin, undo

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from ulid import ULID
 
-from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
+from app.domain.errors import Erasing, FieldError, MemoryGatewayError, NotFound, Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.quotas import Use, exceeded
 from app.ports.database import Row, RunRefused
@@ -18,6 +18,8 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.gate import gate, within_bytes
 from app.storage.tiers.run_log import keep
 from app.storage.tiers.runs import agent_of_run
+
+NO_RUN = "There is no such run."
 
 WriteKind: TypeAlias = Literal["store", "import", "staging", "upkeep"]
 """What a write counts as.
@@ -122,3 +124,8 @@ def _reached(uses: Sequence[Use], reason: str) -> Sequence[Use]:
     of = reason.removeprefix("over_bytes_of_")
     sizes = [use for use in uses if use.name == "bytes" and use.scope == of]
     return sorted(sizes, key=lambda use: use.limit - use.used)[:1]
+
+
+def no_such_run() -> NotFound:
+    """Return the refusal of a request that names a run which the agent does not have."""
+    return NotFound(NO_RUN, errors=[FieldError("run_id", "names no such run")])

@@ -17,9 +17,9 @@ from app.domain.blobs import Blob
 from app.domain.errors import BlobGone, ContentTooLarge, MemoryGatewayError, UpstreamTimeout
 from app.domain.json_types import Json, same_json, to_json
 from app.ports.database import RunRefused
+from app.services.blobs.blobs import Blobs
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.blobs import Blobs
-from app.services.tiers.writing import WriteKind
+from app.services.tenant.writing import WriteKind
 
 _MEDIA_TYPE = "application/json"
 _LATE = "blob_late"

@@ -16,8 +16,8 @@ from app.domain.errors import (
     Unavailable,
     UpstreamTimeout,
 )
-from app.services.learning.request import ModelRequest
 from app.services.models.language_model import TenantLanguageModel
+from app.services.models.request import ModelRequest
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from app.indexing.jobs.reconcile_blobs import BlobFindings, ReconcileBlobs
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.object_store import NoObjectStore
-from app.services.tiers.blobs import Blobs
+from app.services.blobs.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.working import WorkingMemory
 from tests.support.backends import Backend

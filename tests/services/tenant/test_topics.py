@@ -1,9 +1,9 @@
 """The topics of agents are remembered for a while, for whoever they belong to, within a budget."""
 
 from app.domain.memory import Scope
-from app.services.answering.topics import HOLDS_MS, SHOWN, TopicCache, nearest, remember
 from app.services.tenant.caches import TenantCaches
 from app.services.tenant.tenant_cache import TenantCache
+from app.services.tenant.topics import HOLDS_MS, SHOWN, TopicCache, nearest, remember
 
 ANN, BOB, OTHER = Scope("acme", "ann"), Scope("acme", "bob"), Scope("other", "ann")
 TEN_MINUTES = 600_000

@@ -8,8 +8,8 @@ from app.domain.author import speaker_of
 from app.domain.moments import moment as moment_of
 from app.language.dates.days import ordinal, resolved, with_days
 from app.language.dates.lengths import length
-from app.services.answering.plain import day, name, plain
-from app.services.answering.reading import MAX_READ, Former, ReadableMemory, moment, until
+from app.services.learning.plain import day, name, plain
+from app.services.learning.reading import MAX_READ, Former, ReadableMemory, moment, until
 
 MAX_CHARACTERS = 40_000
 """Characters of all memories together."""

@@ -30,7 +30,7 @@ from app.domain.errors import (
 )
 from app.domain.memory import NewMemory
 from app.ports.object_store import NoObjectStore, ObjectStore
-from app.services.tiers.blobs import Blobs
+from app.services.blobs.blobs import Blobs
 from app.storage.listing import ListPosition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

@@ -27,7 +27,7 @@ from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.moments import moment
 from app.ports.object_store import ObjectMissing
 from app.services.tenant.backends import TenantBackends
-from app.services.tiers.writing import WriteKind, write
+from app.services.tenant.writing import WriteKind, write
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_row

@@ -9,8 +9,8 @@ import pytest
 from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
-from app.services.memories.speakers import SpeakerCache, remember
 from app.services.tenant.caches import TenantCaches
+from app.services.tenant.speakers import SpeakerCache, remember
 from app.services.tenant.tenant_cache import TenantCache
 from tests.support.gateways import Bench, bench_on
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from app.domain.author import speaker_of
 from app.domain.json_types import Json
 from app.language.sentences import MAX_SENTENCES, sentences
-from app.services.answering.plain import name, plain
+from app.services.learning.plain import name, plain
 
 MAX_READ = 4_000
 """Characters of a memory that are read."""
