@@ -204,7 +204,7 @@ def opener(
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}
         with_prefixes = (prefixed(embedder, prefixes) for prefixes in Prefixes.of_data(plain.model, **given))
-        found = next((each for each in with_prefixes if each.config == config), None)
+        found = next((prefix for prefix in with_prefixes if prefix.config == config), None)
         if found is not None and embedder is not own:
             closers.insert(0, embedder.close)
         return found

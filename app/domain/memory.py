@@ -67,8 +67,8 @@ class MemoryContent:
     occurred_at: int | None = None
 
 
-CONTENT_FIELDS = tuple(each.name for each in fields(MemoryContent))
-MORE_FIELDS = tuple(each.name for each in fields(MemoryContent) if each.kw_only)
+CONTENT_FIELDS = tuple(field_.name for field_ in fields(MemoryContent))
+MORE_FIELDS = tuple(field_.name for field_ in fields(MemoryContent) if field_.kw_only)
 """Those of them that are only stored and read: nothing follows from them."""
 
 
@@ -175,7 +175,7 @@ class NewMemory(Storable):
 
     def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
         """Return the memory that storing it makes, where the agent has none of this content yet."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {field_.name: getattr(self, field_.name) for field_ in fields(self)}
         return Memory(id=memory_id, scope=scope, created_at=created_at, **given)
 
 

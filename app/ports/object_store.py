@@ -89,7 +89,7 @@ async def delete_all(objects: ObjectStore, prefix: str, *, first: str) -> None:
     ``first`` is what makes one thing of the others: without it they are nothing.
     """
     await objects.delete(first)
-    keys = [each.key async for page in objects.list(prefix) for each in page]
+    keys = [stored.key async for page in objects.list(prefix) for stored in page]
     for start in range(0, len(keys), _AT_ONCE):
         await asyncio.gather(*(objects.delete(key) for key in keys[start : start + _AT_ONCE]))
 

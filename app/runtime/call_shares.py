@@ -201,8 +201,8 @@ class CallShares:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waits:
-                each.cancel()
+            for wait in waits:
+                wait.cancel()
 
     async def _renewed(self) -> None:
         """Renew the share at once, or wait for the renewal that is under way.

@@ -21,7 +21,7 @@ _PLAIN = frozenset(_FROM_COLUMN.values())
 
 
 MEMORY_COLUMNS = ", ".join(
-    f"memory.{'agent_id' if each.name == 'scope' else each.name}" for each in fields(Memory) if each.init
+    f"memory.{'agent_id' if field_.name == 'scope' else field_.name}" for field_ in fields(Memory) if field_.init
 )
 """What a statement selects for ``read_memory`` of a row of ``long_term_memory`` that it calls ``memory``."""
 

@@ -39,7 +39,7 @@ def write_settings(path: Path, settings: Mapping[str, str]) -> None:
 def _without(held: str, names: set[str]) -> str:
     """Remove the lines that set these names, read as the settings are read."""
     bindings = parse_stream(io.StringIO(held, newline=""))
-    kept = "".join(each.original.string for each in bindings if (each.key or "").upper() not in names)
+    kept = "".join(binding.original.string for binding in bindings if (binding.key or "").upper() not in names)
     return f"{kept}\n" if kept and not kept.endswith(("\n", "\r")) else kept
 
 

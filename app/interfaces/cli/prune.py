@@ -90,7 +90,7 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
             return [] if unmerged is None else [f"Memories were not merged: {unmerged.detail}"]
 
         failed = await each_shard(databases, work)
-    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), merged, failed
+    return Pruned(**{field_.name: pruned[field_.name] for field_ in fields(Pruned)}), merged, failed
 
 
 async def _merge(merging: ConsolidateShard, database: Database, merged: Consolidated) -> MemoryGatewayError | None:

@@ -177,7 +177,7 @@ def _allowed(request: Request) -> list[str]:
         return ["GET", "HEAD"]
     scopes = [dict(request.scope, method=method) for method in METHODS]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
-    return [each["method"] for each in scopes if any(route.matches(each)[0] == Match.FULL for route in routes)]
+    return [scope["method"] for scope in scopes if any(route.matches(scope)[0] == Match.FULL for route in routes)]
 
 
 class _FrameworkError(InvalidRequest):

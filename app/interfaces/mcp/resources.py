@@ -69,7 +69,7 @@ def context_text(context: AssembledContext) -> str:
             f"Left out for want of room: {', '.join(f'{_name(part)} ({n})' for part, n in left_out.items())}."
         )
     if missing:
-        named = ", ".join(f"{_name(each.part)} ({each.error.code})" for each in missing)
+        named = ", ".join(f"{_name(left_out.part)} ({left_out.error.code})" for left_out in missing)
         blocks.append(f"Missing, because it could not be read: {named}. There may be more.")
     if len(blocks) == 1:
         blocks.append(NOTHING)

@@ -178,7 +178,7 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
         raise ConfigurationError(f"HOST {host} is no address of this machine: {error.strerror}.") from error
-    return [each for each in found if each[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
+    return [address for address in found if address[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
 
 
 class _Server(uvicorn.Server):

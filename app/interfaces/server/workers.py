@@ -230,7 +230,10 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
 
 async def _either(*awaitables: Awaitable[object]) -> None:
     """Return when one of them has ended; those that were not tasks before are cancelled."""
-    tasks = [each if isinstance(each, asyncio.Task) else asyncio.ensure_future(each) for each in awaitables]
+    tasks = [
+        awaitable if isinstance(awaitable, asyncio.Task) else asyncio.ensure_future(awaitable)
+        for awaitable in awaitables
+    ]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task, given in zip(tasks, awaitables, strict=True):
         if task is not given:

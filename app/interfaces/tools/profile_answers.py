@@ -87,17 +87,17 @@ def recalled(recall: ProfileRecall, likely: float) -> dict[str, Json]:
     Where none has, the best of those that were found are shown: the first may be the right one, however sure it is. An
     answer may rest on less too, where a memory states just what is asked for.
     """
-    on_subject = [place for place, each in enumerate(recall.candidates, 1) if each.score >= likely]
+    on_subject = [place for place, candidate in enumerate(recall.candidates, 1) if candidate.score >= likely]
     found = recall.candidates[: max(on_subject, default=0)]
-    found = found or [each for each in recall.candidates if each.score > 0][:_FEW]
+    found = found or [candidate for candidate in recall.candidates if candidate.score > 0][:_FEW]
     standing = _standing(recall.instructions)
     if recall.answer:
-        lines = _listed([_line_of_candidate(each) for each in found or recall.candidates[:_FEW]])
+        lines = _listed([_line_of_candidate(candidate) for candidate in found or recall.candidates[:_FEW]])
         said = f"Answer: {quoted(recall.answer, _ANSWER_BYTES)}"
         rests = ["The memories that it may rest on, best first:", *lines] if lines else []
         return answer(QUOTED, said, *rests, *standing, *_left_out(recall.degraded))
     if found:
-        lines = _listed([_line_of_candidate(each) for each in found])
+        lines = _listed([_line_of_candidate(candidate) for candidate in found])
         return answer(QUOTED, UNSURE, *lines, *standing, *_left_out(recall.degraded))
     return nothing(recall.degraded, standing)
 
@@ -133,7 +133,9 @@ def _listed(lines: Sequence[ShownMemory]) -> list[str]:
 
 
 def _standing(instructions: Sequence[ProfileInstruction]) -> list[str]:
-    lines = _listed([ShownMemory(each.id, each.happened_at, each.content) for each in instructions])
+    lines = _listed(
+        [ShownMemory(instruction.id, instruction.happened_at, instruction.content) for instruction in instructions]
+    )
     return [_STANDING, *lines] if lines else []
 
 

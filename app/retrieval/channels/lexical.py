@@ -116,7 +116,7 @@ class _Notes:
         """Return what a memory covers: the less a part, the less than in proportion."""
         if candidate.words not in self._held:  # many have the same words of the query
             held = [(self._weight(part, candidate.words), whole) for part, whole in self._parts]
-            self._held[candidate.words] = [each for each in held if each[0]]
+            self._held[candidate.words] = [row for row in held if row[0]]
         factor, best = _length_factor(candidate), 0.0
         for weight, whole in self._held[candidate.words]:
             covered = factor * weight

@@ -37,6 +37,6 @@ class OfSession(Channel):
         """Return the mean of the best three of the candidate's session."""
         scores: dict[str, float] = {}
         for members in pool.sessions.values():
-            best = sum(sorted((fused[each.id] for each in members), reverse=True)[:_BEST]) / _BEST
+            best = sum(sorted((fused[member.id] for member in members), reverse=True)[:_BEST]) / _BEST
             scores |= {candidate.id: best for candidate in members}
         return scores

@@ -169,7 +169,7 @@ def _by_entry(query: str, entries: Sequence[Entry]) -> _Sentences:
         return sentence.asks, -sum(word in text for word in time_question), sentence.place
 
     found = {entry.id: sorted(read(entry), key=order) for entry in entries}
-    return {id_: each for id_, each in found.items() if each}
+    return {id_: match for id_, match in found.items() if match}
 
 
 def _to_rate(sentences: _Sentences) -> Sequence[MemorySentence]:

@@ -160,4 +160,4 @@ def _types(memories: Sequence[Memory]) -> Mapping[str, str]:
 
 def _in_sections(checked: Grounded, memories: Sequence[Memory]) -> str:
     """Write sentences as a summary: each where the first memory that it cites belongs, with its day."""
-    return written((memories[each.memories[0] - 1], each.text) for each in checked.sentences)
+    return written((memories[sentence.memories[0] - 1], sentence.text) for sentence in checked.sentences)

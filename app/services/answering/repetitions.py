@@ -22,7 +22,7 @@ def with_former_statements(recall: Recall) -> Recall:
         return recall
     listed = {entry.id for entry in recall.entries}
     stands_for = {
-        id_: [each for each in messages if each not in listed]
+        id_: [message for message in messages if message not in listed]
         for id_, messages in recall.sources.items()
         if id_ in listed
     }
@@ -72,7 +72,7 @@ def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]], listed: set[
             if other in recall.formers:
                 both = [*formers.get(id_, ()), *recall.formers[other]]
                 formers[id_] = list({one.id: one for one in both if one.id != id_}.values())
-    return replace(recall, formers={id_: _once(each, listed) for id_, each in formers.items()})
+    return replace(recall, formers={id_: _once(former, listed) for id_, former in formers.items()})
 
 
 def _once(formers: Sequence[Candidate], listed: set[str]) -> Sequence[Candidate]:

@@ -200,7 +200,7 @@ class Assembler:
 
     async def _facts(self, wanted: ContextWanted) -> Offer:
         held = await SemanticMemory(self._backends).holding(wanted.agent_id, _FACTS)
-        texts = {each.memory_id: each.content for each in held}  # one text may state several
+        texts = {row.memory_id: row.content for row in held}  # one text may state several
         pieces = [Piece.of("facts", f"facts/{memory_id}", text) for memory_id, text in texts.items()]
         return Offer(pieces, newest_first=True)
 

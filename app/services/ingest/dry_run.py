@@ -123,7 +123,7 @@ class _DryLearning:
 
         await for_each(range(len(passes)), read)
         self._passes = len(passes)
-        ranked = sorted((each for number in sorted(found) for each in found[number]), key=_rank, reverse=True)
+        ranked = sorted((proposal for number in sorted(found) for proposal in found[number]), key=_rank, reverse=True)
         self._proposals = {proposal.id: proposal for proposal in ranked}
 
     async def _verify(self) -> None:

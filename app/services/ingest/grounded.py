@@ -61,7 +61,7 @@ async def following(pairs: Sequence[Contents], reader: TenantReader | None) -> l
 def _told(found: Sequence[Ungrounded]) -> str | None:
     if not found:
         return None
-    told = ", ".join(f"{each.kind} “{each.text[:60]}”" for each in found[:_MOST_TOLD])
+    told = ", ".join(f"{unsaid.kind} “{unsaid.text[:60]}”" for unsaid in found[:_MOST_TOLD])
     return f"Not in what it cites: {told}."
 
 

@@ -81,8 +81,8 @@ def classified(
     found = [
         _of(proposal, said.get(number), kinds.get(number, "event")) for number, proposal in enumerate(proposals, 1)
     ]
-    shared = Counter(each.topic for each in found)
-    return [each if shared[each.topic] <= MAX_OF_TOPIC else replace(each, topic=None) for each in found]
+    shared = Counter(proposal.topic for proposal in found)
+    return [proposal if shared[proposal.topic] <= MAX_OF_TOPIC else replace(proposal, topic=None) for proposal in found]
 
 
 def _of(proposal: Proposal, said: Classification | None, unsaid_kind: MemoryType) -> Proposal:
