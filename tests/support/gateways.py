@@ -11,7 +11,7 @@ from app.bootstrap import build_runtime
 from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
-from app.ports.database import Row, Statement
+from app.ports.database import Statement
 from app.runtime.backends import Backends
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
@@ -53,11 +53,6 @@ class Bench:
 
     def tenant(self, tenant_id: str) -> LongTermMemoryGateway:
         return LongTermMemoryGateway(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
-
-    async def rows(self, sql: str) -> list[Row]:
-        """Read behind the gateway's back."""
-        (rows,) = await self.database.inner.run([Statement(sql)])
-        return rows
 
     async def change(self, sql: str) -> None:
         """Write behind the gateway's back."""

@@ -1,12 +1,14 @@
 """Rows of every table of the tiers, made from its declaration and from what its columns ask for."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Scalar
 from app.ports.database import Database, Row, Statement
 from app.storage.tiers.tables import TierTable
 from tests.support.gateways import Bench
+from tests.support.tables import rows_of
 
 LATER = int(time.time() + 20 * 3600) * 1000
 """Within the day for which working memory may live."""
@@ -138,6 +140,10 @@ async def added_to(database: Database, tenant_id: str, tier: TierTable, rows: Se
 async def scopes(bench: Bench, tier: TierTable) -> list[Row]:
     """Count a table's rows by tenant and agent."""
     agent = "agent_id" if tier.of_agent else "''"
-    return await bench.rows(
-        f"SELECT tenant_id, {agent} AS agent_id, count(*) AS n FROM {tier.table} GROUP BY 1, 2 ORDER BY 1, 2"
+    of = Counter(
+        (row["tenant_id"], row["agent_id"])
+        for row in await rows_of(bench, tier.table, "tenant_id", f"{agent} AS agent_id")
     )
+    return [
+        {"tenant_id": tenant, "agent_id": owner, "n": count} for (tenant, owner), count in sorted(of.items(), key=str)
+    ]
