@@ -1,10 +1,10 @@
-"""Releases what processes of this machine held that have died, so that others go on with their work at once."""
+"""Releases what this process held that ends, and others of this machine that have died: others go on at once."""
 
 import structlog
 
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_once
-from app.storage.system.leases import release_dead
+from app.storage.system.leases import release_all_of
 
 LOOK_SECONDS = 1.0
 """Between two looks for processes that have died, which read a folder and no database."""
@@ -18,11 +18,20 @@ async def release_all(backends: Backends) -> int:
     """
     count = 0
     for name in backends.processes.dead():
-        leases = sum(map(len, await backends.database.run(release_dead(name))))
+        leases = sum(map(len, await backends.database.run(release_all_of(name))))
         backends.processes.forget(name)
         structlog.get_logger().warning("leases_of_dead_process", process=name, leases=leases)
         count += leases
     return count
+
+
+async def release_own(backends: Backends) -> None:
+    """Release what this process holds, whose work has stopped.
+
+    Raises:
+        Unavailable: the database does not answer; the leases end by themselves, or another process releases them.
+    """
+    await backends.database.run(release_all_of(backends.processes.name))
 
 
 async def take_over(backends: Backends) -> None:

@@ -20,7 +20,7 @@ from app.runtime.background import MAX_RETRY_SECONDS, RETRY_SECONDS, Pace, backg
 from app.runtime.checks import Checks, another_config
 from app.runtime.language_model import write_spend
 from app.runtime.periodic import PeriodicWork, stop
-from app.runtime.processes import release_all
+from app.runtime.processes import release_all, release_own
 from app.runtime.recall_log import write_recalls
 from app.runtime.schema import SchemaWatch
 from app.runtime.tenant_services import TenantServices
@@ -268,7 +268,7 @@ class Runtime:
         self.not_ready = error
 
     async def _write_what_is_left(self) -> None:
-        """Write what only this process knows; what the database does not take is logged."""
+        """Write what only this process knows, and release what it holds; what the database does not take is logged."""
         if self.not_ready is not None:
             return
         backends = self.backends
@@ -276,6 +276,7 @@ class Runtime:
             ("model_spend_lost", partial(write_spend, backends), dict),
             ("recall_log_lost", partial(write_recalls, backends), lambda: {"rows": len(backends.recall_log)}),
             ("marks_left", self.indexer.close, dict),  # the rows are checked again
+            ("leases_left", partial(release_own, backends), dict),
         ]
         for event, write, figures in left:
             try:

@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap import DATABASE_FILE
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import Scope
 from app.indexing.reading_queue import ReadingQueue
@@ -13,6 +16,7 @@ from app.ports.reader import Reader
 from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.memories import memory_column, superseded
 from tests.support.service import Service, serving
+from tests.support.tables import count_of
 from tests.support.told import told
 
 OLD, NEW = "Ella goes to Sunflower kindergarten", "Ella is a first grader at Parkside"
@@ -92,3 +96,16 @@ def test_what_is_taken_whole_leaves_an_empty_queue() -> None:
     queue.note(Scope("few", "bot"), [f"f{number}" for number in range(150)])
     assert len(queue.take(1_000)) == 100
     assert not queue.take(1)
+
+
+async def test_a_process_that_ends_leaves_no_lease_for_others_to_wait_for(tmp_path: Path) -> None:
+    async with reading(tmp_path, ScriptedReader({})) as service:
+        await service.store(OLD)
+        await until_compared(service)
+        while not await count_of(service, "lease", name="relations"):
+            await asyncio.sleep(0.01)
+    file = SqliteFile(tmp_path / DATABASE_FILE)
+    try:
+        assert await count_of(SqliteDatabase(file), "lease") == 0
+    finally:
+        await file.close()

