@@ -26,8 +26,8 @@ def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
     """
     for comparison in sorted(comparisons, key=lambda comparison: comparison.newer_id):
         older = pool.candidates[comparison.older_id]
-        keyed = older.current is not None and older.update is None
-        if comparison.effect is not None and not keyed:
+        replaced_by_key = older.current is not None and older.update is None
+        if comparison.effect is not None and not replaced_by_key:
             older.current, older.until = comparison.newer_id, pool.candidates[comparison.newer_id].happened_at
             older.update = comparison.probability
             older.superseded |= comparison.effect == "hides"

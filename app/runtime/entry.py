@@ -1,4 +1,4 @@
-"""What a call enters with, over every interface: who calls, and the services of its tenant where that lives."""
+"""Admits a call, over every interface, and gives it its principal and its tenant's services."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from app.services.access.credentials import Principal
 
 @dataclass(frozen=True, slots=True)
 class CallEntry:
-    """A call that was let in, and its tenant's services, by what is asked.
+    """An admitted call: its principal, and the services of its tenant at the shard where the tenant lives.
 
     ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
     reading and ``every_agent`` for writing what a tenant's agents share. Each raises why the service is not ready,
@@ -93,7 +93,7 @@ async def enter(
 ) -> CallEntry:
     """Let in a call with these ``Authorization`` headers, once it is its tenant's turn to begin one.
 
-    While the service is not ready, nobody is asked for revocations: its services are refused with the reason.
+    If the shard is not ready, the check for revocations is skipped; asking for services then raises the reason.
 
     Raises:
         Unauthenticated: there is no credential that holds, or it was revoked.
@@ -114,6 +114,8 @@ async def enter(
     if backends.calls is not None:
         backends.calls.admit(principal.tenant_id)
     await runtime.backends.revocations.check(principal, runtime.read_revocations)
-    if shards.places.sharded and not sharded:  # the check for revocations has just told of the first shard
+    if (
+        shards.places.sharded and not sharded
+    ):  # the check has found the first shard beside this one: enter again, to find the tenant's
         return await enter(shards, authorization, note, channel)
     return CallEntry(principal, shards, runtime, channel, note)

@@ -316,12 +316,13 @@ found_rows AS (
   SELECT row, TRUE, FALSE FROM newest UNION ALL
   SELECT row, TRUE, TRUE FROM own WHERE id = ?1 ->> 'also'
 ),
--- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
--- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
--- holding: who does, when that was replaced which no longer holds, and how likely it was, if a reader has found so:
--- of the first key of which somebody does, and of relations the last. Who does may lead to another in turn.
--- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention. step: whether the row was
--- judged, as each is in its turn where anything is claimed at all. UNION, so that who leads back to itself ends it.
+-- For each found row that no longer holds, this finds its successor: the memory that holds the same key now. The successor
+-- becomes a row too, and may lead to another in turn. If no successor passes the filter, or it has expired, the old row may be
+-- an entry; if the successor was forgotten, neither may.
+-- holding: the successor's id, when the old row was superseded, and the reader's probability if a reader has found so; of the
+-- first key that has a successor, or else of the last relation.
+-- The part is recursive so that the parts above are compiled once: SQLite copies a part for each mention. step: whether the row
+-- was judged; where the agent has no claim, every row counts as judged. UNION ends a chain that leads back to itself.
 judged(row, whole, added, holding, step) AS (
   SELECT row, whole, added, NULL, NOT (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')

@@ -1,4 +1,6 @@
-"""What holds, what is claimed and what is visible: each rule of it once, as an SQL expression over a table's name.
+"""The rules of what holds, what is claimed and what is visible, each once, as an SQL expression over a table's name.
+
+A recall looks up successors of its own in ``candidates.sql`` (``judged``), because it needs them of many rows at once.
 
 They are no views: a recall asks as of a moment of its own, which a view takes no argument for, and statements name the
 index of claims that they use, which SQLite allows for a table alone (docs/decisions/0074-the-schema-said-once.md).
@@ -8,7 +10,7 @@ from app.domain.moments import DAY_MS
 from app.ports.database import NOW
 
 HORIZON = f"({NOW} + {DAY_MS})"
-"""The moment as of which memories hold now. What says of itself that it happens later than in a day does not yet."""
+"""The moment as of which memories hold now. A memory that is dated more than a day ahead does not hold yet."""
 
 
 def living(memory: str, now: str = NOW) -> str:
@@ -39,7 +41,7 @@ def claim_holds(claim: str, at: str = HORIZON) -> str:
 def stated_by(memory: str) -> str:
     """Return an SQL expression: the memory whose claims say whether a memory holds.
 
-    What is superseded with a message is so by whoever supersedes the message.
+    A memory that was learned of a message ends when the message is superseded.
     """
     return f"coalesce({memory}.superseded_with, {memory}.id)"
 

@@ -45,3 +45,11 @@ def test_a_noun_of_classes_in_five_rooms_is_in_the_glossary() -> None:
 def test_the_glossary_says_each_word_once() -> None:
     cells = [word for text in re.findall(r"^\| ([a-z][^|]*) \|", GLOSSARY, re.MULTILINE) for word in text.split(", ")]
     assert [word for word in cells if cells.count(word) > 1 and word != "word"] == []
+
+
+def test_the_map_of_rooms_names_what_is_there() -> None:
+    page = (ROOT.parent / "docs/architecture.md").read_text("utf-8")
+    (rooms,) = re.findall(r"^```\n(interfaces .*?)^```", page, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"[a-z_]+(?:\.sql)?", rooms))
+    there = {part for path in ROOT.rglob("*") for part in (path.name, path.stem)}
+    assert named - there == set()

@@ -35,7 +35,7 @@ class Router:
     ) -> None:
         """Take the tag, the errors of every route, and how errors are described.
 
-        ``any_query``: parameters that a route does not have are passed over.
+        ``any_query``: query parameters that a route does not have are ignored.
         """
         self._router = APIRouter(tags=[tag], route_class=route_class)
         self._errors = errors
@@ -97,14 +97,18 @@ class Router:
         responses = {**(answers or {}), **self._describe(*errors)}
 
         def declare(endpoint: _Endpoint) -> _Endpoint:
-            checks = {"dependencies": self._checks(method, path, endpoint), **settings}
-            self._router.add_api_route(path, endpoint, methods=[method], responses=responses, **checks)
+            dependencies = [*self._checks(method, path, endpoint), *settings.get("dependencies", ())]
+            more = {**settings, "dependencies": dependencies}
+            self._router.add_api_route(path, endpoint, methods=[method], responses=responses, **more)
             return endpoint
 
         return declare
 
     def _checks(self, method: str, path: str, endpoint: Callable[..., Any]) -> list[Any]:
-        """Return what refuses a query; of a request with a body its credential's check does."""
+        """Return the check that refuses query parameters on a GET or DELETE without any.
+
+        ``_Credential`` checks those of a POST or PUT.
+        """
         takes_query = self._any_query or method in {"POST", "PUT"}
         if takes_query or get_dependant(path=path, call=endpoint).query_params:
             return []

@@ -1,4 +1,4 @@
-"""The key channel: who states what holds now of what a query asks for by its key ("where do I live")."""
+"""The key channel finds the memories that state what holds now of a key, such as a topic that a model has picked."""
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, Scores

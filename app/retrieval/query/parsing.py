@@ -46,7 +46,7 @@ class ParsedQuery:
     """The numbers of the terms of each sentence that says something, of a message of several."""
     periods: Sequence[Period] = ()
     keys: Sequence[str] = ()
-    """The keys of which it asks the value ("user/lives_in")."""
+    """The keys of the topics that a language model has picked for it (``TOPIC`` and the topic)."""
     recency: Recency | None = None
     hits: Sequence[Hit] = ()
     """What the vector index has found for it, best first."""

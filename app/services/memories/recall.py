@@ -1,6 +1,6 @@
 """One tenant's recalls: gather candidates, fuse what speaks for each, have models judge the best, select entries."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.audit import RecallNote
@@ -28,14 +28,12 @@ class Recall:
     """How likely it is that something of it answers the query, 0 to 1."""
     formers: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
     """By the id of an entry, the memories that were found and stated otherwise what it states now."""
-    topical: Collection[str] = ()
-    """The ids of those that were learned, and have a topic which a language model has picked for the query."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
     relevance: Mapping[str, float] = field(default_factory=dict)
-    """How likely each memory that a reader has read answers, by its id, or what has taken its place; none without."""
+    """How likely each memory that a reader has read answers, by its id or its successor's. Empty without a reader."""
     note: RecallNote | None = field(default=None, compare=False)
-    """What is noted of it, where it is."""
+    """The note for the recall log; None where recalls are not logged."""
     groups: Sequence[Group] | None = None
     """What of the entries belongs together, best first; None where that was not asked."""
 
@@ -95,7 +93,6 @@ def select(found: Search, query: Query, note: RecallNote | None = None) -> Recal
         found.degraded,
         found.confidence,
         found.formers,
-        [candidate.id for candidate in candidates if candidate.keyed],
         found.sources,
         found.relevance if found.is_read else {},
         note,

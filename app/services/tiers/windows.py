@@ -155,7 +155,7 @@ class WindowService:
     async def _sum_up(self, statements: Windows, batch: Sequence[FallingTurn]) -> bool:
         """Let the turns fall that are memories now, with what sums them up in the same run; tell whether all are gone.
 
-        Without any of them, those fall that can never become one: nothing is told of what long-term memory refuses.
+        If none of the batch became a memory, the turns that long-term memory refuses fall without a summary.
         """
         reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
         rows, summed_up = await self._mover.data.database.run(reads)

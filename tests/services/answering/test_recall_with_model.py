@@ -432,6 +432,8 @@ async def test_where_the_model_is_of_no_use_the_answer_is_the_one_without_it_and
 ) -> None:
     await asking.store("I live in Oslo", "My sister Petra bakes bread", "The car is red")
     asking.model.answers, asking.model.delays = answers, delays
+    if not delays:
+        asking.backends = replace(asking.backends, recall_analysis_seconds=60.0, recall_model_seconds=60.0)
     without = ProfileService(replace(asking.backends, model=None).of_tenant("acme", ADMINISTRATOR))
     quoted = await without.recall("bot", "Where do I live?", reference_time=NOW)
     recall = await asking.ask("Where do I live?")
