@@ -190,7 +190,7 @@ async def test_a_queued_vector_that_is_cut_short_keeps_no_other_from_the_index(b
     bench.index.error = None
     await damage(bench, "cut vector in the outbox", id_=ids[1])
     assert await degraded(bench) == ["vectors_unreadable"]
-    await bench.quiet(rounds=6)
+    await bench.quiet()
     assert await bench.queued() == {"upsert": 1}  # the others were delivered
     assert (await reconcile(bench, repair=False)).unreadable == 1
     found = await reconcile(bench)
