@@ -1,1 +1,1 @@
-"""Who may: credentials, what revokes them, and agents whose memory is switched off."""
+"""Access: credentials, and their revocations."""

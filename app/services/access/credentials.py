@@ -17,11 +17,11 @@ from app.domain.limits import is_id
 from app.domain.moments import moment
 
 _ALGORITHM = "HS256"
-# What a token of another kind or for another service lacks, even where it is signed with the same secret (RFC 8725,
+# A token of another kind, or for another service, lacks these, even where it is signed with the same secret (RFC 8725,
 # 3.8, 3.9 and 3.11).
 _TYPE = "memory-gateway+jwt"
 _NAME = "memory-gateway"
-# Times are checked here, against the same clock for a credential seen before and for a new one.
+# This module checks the times itself, by one clock for remembered credentials and for new ones.
 _CHECKED_HERE: Options = {
     "require": ["tenant", "scope", "iss", "aud", "jti", "iat"],
     "verify_exp": False,
@@ -30,28 +30,28 @@ _CHECKED_HERE: Options = {
 }
 _MAX_SPEAKERS = 20
 _REMEMBERED = 1024
-"""How many credentials are kept verified: a signature need not be checked twice."""
+"""Verified credentials that are remembered: their signatures need not be checked twice."""
 _MEMORY, _ADMIN = "memory", "admin"
 CHALLENGE = 'Bearer realm="memory-gateway"'
-"""What a refusal asks for, in the header ``WWW-Authenticate``."""
+"""The value of a refusal's header ``WWW-Authenticate``."""
 SCOPES = (_MEMORY, _ADMIN)
-"""What a credential may be good for."""
+"""The scopes that a credential may have."""
 DEFAULT_SECONDS = 90 * 24 * 3600
-"""How long a credential holds where nothing else is asked for."""
+"""Seconds for which a credential holds, unless another time is given."""
 REFUSED = (
     "Send a credential that holds: Authorization: Bearer <token>. There is none, or it has expired or was revoked, or "
     "it was minted with another secret than this service has: run memory-gateway token with the DATA_DIR or "
     "AUTH_SECRETS of the service."
 )
-"""The text of every refusal: it does not tell how far a guess has come. The request's line in the log does."""
+"""The text of every refusal. It does not give the reason, which would help to guess; the request's log line does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is calling, as the credential says and nothing else does.
+    """The caller, as the credential alone names it.
 
-    ``agent_id`` is the only agent the credential is good for, or None for all of the tenant's. ``credential_id`` is
-    None where there is no credential: for a tool server that works on its own data.
+    ``agent_id`` is the only agent that the credential is good for, or None for all agents of the tenant.
+    ``credential_id`` is None where there is no credential: for a tool server that works on its own data.
     """
 
     tenant_id: str
@@ -61,12 +61,12 @@ class Principal:
     issued_at: int | None = None
     """Milliseconds since the epoch; None where there is no credential."""
     speakers: frozenset[str] | None = None
-    """For whom it may speak, in lower case; None: for anybody."""
+    """The speakers that the principal may speak for, in lower case; None: every speaker."""
     may_be_revoked: bool = False
-    """Whether it was not asked for revocations, since the service was not ready."""
+    """Whether the credential was not checked for revocation, since the service was not ready."""
 
     def author(self, channel: WriteChannel) -> Author:
-        """Return who writes, where this principal writes by a channel."""
+        """Return the author of the rows that this principal writes by a channel."""
         return Author(
             self.credential_id,
             channel,
@@ -91,12 +91,13 @@ class Principal:
             raise Forbidden("The credential is for one agent alone.")
 
     def readable(self, agent_id: str | None) -> str | None:
-        """Return whose memories may be looked at where these are asked for (None: all); None stands for all of them.
+        """Return the agent whose memories may be read where ``agent_id`` is asked for; None stands for all agents.
 
-        An administrator may look at all that the credential is good for, anyone else at the agent it names.
+        A credential for one agent reads that agent. A credential for all agents reads any agent, or all, and needs the
+        admin scope.
 
         Raises:
-            Forbidden: the credential does not reach so far.
+            Forbidden: the credential is for another agent, or lacks the admin scope.
         """
         if self.agent_id is None:
             self.check_admin()
@@ -114,15 +115,15 @@ class Principal:
 
 
 class Credentials:
-    """Issues and verifies credentials with a set of secrets, so that one can be rotated while both hold."""
+    """Issues and verifies credentials with a set of secrets, so that a secret can be replaced while both hold."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        """Take secrets by ``kid``; the first signs, all verify."""
+        """Take secrets by ``kid``; the first secret signs, and all secrets verify."""
         self._secrets = dict(secrets)
         self._verified: dict[str, _Verified] = {}
 
     def keys(self, purpose: str) -> list[bytes]:
-        """Derive a key from each secret that is good for one purpose alone; the first signs, all verify."""
+        """Derive from each secret a key for one purpose alone; the first key signs, and all keys verify."""
         return [hmac.digest(secret.encode(), purpose.encode(), "sha256") for secret in self._secrets.values()]
 
     def issue(
@@ -135,9 +136,9 @@ class Credentials:
         seconds: int | None = DEFAULT_SECONDS,
         speakers: Sequence[str] | None = None,
     ) -> str:
-        """Sign a credential that holds for ``seconds`` from ``now`` (ms since the epoch); None: for good.
+        """Sign a credential that holds for ``seconds`` from ``now`` (ms since the epoch), or with None for good.
 
-        Where ``speakers`` are given, it may write memories of these speakers only that count as theirs.
+        With ``speakers`` a memory that the credential writes counts as its speaker's only for these speakers.
         """
         claims: dict[str, Any] = {
             "iss": _NAME,
@@ -157,8 +158,11 @@ class Credentials:
         return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid, "typ": _TYPE})
 
     def verify_header(self, authorization: Sequence[str], now: int) -> Principal:
-        """Return who a request's ``Authorization`` headers speak for; raises as ``verify`` does, unless it is one."""
-        if len(authorization) > 1:  # a proxy and this service may not take the same one
+        """Return the principal of a request's ``Authorization`` header.
+
+        Raises as ``verify`` does, and ``Unauthenticated`` where there is not exactly one header, with a bearer token.
+        """
+        if len(authorization) > 1:  # a proxy may take another header than this service
             raise refused("more than one Authorization header")
         scheme, _, token = "".join(authorization).partition(" ")
         if scheme.lower() != "bearer" or not token:
@@ -166,16 +170,17 @@ class Credentials:
         return self.verify(token, now)
 
     def tenant_seen(self, authorization: Sequence[str]) -> str | None:
-        """Return whose credential a header has, if it has been verified before; it may hold no longer."""
+        """Return the tenant of a header's credential, which may have expired; None if it was not verified before."""
         verified = self._verified.get("".join(authorization).partition(" ")[2])
         return None if verified is None else verified.principal.tenant_id
 
     def verify(self, token: str, now: int) -> Principal:
-        """Return who the credential speaks for at ``now`` (ms since the epoch).
+        """Return the principal of a credential at ``now`` (ms since the epoch).
 
         Raises:
-            Unauthenticated: it is malformed, unsigned, signed otherwise, of another service, expired or incomplete.
-            Forbidden: it holds, but not for memories.
+            Unauthenticated: the credential is malformed, unsigned, signed with another secret, of another service,
+                expired, not valid yet or incomplete.
+            Forbidden: the credential holds, but lacks the scope for memories.
         """
         verified = self._verified.get(token)
         if verified is None:
@@ -192,7 +197,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A credential whose signature and claims hold, and between which moments (ms since the epoch)."""
+    """A credential whose signature and claims hold, with the moments between which it does (ms since the epoch)."""
 
     principal: Principal
     not_before: float
@@ -224,7 +229,7 @@ def _moment(claims: Mapping[str, Any], name: str, default: float) -> float:
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise refused(f"its {name} is not a number")
-    if isnan(value):  # which is neither before nor after any moment
+    if isnan(value):  # NaN is neither before nor after any moment
         raise refused(f"its {name} is no moment")
     return value * 1000
 

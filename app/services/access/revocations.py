@@ -1,4 +1,4 @@
-"""Which credentials hold no longer, as the database said at most 20 seconds ago, or since the request began."""
+"""The revoked credentials, as the database has told them at most 20 seconds ago, or since the request began."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,34 +8,34 @@ from typing import TypeAlias
 from app.services.access.credentials import Principal, refused
 
 MAX_AGE_SECONDS = 20.0
-"""From this age on, what is known is read again before a request goes on."""
+"""From this age on, new revocations are read before a request goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One credential of a tenant, or those that were issued to the tenant before a moment (ms since the epoch)."""
+    """The revocation of one credential, or of all that the tenant was issued before a moment (ms since the epoch)."""
 
     tenant_id: str
     credential_id: str
-    """Empty: all of the tenant's."""
+    """Empty where the revocation is of all credentials issued before ``issued_before``."""
     issued_before: int | None
     revoked_at: int
-    """By the database's clock; later than that of every revocation before it."""
+    """Milliseconds since the epoch by the database's clock; each revocation's value is later than all before it."""
 
 
 Read: TypeAlias = Callable[[int], Awaitable[list[Revocation]]]
-"""Reads the next revocations after a moment (ms since the epoch, by the database's clock); none: there are no more."""
+"""Reads the next revocations after a moment (ms since the epoch, by the database's clock); empty at the end."""
 
 
 class Revocations:
     """The revocations that this process knows.
 
-    Every store and recall reads in passing when the last credential was revoked: while there is traffic, nothing is
-    read for this alone until one is.
+    Every store and recall also reads when the last credential was revoked. So while there is traffic, no statement of
+    its own reads revocations until a credential is revoked.
     """
 
     def __init__(self, max_age_seconds: float = MAX_AGE_SECONDS) -> None:
-        """Begin without knowing any; with a maximum age of 0 each request reads what is new."""
+        """Begin without revocations; with a maximum age of 0 each request reads the new revocations."""
         self._max_age_seconds = max_age_seconds
         self._credentials: set[tuple[str, str]] = set()
         self._issued_before: dict[str, int] = {}
@@ -44,18 +44,18 @@ class Revocations:
         self._reading: asyncio.Task[float] | None = None
 
     def seen(self, last: int | None) -> None:
-        """Take when the last credential was revoked, as the database has just said."""
+        """Take the moment of the last revocation (ms since the epoch), just read; None where there is none."""
         if (last or 0) > self._last:
             self._known_at = None
-        elif self._max_age_seconds:  # an answer may tell of a moment before a request began that asks now
+        elif self._max_age_seconds:  # with 0 each request reads: this answer may be older than its request
             self._known_at = asyncio.get_running_loop().time()
 
     async def check(self, principal: Principal, read: Read) -> None:
-        """Return where a credential is not revoked.
+        """Check that a credential is not revoked.
 
         Raises:
-            Unauthenticated: it is.
-            Unavailable: it is not known, since the database does not answer.
+            Unauthenticated: the credential is revoked.
+            Unavailable: the database does not answer, so that revocations are not known.
         """
         await self.refresh(read)
         before = self._issued_before.get(principal.tenant_id, 0)
@@ -64,18 +64,18 @@ class Revocations:
             raise refused("it was revoked")
 
     async def refresh(self, read: Read) -> None:
-        """Read what is new, unless that is known; requests that come meanwhile wait for the same reading."""
+        """Read the new revocations, unless they are known; requests that come meanwhile wait for the same reading."""
         since = asyncio.get_running_loop().time() - self._max_age_seconds
         if self._known_at is not None and self._known_at > since:
             return
         began = float("-inf")
-        while began < since:  # a reading that had begun before this request may tell of a moment before it
+        while began < since:  # a reading that began too long before this request may lack a revocation
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read(read), name="revocations")
             began = await asyncio.shield(self._reading)
 
     async def _read(self, read: Read) -> float:
-        """Read what is new, and return when the reading began."""
+        """Read the new revocations, and return when the reading began, by the event loop's clock."""
         began = asyncio.get_running_loop().time()
         while page := await read(self._last):
             for revocation in page:

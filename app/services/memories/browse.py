@@ -1,4 +1,4 @@
-"""What one tenant holds: its memories to look at, what it uses of its limits, and what its agents are set to."""
+"""Reads one tenant's memories, the use of its limits and the settings of its agents."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ from app.storage.rows import read_memory
 
 
 class Browser:
-    """Reads what one tenant holds, and sets its agents.
+    """Reads one tenant's data, and sets its agents.
 
-    As with the gateway the tenant is bound here, and no method takes another; it is made anew for each request.
+    As with the gateway the tenant is bound here, and no method takes another; a browser is made for each request.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the tenant's backends; they bind the tenant."""
         self._database = backends.data.database
         self._model = backends.models.model
         self._listing = MemoryListing(backends.tenant_id)
@@ -41,7 +41,7 @@ class Browser:
     ) -> ListPage[Memory]:
         """Return the next memories that pass the filter, of one agent or of all, newest first.
 
-        With ``written_by``, only those that this credential has written.
+        With ``written_by`` only the memories that this credential has written are returned.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -63,7 +63,7 @@ class Browser:
 
         Raises:
             NotFound: the agent has no such memory.
-            InvalidRequest: an id has not the form of one.
+            InvalidRequest: an id is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
@@ -73,7 +73,7 @@ class Browser:
         return read_memory(self._listing.tenant_id, rows[0])
 
     async def usage(self) -> tuple[Usage, Sequence[Usage], RowCounts]:
-        """Return the tenant's usage, that of its agents, those that hold the most first, and what else is kept.
+        """Return the tenant's usage, the usage of its agents, largest first, and the counts of its other rows.
 
         Raises:
             Unavailable: the database does not answer.
@@ -86,7 +86,7 @@ class Browser:
     async def model_usage(self) -> ModelUsage | None:
         """Return what calls of language models have cost the tenant today; None where no model is set.
 
-        What other processes have not written yet is left out: that of half a minute.
+        The calls that other processes have not written yet, those of half a minute, are left out.
 
         Raises:
             Unavailable: the database does not answer.
@@ -98,24 +98,24 @@ class Browser:
         return self._model.usage(written.calls, written.tokens)
 
     async def usage_of(self, agent_id: str) -> Usage:
-        """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
+        """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is malformed."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._database.run([self._quotas.parts(agent_id)])
         return usages(rows)[0]
 
     async def agent(self, agent_id: str) -> AgentSettings:
-        """Return what an agent is set to; one of which nothing is known has the defaults. Raises as ``get`` does."""
+        """Return an agent's settings, the defaults for an unknown agent; raises as ``get``, but for ``NotFound``."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._database.run([self._agents.settings(agent_id)])
         return agent_settings(rows)
 
     async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
-        """Change what an agent is set to, and return what it is set to now.
+        """Change an agent's settings, and return them as they are now.
 
-        A retention holds for what is stored from now on, all else for every call that begins from now on.
+        A retention holds for memories that are stored from now on, any other setting for calls that begin from now on.
 
         Raises:
-            QuotaExceeded: as many agents of the tenant have settings as may have; nothing was changed.
+            QuotaExceeded: the most agents that may have settings have them already; nothing was changed.
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer.
         """

@@ -1,4 +1,4 @@
-"""Tells what a consolidation of a tenant's memories has merged, or would, and takes it back."""
+"""Tells which memories of a tenant a consolidation has merged, or would merge, and takes merges back."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from app.storage.rows import read_rows
 CHUNK = 500
 """Merges that one run takes back."""
 MAX_CHUNKS = 10
-"""Runs of one undo; where there is more, the answer says so."""
+"""Runs of one undo; where merges are left, the answer says so."""
 MAX_MEMORIES = 5_000
 """An agent's memories, the newest, that a dry run looks at; the command has no such limit."""
 
@@ -25,7 +25,7 @@ class Consolidations:
     """The consolidations of one tenant, bound here; a job makes them (``app.indexing.jobs.consolidate``)."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the tenant's backends."""
         self._backends = backends
         self._tenant = Tenant(backends.tenant_id)
 
@@ -41,12 +41,13 @@ class Consolidations:
         return consolidating.read_reports(rows)
 
     async def dry_run(self, agent_id: str) -> ConsolidationForecast:
-        """Say what the next consolidation would merge of an agent's memories word for word, and change nothing.
+        """Return the merges of an agent's word-for-word equal memories that the next consolidation would make.
 
-        What a reader finds besides is told by the command's dry run alone: reading it takes longer than a request.
+        Nothing is changed. Only the command's dry run tells which merges a reader would add: reading takes longer than
+        a request.
 
         Raises:
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
@@ -57,7 +58,7 @@ class Consolidations:
         return ConsolidationForecast(len(merges) - facts, facts, merges[:MAX_NAMED], finding.is_cut)
 
     async def undo_dry_run(self, consolidation_id: str) -> ConsolidationUndone:
-        """Say what ``undo`` would do, and change nothing; raises as it does."""
+        """Return what ``undo`` would do, and change nothing; raises as ``undo`` does."""
         self._check(consolidation_id)
         statements = consolidating.forecast_undo(self._tenant, consolidation_id)
         known, (counted,), named = await self._backends.data.database.run(statements)
@@ -69,14 +70,14 @@ class Consolidations:
         )
 
     async def undo(self, consolidation_id: str) -> ConsolidationUndone:
-        """Have all that a consolidation has merged hold again as before, as far as it was not replaced meanwhile.
+        """Have the memories that a consolidation has merged hold again, but for those that were replaced meanwhile.
 
-        It is not merged again by a later one. Undoing again is safe, and needed where there is more.
+        A later consolidation does not merge them again. Undoing again is safe, and needed where ``more`` is true.
 
         Raises:
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id is malformed.
             NotFound: the tenant has no such consolidation.
-            Unavailable: the database does not answer; some may be taken back.
+            Unavailable: the database does not answer; some merges may be taken back.
         """
         self._check(consolidation_id)
         merges: list[Merge] = []

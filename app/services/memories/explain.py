@@ -24,19 +24,19 @@ _WORDS_ADDED = 3
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a recall saw one memory."""
+    """Why a recall did, or did not, return one memory."""
 
     rank: int
-    """Among all candidates, from 1."""
+    """The memory's rank among all candidates, from 1."""
     score: float
     findings: Sequence[Finding]
     obstacles: Sequence[Obstacle]
-    """What keeps it out, one behind the other; none where it is an entry."""
+    """The obstacles that keep the memory out, in their order; empty where the memory is an entry."""
     change: Query | None
-    """The query that would return it, changed as little as possible; None where it is an entry, or no query would."""
+    """The least changed query that returns the memory; None where the memory is an entry, or no query returns it."""
     degraded: Sequence[str]
     comparisons: Sequence[Comparison] = ()
-    """How the memory and others bear on each other, as a reader has found: recorded ones, then those of this recall."""
+    """A reader's comparisons of the memory with others: recorded comparisons, then those of this recall."""
 
 
 class Explainer:
@@ -51,6 +51,7 @@ class Explainer:
 
         Raises:
             EmbeddingConfigChanged: another config is in use than was last seen.
+            LongTermDisabled: the agent's long-term memory is switched off.
             NotFound: the scope has no such memory.
             Unavailable: there is no answer.
         """
@@ -70,7 +71,7 @@ class Explainer:
     async def _way_in(
         self, scope: Scope, query: Query, found: Search, memory: Candidate
     ) -> tuple[list[Obstacle], Query | None]:
-        """Take one obstacle after the other out of the way. Return them, and the query that then returns the memory."""
+        """Remove one obstacle after the other. Return the obstacles, and the query that then returns the memory."""
         obstacles: list[Obstacle] = []
         trial = query
         while (what := obstacle(found, trial, memory)) is not None:
@@ -96,7 +97,7 @@ class Explainer:
 
 
 def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:
-    """Return the query with words of the memory's that it lacks, where the memory ranks too low for any ``top_k``."""
+    """Return the query with words of the memory that the query lacks; None unless the obstacle is the rank."""
     if what != "rank":
         return None
     present = {word.lower() for word in _WORD.findall(query.text)} | STOP_WORDS

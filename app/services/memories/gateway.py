@@ -1,4 +1,4 @@
-"""The gateway: one tenant's way to its memories, made anew for each request."""
+"""The gateway: one tenant's way to its memories. A gateway is made for each request."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -32,7 +32,7 @@ class LongTermMemoryGateway:
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the tenant's backends; they bind the tenant."""
         self._tenant_id = backends.tenant_id
         self._backends = backends
 
@@ -47,22 +47,23 @@ class LongTermMemoryGateway:
     ) -> str:
         """Store a memory and return its id; the same content again is the same memory.
 
-        Its life is then extended and metadata keys are added; only an author who may replace shortens and changes.
+        A store of the same content extends the memory's life and adds metadata keys; only an author who may replace
+        shortens the life and changes keys.
 
-        Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
-        the same key, in 24 hours, is answered as stored and changes nothing, even if the memory has been deleted.
+        Once this returns, every recall finds the memory, whatever becomes of the index. The same request with the same
+        key within 24 hours is answered as stored and changes nothing, even if the memory has been deleted.
 
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
-            Forbidden: it names the system as its speaker, which the author may not; nothing was written.
-            NotFound: the agent has no such run as the request is made under; nothing was written.
-            IdempotencyKeyReused: the key came with another request; nothing was written.
+            Forbidden: the memory names the system as its speaker, and the author may not; nothing was written.
+            NotFound: the agent does not have the run that the request names; nothing was written.
+            IdempotencyKeyReused: another request has used the key; nothing was written.
             Unauthenticated: the credential was revoked meanwhile; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
             LongTermDisabled: the agent's long-term memory is switched off; nothing was written.
-            QuotaExceeded: the agent or the tenant may have no more; nothing was written.
+            QuotaExceeded: the agent or the tenant has reached a limit; nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
-            UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
+            UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: the memory may be stored; a retry is safe.
             Unavailable: the embedder or the database does not answer; nothing was written.
         """
         limits.check(
@@ -81,15 +82,15 @@ class LongTermMemoryGateway:
     ) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
 
-        Where a channel does not answer the others do, and ``degraded`` names it, unless the recall is strict.
-        ``analysing`` gives what a language model makes of the query. ``run_id`` is the run whose trail tells of the
-        recall, else it is the one that the request is made under; whether there is such a run is not looked up.
+        Unless the recall is strict, a recall goes on without a part that does not answer, and ``degraded`` names the
+        part. ``analysing`` is a language model's analysis of the query, under way. ``run_id`` is the run whose trail
+        tells of the recall; without it the run of the request is. Whether that run exists is not looked up.
 
         Raises:
             InvalidRequest: a field is over its limits.
             LongTermDisabled: the agent's long-term memory is switched off.
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
-            Unavailable: there is no answer, or a strict recall was to have a part that did not answer.
+            Unavailable: there is no answer, or a part of a strict recall did not answer.
         """
         run_id = run_id or self._backends.run_id
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
@@ -98,7 +99,7 @@ class LongTermMemoryGateway:
         author = self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
-        # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
+        # A model that analyses the query takes most of the time: long work need not wait for such a recall.
         with self._backends.admission.request() if analysing is None else nullcontext():
             found = await settled(lambda: search(self._backends, scope, query, analysing=analysing, note=note))
             recall = select(found, query, note)
@@ -107,9 +108,9 @@ class LongTermMemoryGateway:
         return recall
 
     async def recall_analysed(self, agent_id: str, query: Query) -> Recall:
-        """Return what ``recall`` does, found by what the tenant's language model makes of the query too.
+        """Recall as ``recall`` does, with the analysis of the query by the tenant's language model.
 
-        Where no model is set, or no query is analysed, that is the same. Raises as ``recall`` does.
+        Where no model is set, or queries are not analysed, the result is that of ``recall``. Raises as ``recall`` does.
         """
         model = self._backends.models.model
         if model is None:
@@ -119,11 +120,11 @@ class LongTermMemoryGateway:
             return await self.recall(agent_id, query, analysing)
 
     async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
-        """Explain why a memory is, or is not, among the entries of a recall, and what would return it.
+        """Explain why a memory is, or is not, among the entries of a recall, and which query would return it.
 
         Raises:
             NotFound: the agent has no such memory.
-            InvalidRequest: a field is over its limits, or the id has not the form of one.
+            InvalidRequest: a field is over its limits, or the id is malformed.
             LongTermDisabled: the agent's long-term memory is switched off.
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
             Unavailable: there is no answer.
@@ -135,13 +136,13 @@ class LongTermMemoryGateway:
         return await settled(lambda: explainer.explain(scope, query, memory_id))
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
-        """Delete a memory, with what was learned of it; one that is not there, or not in this scope, is no error.
+        """Delete a memory, and the memories that were learned of it. It is no error where the scope has no such memory.
 
-        Once this returns no recall finds it, wherever its vector may still linger.
+        Once this returns no recall finds the memory, even while an index still has its vector.
 
         Raises:
-            InvalidRequest: an id has not the form of one.
-            Unavailable: the database does not answer; deleting it again is safe.
+            InvalidRequest: an id is malformed.
+            Unavailable: the database does not answer; deleting the memory again is safe.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
@@ -163,13 +164,13 @@ class LongTermMemoryGateway:
                 await self._backends.data.deliveries.remove(index, key)
 
     async def erase(self, agent_id: str | None) -> Erasure:
-        """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
+        """Begin to erase an agent, or with None the whole tenant. Return the erasure, or one under way that covers it.
 
-        From now until its receipt is written nothing is stored in its scope. Where nothing is held of the scope, the
+        From now until the receipt is written nothing is stored in the scope. Where the scope holds no data, the
         receipt is written in the same run.
 
         Raises:
-            InvalidRequest: the agent's id has not the form of one.
+            InvalidRequest: the agent's id is malformed.
             Unavailable: the database does not answer; asking again is safe.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
@@ -183,11 +184,11 @@ class LongTermMemoryGateway:
         return accepted
 
     async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
-        """Return how far an erasure is; with ``only_agent``, only one of that agent.
+        """Return the state of an erasure; with ``only_agent`` the erasure has to be one of that agent.
 
         Raises:
             NotFound: the tenant has no such erasure.
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("operation_id", limits.OPERATION_ID, erasure_id))

@@ -1,4 +1,4 @@
-"""Gathers the candidates of one recall: what is near the query and what has its words, in one run of the database."""
+"""Gathers the candidates of one recall: memories near the query and memories with its words, read in one run."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -30,39 +30,39 @@ from app.storage.scoped import ScopedStatement
 from app.storage.topics import topics
 
 ANALYSIS_UNAVAILABLE: Final = "analysis_unavailable"
-"""``degraded``: what a model was to make of the query, or what its statement finds, was not there in time."""
+"""In ``degraded``: a model's analysis of the query, or the hits of its statement, did not come in time."""
 _USUAL_TOP_K = 20
-"""Who asks for more entries is given a choice from twice as many candidates."""
+"""A query for more entries chooses from twice as many candidates."""
 _LIKELY = 50
-"""Candidates whose content is read, with those around them in their sessions: of fewer, evidence is lost (ADR 0038)."""
+"""Candidates whose content is read, with their neighbours in sessions. A lower number loses evidence (ADR 0038)."""
 _MAX_WIDTH = 16
-"""How many times as many candidates as usual a recall gathers where others took the places of entries."""
+"""The largest factor for the usual number of candidates, where other candidates took the places of entries."""
 _WIDTH_FOR_GROUPS = 4
-"""The same where only groups lack: there may be few sessions, however much is read."""
+"""The same where only groups lack: there may be few sessions, however many candidates are read."""
 
 _FOLDED_AT_ONCE = 16 * 1024
-"""Characters whose folding takes some milliseconds, whatever they are."""
+"""Characters whose folding takes some milliseconds at most, whatever the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingAnalysis:
-    """What a language model makes of a query, which is under way."""
+    """A language model's analysis of a query, under way."""
 
     analysis: "asyncio.Task[Analysis | None]"
-    """Ends in time, and raises nothing; None: the model has said nothing of use."""
+    """The task ends in time, and raises nothing; its result is None where the model gave no useful analysis."""
     ends: float
-    """Until when a recall waits for what the statement finds, by the clock of the event loop."""
+    """The time until which a recall waits for the hits of the analysis' statement, by the clock of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was gathered for a query."""
+    """The candidates of a query, and how they were gathered."""
 
     pool: Pool
     parsed: ParsedQuery
     vectors: VectorSearch
     outages: Sequence[Outage]
-    """What did not answer, of the index of words too."""
+    """The parts that did not answer, the index of words among them."""
     degraded: Sequence[str]
     topics: Sequence[str]
     """The scope's topics, where a model analyses the query."""
@@ -70,12 +70,12 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class _ReadCandidates:
-    """What one run of the database has read."""
+    """The candidates that one run of the database has read."""
 
     candidates: Sequence[Candidate]
     stats: ScopeStats
     pending: Sequence[Row]
-    """What is queued for the index, as far as it is scored."""
+    """The rows queued for the index that are scored."""
     has_more_pending: bool
     topics: Sequence[str]
     wanted: CandidateQuery
@@ -104,7 +104,7 @@ class CandidateGatherer:
         """Bind the query.
 
         The scope's memory ``also`` is a candidate in any case. ``analysing`` goes on while the query is embedded.
-        ``note`` is told what it takes.
+        ``note`` counts the embedded characters and the queries of the index.
         """
         self._backends = backends
         self._scope = scope
@@ -113,12 +113,12 @@ class CandidateGatherer:
         self._also = also
         self._analysing = analysing
         self._hypothetical: VectorSearch | None = None
-        """What has looked for the statement of the analysis."""
+        """The search that has looked for the statement of the analysis."""
         self._degraded: Sequence[str] = ()
         self._note = note
 
     async def gather(self) -> Gathered:
-        """Gather the candidates, and anew where it turns out that somebody speaks here whose name was embedded.
+        """Gather the candidates, and gather them again where the embedded query has the name of a speaker of theirs.
 
         Raises:
             EmbeddingConfigChanged: another config is in use.
@@ -137,10 +137,10 @@ class CandidateGatherer:
         return gathered
 
     async def _gather(self, embedded: Sequence[str]) -> Gathered:
-        """Gather the candidates, where the first of ``embedded`` is embedded as the query and the others apart.
+        """Gather the candidates. The first of ``embedded`` is the query; the others are questions asked apart.
 
-        There are more of them where others took the places of entries: vectors whose memory is gone, memories of one
-        content or session, what no longer holds, or rows of a program.
+        More candidates are gathered where some took the places of entries: vectors whose memory is gone, memories of
+        one content or session, memories that hold no longer, or rows of a program.
         """
         query, active = self._query, self._backends.data.configs.active
         vectors = VectorSearch(self._backends, active, self._scope, query.where, self._note)
@@ -153,7 +153,7 @@ class CandidateGatherer:
             read = await self._read(parsed, vectors, width, crowded=crowded)
             settled = await vectors.settle(width * vector.DEPTH)
             if not settled or not (vectors.hits.filtered or read.wanted.fill):
-                continue  # the run could not ask the index, or has found hits that only the newest memories can fill up
+                continue  # the run did not ask the index, or the hits are not filtered and no newest memories were read
             if query.collapse:
                 await fold(read.readable)
             crowded = is_crowded(vectors.hits, read.candidates, query)
@@ -168,10 +168,10 @@ class CandidateGatherer:
         return Gathered(pool, parsed, vectors, [*vectors.outages, *words], degraded, read.topics)
 
     async def _begin(self, vectors: VectorSearch, embedded: Sequence[str], depth: int) -> Analysis:
-        """Ask the index for what is near the query, and what is near how its analysis words an answer.
+        """Ask the index for vectors near the query, and for vectors near the statement of the query's analysis.
 
-        Without an analysis, which takes its time meanwhile, the run that reads candidates may ask the index. What an
-        analysis finds too late, or not at all, is left out.
+        Without an analysis the run that reads candidates may ask the index. With one the index is asked while the
+        analysis is under way. An analysis that comes too late, or not at all, is left out.
         """
         await vectors.embed(embedded[0], embedded[1:])
         await vectors.ask(depth, within=self._analysing is None)
@@ -192,11 +192,11 @@ class CandidateGatherer:
         return analysis or Analysis()
 
     async def _read(self, parsed: ParsedQuery, vectors: VectorSearch, width: int, *, crowded: bool) -> _ReadCandidates:
-        """Read the candidates, with what the index has found or finds in the run, and what it may not show yet.
+        """Read the candidates, with the hits of the index, and the queued vectors that the index may not show yet.
 
         Raises as ``gather`` does.
         """
-        # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
+        # The index is asked first: a vector that the indexer confirms meanwhile is then in the hits, and is not missed.
         parsed = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical.hits.hits)
         fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
         wanted = self._wanted(parsed, vectors.config.index_name, width, fill)
@@ -242,7 +242,7 @@ class CandidateGatherer:
         )
 
     def _statements(self, wanted: CandidateQuery, vectors: VectorSearch) -> list[ScopedStatement]:
-        """Return what reads the state, what is queued for the index, the candidates, and for a model the topics."""
+        """Return the statements that read the state, the queued vectors, the candidates, and for a model the topics."""
         return [
             request_state.read_for_recall(self._scope),
             pending(self._scope, wanted.where, wanted.index_name, for_model=wanted.for_model),
@@ -251,7 +251,7 @@ class CandidateGatherer:
         ]
 
     def _is_enough(self, read: _ReadCandidates, hits: Hits, width: int, *, crowded: bool) -> bool:
-        """Tell whether these candidates are enough, or all that can be had."""
+        """Tell whether these candidates are enough, or all that there are."""
         readable = read.readable
         if not crowded and _are_enough(readable, self._query):
             return True
@@ -278,7 +278,7 @@ def _words_away() -> Outage:
 async def fold(candidates: Sequence[Candidate]) -> None:
     """Fold the candidates that a collapse compares; the event loop goes on between parts of them."""
     if sum(len(candidate.content) for candidate in candidates) <= _FOLDED_AT_ONCE:
-        return  # those that are needed are folded when they are
+        return  # each candidate is folded where it is compared
     characters = 0
     for candidate in selection.compared(candidates):
         characters += len(candidate.folded)
@@ -288,14 +288,14 @@ async def fold(candidates: Sequence[Candidate]) -> None:
 
 
 def _are_enough(candidates: Iterable[Candidate], query: Query) -> bool:
-    """Tell whether there are as many candidates that may be entries, or groups of these, as are asked for."""
+    """Tell whether ``top_k`` of the candidates, or of their groups, may be entries."""
     holding = (candidate for candidate in candidates if not candidate.superseded)
     different = selection.distinct(holding) if query.collapse else holding
     return sum(1 for _ in islice(selection.counted(different, query), query.top_k)) == query.top_k
 
 
 def _most_width(candidates: Iterable[Candidate], query: Query, *, crowded: bool) -> int:
-    """Return how many times as many candidates as usual are gathered at most, where there are not enough of these."""
+    """Return the largest factor for the usual number of candidates, where these candidates are not enough."""
     only_groups_lack = not crowded and _are_enough(candidates, replace(query, group_by=None))
     return _WIDTH_FOR_GROUPS if only_groups_lack else _MAX_WIDTH
 
@@ -303,8 +303,8 @@ def _most_width(candidates: Iterable[Candidate], query: Query, *, crowded: bool)
 def is_crowded(hits: Hits, candidates: Iterable[Candidate], query: Query) -> bool:
     """Tell whether rows that a program keeps may have taken the places of memories among the index's hits.
 
-    The index does not leave them out. Who compares fewer memories than are asked for, though the index gave as many
-    hits as it was asked for, has to look further.
+    The index does not leave such rows out. A recall has to look further where the index gave ``DEPTH`` hits
+    or more, and fewer than ``top_k`` of them are candidates.
     """
     if not query.for_model or len(hits.hits) < vector.DEPTH:
         return False

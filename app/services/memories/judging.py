@@ -1,4 +1,4 @@
-"""Has models judge the best candidates of a recall: a reader compares them, and it or a reranker rates them.
+"""Has models judge the best candidates of a recall: a reader compares them, and a reranker or the reader rates them.
 
 A recall goes on without a model that is away, and ``degraded`` says so.
 """
@@ -27,13 +27,14 @@ _READER_AWAY = "reader_unavailable"
 _FIRST = 8
 """Candidates among which pairs are compared."""
 _PASSAGES = 2
-"""Pairs of passages that are read for one pair of long memories; in the background all are."""
+"""Pairs of passages that are read for one pair of long memories; in the background all pairs are read."""
 
 
 async def judge(search: Search, query: Query, models: TenantModels, horizon: int) -> Search:
-    """Compare the best candidates that wait for it, so that a correction holds at once, and rate the best.
+    """Compare the best candidates that are not compared yet, so that a correction holds at once, and rate the best.
 
-    What happens later than ``horizon`` takes nobody's place yet. Who sets a reranker is rated by it.
+    A memory that happens later than ``horizon`` (ms since the epoch) replaces no other yet. A reranker, where one is
+    set, rates instead of the reader.
     """
     reader, reranker = models.reader, models.reranker
     if reader is not None:
@@ -48,7 +49,7 @@ async def judge(search: Search, query: Query, models: TenantModels, horizon: int
 
 
 async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search:
-    """Have candidates take each other's place before they are ranked."""
+    """Have the reader decide which candidates replace others, before the candidates are ranked."""
     fusion = search.fusion
     first = [
         candidate
@@ -67,7 +68,7 @@ async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search
 
 
 async def _compared(pairs: Sequence[tuple[Candidate, Candidate]], reader: TenantReader) -> list[Comparison]:
-    """Return how the newer of each pair bears on the older, of as many pairs as are read at once."""
+    """Return how the newer candidate of each pair bears on the older; pairs beyond ``MAX_PAIRS`` are left out."""
     asked = [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]
     answers = iter(await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS]))
     comparisons: list[Comparison] = []
@@ -82,7 +83,7 @@ async def _compared(pairs: Sequence[tuple[Candidate, Candidate]], reader: Tenant
 
 
 def _may_be_compared(candidate: Candidate) -> bool:
-    """Tell whether all is known that decides it: of what was learned, the messages are read only for a model."""
+    """Tell whether a candidate may be compared: if it was learned, only with its messages, read only for a model."""
     is_known = not candidate.learned or candidate.sources is not None
     return is_known and not candidate.expired and STORE_KEY not in candidate.metadata_json
 

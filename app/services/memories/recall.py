@@ -1,4 +1,4 @@
-"""One tenant's recalls: gather candidates, fuse what speaks for each, have models judge the best, select entries."""
+"""One tenant's recalls: gather candidates, fuse their scores, have models judge the best, select entries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,25 +20,25 @@ from app.services.tenant.backends import TenantBackends
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a recall found, best first or group after group, and in ``degraded`` why it may not be all there is."""
+    """The entries of a recall, best first or group after group; ``degraded`` says why some may be missing."""
 
     entries: Sequence[Entry]
     degraded: Sequence[str] = ()
     confidence: float = 0.0
-    """How likely it is that something of it answers the query, 0 to 1."""
+    """How likely it is that one of the best candidates answers the query, 0 to 1."""
     formers: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
-    """By the id of an entry, the memories that were found and stated otherwise what it states now."""
+    """By the id of an entry, the candidates that stated other values of what the entry states now."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
+    """By the id of a learned memory, the ids of its messages' memories; for one that was not found, the message's."""
     relevance: Mapping[str, float] = field(default_factory=dict)
-    """How likely each memory that a reader has read answers, by its id or its successor's. Empty without a reader."""
+    """How likely each memory that a reader has read answers, by its or its successor's id; empty without a reader."""
     note: RecallNote | None = field(default=None, compare=False)
     """The note for the recall log; None where recalls are not logged."""
     groups: Sequence[Group] | None = None
-    """What of the entries belongs together, best first; None where that was not asked."""
+    """The groups of entries, best first; None where the query does not group."""
 
     def answered_with(self, entries: Iterable[str]) -> None:
-        """Note the ids of what its caller is given, where these are not all of its entries."""
+        """Note the ids of the entries that the caller is given, where these are not all of the recall's entries."""
         if self.note is not None:
             self.note.entries = tuple(entries)
 
@@ -52,36 +52,36 @@ async def search(
     analysing: PendingAnalysis | None = None,
     note: RecallNote | None = None,
 ) -> Search:
-    """Find and weigh the candidates of a query, with the embedding config that was last seen in use.
+    """Find and score the candidates of a query, with the embedding config that was last seen in use.
 
-    The scope's memory ``also`` is a candidate in any case. ``analysing`` gives what a language model makes of the
-    query, while that is embedded. ``note`` is told what the search takes.
+    The scope's memory ``also`` is a candidate in any case. ``analysing`` is a language model's analysis of the query,
+    under way while the query is embedded. ``note`` counts the embedded characters and the queries of the index.
 
     Raises:
         EmbeddingConfigChanged: another config is in use.
         LongTermDisabled: the agent's long-term memory is switched off.
-        Unavailable: there is no answer, since an outage is never an empty one; or, where the recall is strict, the
+        Unavailable: there is no answer, since an outage never gives an empty answer; or the recall is strict, and the
             embedder, the index or the index of words did not answer.
     """
     gathered = await CandidateGatherer(backends, scope, query, also=also, analysing=analysing, note=note).gather()
     if analysing is not None:
         topics.remember(backends.data.caches.topics, scope, gathered.topics, backends.clock())
-    # Not before the database was asked: it says whether the agent has a memory, and which config is in use.
+    # Outages are raised only now: the database says first whether long-term memory is on, and which config is in use.
     strict = backends.models.recall_strict if query.strict is None else query.strict
     if strict and gathered.outages:
         raise gathered.outages[0].error
     fusion = Fusion(gathered.parsed, gathered.pool, backends.channels)
     outage = gathered.vectors.outage
     if outage is not None and gathered.pool.candidates and not any(fusion.found.values()):
-        raise outage.error  # no other channel has found anything, though there is something to find
-    # As of this moment memories hold, as ``candidates.sql`` has it.
+        raise outage.error  # no other channel has found a candidate, though the scope has some
+    # The moment as of which memories hold is the same in ``candidates.sql``.
     horizon = backends.clock() + DAY_MS if query.as_of is None else query.as_of
     missing = [*_degraded(gathered.vectors, fusion, query), *gathered.vectors.degraded, *gathered.degraded]
     return await judge(Search(fusion, list(dict.fromkeys(missing))), query, backends.models, horizon)
 
 
 def select(found: Search, query: Query, note: RecallNote | None = None) -> Recall:
-    """Return the entries that a query makes of a search, and what is told of them; ``note`` is told too."""
+    """Return the recall of a query: its entries of a search. ``note`` takes their ids and channels."""
     candidates, groups = found.select(query)
     if note is not None:
         note.entries = ids = [candidate.id for candidate in candidates]
@@ -101,7 +101,7 @@ def select(found: Search, query: Query, note: RecallNote | None = None) -> Recal
 
 
 def _degraded(vectors: VectorSearch, fusion: Fusion, query: Query) -> list[str]:
-    """Return what keeps candidates from being compared by meaning."""
+    """Return the parts of ``degraded`` that say why candidates were not compared by meaning."""
     if vectors.outage is not None:
         return [vectors.outage.part]
     candidates = fusion.pool.candidates

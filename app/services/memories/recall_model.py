@@ -1,4 +1,4 @@
-"""A language model's part in one recall: it never delays a recall beyond its time, and never makes one fail."""
+"""A language model's part in one recall: the model never delays a recall beyond its time, and never makes it fail."""
 
 import asyncio
 import secrets
@@ -21,27 +21,28 @@ from app.services.tenant.topics import nearest
 T = TypeVar("T")
 
 ANALYSIS_SHARE = 0.4
-"""What the analysis of a query has at most of the time that a recall has for models."""
+"""The largest share that the analysis of a query has of the time that a recall has for models."""
 _MARK_BYTES = 8
 
 
 class RecallModel:
-    """Asks a tenant's model for one recall of an agent, within the time that the recall has for it in all."""
+    """Asks a tenant's model for one recall of an agent. All calls together have the recall's time for models."""
 
     def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
-        """Begin with all of the time."""
+        """Begin with all of the recall's time for models."""
         self._backends = backends
         self._scope = Scope(backends.tenant_id, agent_id)
         self._model = model
         self._left = model.waits.recall
         self.mark = secrets.token_hex(_MARK_BYTES)
-        """What fences off data in the prompts of this recall."""
+        """The mark that fences off data in the prompts of this recall."""
 
     @asynccontextmanager
     async def analysing(self, query: str, reference: int) -> AsyncIterator[PendingAnalysis | None]:
-        """Have the model analyse a query, asked at ``reference`` (ms), while this is entered; None where it is not to.
+        """Have the model analyse a query of the moment ``reference`` (ms since the epoch), while the block runs.
 
-        What it has not said in its share of the time is not waited for.
+        It gives None where there is no time for an analysis, or recalls have none. An analysis that takes longer than
+        its share of the time is not waited for.
         """
         seconds = min(ANALYSIS_SHARE * self._left, self._model.waits.analysis)
         if seconds <= 0:
@@ -55,9 +56,9 @@ class RecallModel:
             analysed_.cancel()
 
     async def _analyse(self, query: str, reference: int, seconds: float) -> Analysis | None:
-        """Return what the model makes of a query; None where it does not in so many seconds.
+        """Return the model's analysis of a query; None where there is none within ``seconds``.
 
-        A model that has not answered in time gets no more of it for an answer than for this.
+        A model that does not answer in time gets at most ``seconds`` more, for the answer.
         """
         topics = nearest(self._backends.data.caches.topics.find(self._scope, self._backends.clock()) or (), query)
         found = await self._complete(analysis(query, reference, topics, self.mark), seconds)

@@ -1,4 +1,4 @@
-"""Deletes sessions of one tenant's agents, with everything that was remembered of them."""
+"""Deletes sessions of one tenant's agents, with their memories."""
 
 from dataclasses import dataclass
 
@@ -10,34 +10,34 @@ from app.storage import request_state
 from app.storage.sessions import delete_chunk
 
 MAX_CHUNKS = 4
-"""Of one call; where there is more, its result says so."""
+"""Chunks that one call deletes; where memories or messages are left, the result says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionDeletion:
-    """What one call has deleted of a session."""
+    """Counts of the rows of a session that one call has deleted."""
 
     memories: int
     messages: int
-    """That were no memories yet."""
+    """Messages that were no memories yet."""
     more: bool
-    """Whether there is more: delete it again."""
+    """Whether memories or messages are left: delete the session again."""
 
 
 class Sessions:
     """Deletes sessions of one tenant, bound here."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the tenant's backends."""
         self._backends = backends
 
     async def delete(self, scope: Scope, session_id: str, *, undone: bool = False) -> SessionDeletion:
         """Delete the memories of a session, and its messages that are no memories yet; no recall finds them any more.
 
-        The indexer removes their vectors. ``undone``: the audit says that what the session has taught was undone.
+        The indexer removes their vectors. With ``undone`` the audit says that the session's memories were undone.
 
         Raises:
-            Unavailable: the database does not answer; some may be deleted, and deleting again is safe.
+            Unavailable: the database does not answer; some memories may be deleted, and deleting again is safe.
         """
         memories = messages = 0
         more = True

@@ -1,4 +1,4 @@
-"""What becomes of a memory whose content is stored again (docs/decisions/0019-who-wrote-a-memory.md)."""
+"""Merges the metadata of a memory whose content is stored again (docs/decisions/0019-who-wrote-a-memory.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,31 +20,31 @@ class ExistingMemory:
 
 @dataclass(frozen=True, slots=True)
 class MergedMetadata:
-    """What it becomes."""
+    """The metadata that the memory has after the store."""
 
     metadata: Mapping[str, Json]
     later_keys: Mapping[str, str] | None
-    """The metadata keys that came after the memory was made, each with the id of the credential that brought it.
+    """The metadata keys that were added after the memory was made, each with the id of the credential that added it.
 
-    None: there never were any.
+    None where no key ever was.
     """
     unchanged: Sequence[str]
-    """The metadata keys that keep their values though other values were asked for."""
+    """The metadata keys that keep their values though the store has other values for them."""
     changes: Mapping[str, Json]
     """The keys that were added, replaced and removed, for the audit."""
 
 
 def merged_metadata(existing: ExistingMemory, wanted: Mapping[str, Json], author: Author) -> MergedMetadata:
-    """Say what a memory becomes: an author without the right to replace adds keys, and changes none.
+    """Return the metadata after a store: an author without the right to replace adds keys, and changes none.
 
-    One that has expired is as good as gone, and becomes what is asked for.
+    A memory that has expired counts as gone, and takes the wanted metadata.
 
     Raises:
-        InvalidRequest: what it has and what is added are together over the limit of metadata.
+        InvalidRequest: the memory's keys and the added keys are together over the limit of metadata.
     """
     before = {} if existing.expired else existing.metadata
     replaces = author.may_replace or existing.expired
-    metadata = wanted if replaces else {**before, **wanted, **before}  # the keys that are there come first, and stay
+    metadata = wanted if replaces else {**before, **wanted, **before}  # the memory's keys come first, and stay
     check(("metadata", METADATA, metadata))
     changes: dict[str, Sequence[str]] = {
         "added": [key for key in metadata if key not in before],
@@ -60,7 +60,7 @@ def merged_metadata(existing: ExistingMemory, wanted: Mapping[str, Json], author
 
 
 def _differing(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[str]:
-    """Return the keys that both have with other values, compared as JSON does: 1 is not true."""
+    """Return the keys that both mappings have with different values. Values are compared as JSON: 1 is not true."""
     return [key for key in one if key in other and to_json(one[key]) != to_json(other[key])]
 
 

@@ -1,4 +1,4 @@
-"""Takes back what one credential has written (docs/decisions/0019-who-wrote-a-memory.md)."""
+"""Takes back the writes of one credential (docs/decisions/0019-who-wrote-a-memory.md)."""
 
 from dataclasses import dataclass
 
@@ -13,29 +13,29 @@ from app.storage.rows import read_row
 from app.storage.undoing import count, undo_chunk
 
 MAX_CHUNKS = 10
-"""Of one call; where there is more, the receipt says so."""
+"""Chunks that one call takes back; where writes are left, the receipt says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoReceipt:
-    """What one call has taken back."""
+    """Counts of the writes that one call has taken back."""
 
     credential_id: str
     memories: int
-    """Deleted."""
+    """Memories that were deleted."""
     changed: int
-    """Memories of others that lost the metadata keys that the credential had brought, or are remembered again."""
+    """Memories of others that lost the metadata keys that the credential had added, or are remembered again."""
     outcomes: int
-    """Of workflows: they count no more, and their runs may be scored again."""
+    """Outcomes of workflows: they count no more, and their runs may be scored again."""
     more: bool
-    """Whether there is more: undo again."""
+    """Whether writes are left: undo again."""
     finished_at: int
     """Milliseconds since the epoch, by the database's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialWrites:
-    """What a credential did that still holds: its memories, those of others that it changed, and its outcomes."""
+    """The counts of a credential's writes that still hold: memories, changed memories of others, and outcomes."""
 
     memories: int
     changed: int
@@ -43,28 +43,28 @@ class CredentialWrites:
 
 
 class Undo:
-    """Revokes a credential and takes back what it has written, for one tenant, bound here."""
+    """Revokes a credential and takes back its writes, for one tenant, bound here."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the tenant's backends."""
         self._backends = backends
 
     async def count(self, credential_id: str) -> CredentialWrites:
-        """Count what ``run`` would take back; raises as it does."""
+        """Count the writes that ``run`` would take back; raises as ``run`` does, but for ``QuotaExceeded``."""
         limits.check(("credential_id", limits.CREDENTIAL_ID, credential_id))
         ((row,),) = await self._backends.data.database.run([count(Tenant(self._backends.tenant_id), credential_id)])
         return read_row(CredentialWrites, row)
 
     async def run(self, credential_id: str) -> UndoReceipt:
-        """Revoke the credential, delete its memories, and take back what it changed of others: keys, and forgetting.
+        """Revoke the credential, delete its memories, and take back its keys and its forgetting of other memories.
 
-        The outcomes of workflows that it has reported count no more, and no recall finds its memories, once this
-        returns. What it may be called again for is said in the receipt.
+        Once this returns, the outcomes of workflows that the credential has reported count no more, and no recall finds
+        its memories, as far as they were taken back: the receipt says whether to call again.
 
         Raises:
-            QuotaExceeded: too many credentials of the tenant were revoked; what it has written is taken back so far.
-            InvalidRequest: the id is none, or the caller's own.
-            Unavailable: the database does not answer; some may be taken back, and calling again is safe.
+            QuotaExceeded: too many credentials of the tenant were revoked; one chunk of the writes is taken back.
+            InvalidRequest: the id is malformed, or the caller's own.
+            Unavailable: the database does not answer; some writes may be taken back, and calling again is safe.
         """
         limits.check(("credential_id", limits.CREDENTIAL_ID, credential_id))
         author = self._backends.author

@@ -1,4 +1,4 @@
-"""Takes back what a run, a session or a credential has taught, and says first what that would do."""
+"""Takes back what a run, a session or a credential has taught; a dry run tells first what an undo would do."""
 
 from collections.abc import Sequence
 
@@ -21,19 +21,19 @@ _NAMED = limits.MAX_UNDO_NAMED
 
 
 class UndoTaught:
-    """Undoes for one tenant, bound here.
+    """Undoes what runs, sessions and credentials have taught, for one tenant, bound here.
 
     Runs, episodes, and the keys, states and logs of working memory stay: they say what happened. The window of a
-    session goes with it, since its messages would become memories.
+    session is deleted with the session, since its messages would become memories.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the tenant's backends."""
         self._backends = backends
         self._tenant = Tenant(backends.tenant_id)
 
     async def dry_run(self, selected: Selected) -> Undone:
-        """Say what ``run`` would do, and change nothing.
+        """Return what ``run`` would do, and change nothing.
 
         Raises:
             InvalidRequest: the credential is the caller's own.
@@ -55,15 +55,16 @@ class UndoTaught:
         )
 
     async def run(self, selected: Selected) -> Undone:
-        """Delete what is selected, with what was learned of it: what it had superseded holds again.
+        """Delete the selected memories, and those learned of them: the memories that they had superseded hold again.
 
-        A credential is revoked first (``memories.undo``). Undoing again is safe, and needed where there is more.
+        A credential is revoked first (``memories.undo``). Undoing again is safe, and needed where ``more``
+        is true.
 
         Raises:
             InvalidRequest: the credential is the caller's own.
             NotFound: the tenant has no such run, and no memory that names it.
             QuotaExceeded: too many credentials of the tenant were revoked.
-            Unavailable: the database does not answer; some may be taken back.
+            Unavailable: the database does not answer; some memories may be taken back.
         """
         self._check(selected)
         if selected.credential_id is not None:

@@ -1,4 +1,4 @@
-"""One recall's questions to the vector index: by the query, and by a hypothetical answer to it."""
+"""One recall's searches in the vector index: by the query, and by a hypothetical answer to the query."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ class Outage:
 
 
 class VectorSearch:
-    """What the index has found for one recall, as deep as it was asked so far."""
+    """The hits of one recall in the index, as many as were asked for so far."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class VectorSearch:
         where: Filter,
         note: RecallNote | None = None,
     ) -> None:
-        """Find vectors of a scope that pass a filter; ``note`` is told what that takes."""
+        """Bind a scope and a filter; ``note`` counts the embedded characters and the queries of the index."""
         self._backends = backends
         self.config = config
         self._scope = scope
@@ -47,13 +47,13 @@ class VectorSearch:
         self._note = note
         self._query = _Search()
         self._needs: Sequence[_Search] = ()
-        """What is asked apart of a message that asks several things."""
+        """The searches for the questions asked apart, where one message asks several."""
         self._merged: Hits | None = None
-        """The hits of all of these, where anything is asked apart."""
+        """The hits of the query and of these searches together; None where no question is asked apart."""
         self.hypothetical = _Search()
-        """What was asked by the hypothetical answer."""
+        """The search by the hypothetical answer."""
         self._unreadable = 0
-        """Of the queued vectors."""
+        """The number of queued vectors that are damaged."""
 
     @cached_property
     def _index(self) -> TenantIndex:
@@ -61,23 +61,23 @@ class VectorSearch:
 
     @property
     def hits(self) -> Hits:
-        """What was found for the query, and for what is asked apart: each memory as near as it is to the nearest."""
+        """The hits for the query and for the questions asked apart; each memory has its best score among them."""
         return self._query.hits if self._merged is None else self._merged
 
     @property
     def outage(self) -> Outage | None:
-        """What did not answer for the query, or for all that is asked apart of it."""
+        """The first outage of the searches for the query and the questions asked apart; None without an outage."""
         return next((search.outage for search in (self._query, *self._needs) if search.outage is not None), None)
 
     @property
     def outages(self) -> Sequence[Outage]:
-        """All that did not answer: for the query, for what is asked apart of it, and for the hypothetical answer."""
+        """The outages of all searches: by the query, for the questions asked apart, and by the hypothetical answer."""
         searches = (self._query, *self._needs, self.hypothetical)
         return [search.outage for search in searches if search.outage is not None]
 
     @property
     def degraded(self) -> Sequence[str]:
-        """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
+        """The parts of ``degraded``: an outage of the hypothetical answer, and damaged vectors, which are left out."""
         parts = [] if self.hypothetical.outage is None else [self.hypothetical.outage.part]
         unreadable = self.hits.unreadable + self._unreadable
         if unreadable:
@@ -86,16 +86,16 @@ class VectorSearch:
 
     @property
     def scale(self) -> CosineScale:
-        """Where the cosines lie."""
+        """The scale of the cosines."""
         return USUAL_SCALE if self._query.vector is None else self._backends.models.scale_of(self.config)
 
     async def embed(self, query: str, needs: Sequence[str] = ()) -> None:
-        """Embed the query, and what is asked apart of it, in one call; where that fails, say so and why.
+        """Embed the query and the questions asked apart, in one call; where that fails, note the outage.
 
         Raises:
             EmbeddingConfigMismatch: this process cannot embed with the config.
         """
-        # A config that this process cannot embed with is no outage to bear.
+        # A config that this process cannot embed with is an error, and no outage of a part.
         self._backends.models.embedder_of(self.config)
         try:
             embedded = await self._backends.models.embed_queries(self.config, [query, *needs])
@@ -112,7 +112,7 @@ class VectorSearch:
             need.begin(vector_)
 
     async def ask_hypothetical(self, statement: str, depth: int) -> None:
-        """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
+        """Embed the hypothetical answer, and ask for vectors near it; where that fails, note the outage."""
         try:
             embedded = await self._embed_statement(statement)
         except Unavailable as error:
@@ -124,7 +124,7 @@ class VectorSearch:
         await self._ask(self.hypothetical, depth)
 
     async def _embed_statement(self, statement: str) -> Embeddings:
-        """Embed as a document, within the time that a part of a recall has; such calls may have more."""
+        """Embed the statement as a document within a recall part's time; other calls for documents may have more."""
         try:
             async with asyncio.timeout(self._backends.models.recall_part_seconds):
                 return await self._backends.models.embedder_of(self.config).embed([statement], "document")
@@ -133,13 +133,13 @@ class VectorSearch:
 
     @property
     def awaited(self) -> AwaitedHits | None:
-        """The query's hits, where the run that reads with them is to ask for them."""
+        """The query's awaited hits, where the run that reads the candidates is to ask the index; else None."""
         return self._query.awaited
 
     async def ask(self, depth: int, *, within: bool = False) -> None:
-        """Ask for so many hits for the query, where there may be more than were given.
+        """Ask for ``depth`` hits for the query, where there may be more than were given.
 
-        ``within``: let the run that reads with them ask, where it can; ``settle`` then tells what it has found.
+        ``within``: let the run that reads the candidates ask, where it can; ``settle`` then takes the hits.
         """
         asked = self._query
         if within and asked.vector is not None and not self._needs:
@@ -154,7 +154,7 @@ class VectorSearch:
         asked.hits = asked.awaited.until_then
 
     async def settle(self, depth: int) -> bool:
-        """Take the hits that a run was to ask for; return whether it has read with them. Where it has not, ask now."""
+        """Take the hits that a run was to ask for, or ask for them now. Return whether the run has read with them."""
         asked, awaited = self._query, self._query.awaited
         if awaited is None:
             return True
@@ -169,7 +169,7 @@ class VectorSearch:
         return awaited.hits is not None
 
     def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
-        """Return the cosines of what was found and of what is queued for the index; with ``present`` only of these."""
+        """Return the cosines of the hits and of the queued vectors, by id; with ``present`` only those of these ids."""
         cosines = dict(self._cosines(self._query, pending, present))
         for need in self._needs:
             for id_, cosine in self._cosines(need, pending, present).items():
@@ -177,7 +177,7 @@ class VectorSearch:
         return cosines
 
     def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
-        """Return the same for the hypothetical answer; none without one."""
+        """Return the cosines as ``cosines`` does, to the hypothetical answer; empty without such an answer."""
         return self._cosines(self.hypothetical, pending, present)
 
     def _cosines(
@@ -202,7 +202,7 @@ class VectorSearch:
 
 
 def merged(answers: Sequence[Hits]) -> Hits:
-    """Return the hits of several questions as those of one: each once, with its best score, and best first."""
+    """Return the hits of several searches as those of one search: each id once, with its best score, best first."""
     best: dict[str, float] = {}
     for hits in answers:
         for hit in hits.hits:
@@ -217,7 +217,7 @@ def merged(answers: Sequence[Hits]) -> Hits:
 
 @dataclass(slots=True)
 class _Search:
-    """A vector that the index is asked with, and what it found or why it found nothing."""
+    """A vector that the index is asked with, and its hits, or the outage that kept them away."""
 
     vector: Vector | None = None
     hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
@@ -225,12 +225,12 @@ class _Search:
     awaited: AwaitedHits | None = None
 
     def lose(self, error: Unavailable) -> None:
-        """Go without hits, and say why."""
+        """Go without hits, and note the outage."""
         structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
         self.hits, self.outage = Hits([], filtered=False), Outage("index_unavailable", error)
 
     def begin(self, embedded: Vector) -> None:
-        """Begin with a vector, of which nothing was asked yet."""
+        """Begin with a vector that the index was not asked with yet."""
         self.vector, self.hits = embedded, replace(self.hits, more=True)
 
 

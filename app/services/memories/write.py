@@ -1,7 +1,7 @@
-"""The one way in which memories are written: a batch of lines in one run. A store is a batch of one line.
+"""The only way in which memories are written: a batch of lines in one run. A store is a batch of one line.
 
-What may keep a line out is decided by the schema's gate (``schema.sql``), in the run itself;
-``write_outcomes.py`` tells what its reasons mean.
+The schema's gate (``schema.sql``) decides in the run itself whether a line is kept out; ``write_outcomes.py`` tells
+what the gate's reasons mean.
 """
 
 import time
@@ -31,18 +31,18 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.episodic import Episodic
 
 Warn = Callable[[Sequence[Use]], None]
-"""Is told of the limits of which a store has left little."""
+"""Takes the limits that a store has brought near their end."""
 
 Keep = Callable[[Sequence[str]], None]
-"""Is told which fields of a memory stay as they are, though a store of the same content asked for others."""
+"""Takes the names of the fields that a memory keeps though a store of the same content has other values for them."""
 
 Run = Callable[[Sequence[ScopedStatement]], Awaitable[list[list[Row]]]]
 
 _MAX_TRIES = 3
-"""Of a batch that is refused for a reason which no longer holds when it is looked into."""
+"""Tries of a batch whose refusals have a reason that no longer holds when the reason is read."""
 
 _MAX_MERGES = 10
-"""Of a store whose content others store with other metadata at the same time."""
+"""Merges of a store whose content is stored with other metadata at the same time."""
 
 _CHANGING = "What it depends on is just being changed. Try again."
 
@@ -99,7 +99,7 @@ class Writer:
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.admission.store_refused(scope.agent_id, now)
             raise
-        assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
+        assert outcome.holder is not None  # noqa: S101 - a store that is not refused has a memory
         if keep is not None:
             later = outcome.written and new.expires_at is not None and outcome.expires_at != new.expires_at
             keep([*unchanged, "expires_at"] if later else unchanged)
@@ -117,7 +117,7 @@ class Writer:
         return MemoryWrite(new, vectors, detail, stated=permitted(new, self._backends.author))
 
     async def _deliver(self, line: MemoryWrite, outcome: WriteOutcome, used: EmbeddingConfigs) -> None:
-        """Begin to bring what a store has queued to the indexes; what fails is left to the indexer."""
+        """Begin to deliver the vectors that a store has queued; the indexer delivers those for which this fails."""
         memory, id_ = line.memory, outcome.holder or line.memory.id
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
@@ -125,9 +125,9 @@ class Writer:
             await self._backends.data.deliveries.deliver(index, name, [vector], first_time=id_ == memory.id)
 
     async def write(self, batch: Batch, warn: Warn | None = None) -> list[WriteOutcome]:
-        """Write what may be written of a batch, and say what became of each line; raises as ``store`` does.
+        """Write the lines of a batch that may be written, and return each line's outcome; raises as ``store`` does.
 
-        Lines of an import that cannot be written are left out and the others written without them.
+        Lines of an import that cannot be written are left out, and the others are written.
         """
         outcomes: dict[int, WriteOutcome] = {}
         tries = _MAX_TRIES
@@ -147,24 +147,24 @@ class Writer:
         raise Unavailable(_CHANGING)
 
     async def _check(self, batch: Batch) -> None:
-        """Check that no limit is reached and the agent is not switched off, before anything else is done for a store.
+        """Check, before a store is embedded, that no limit is reached and the agent's long-term memory is switched on.
 
-        It only reads: what it lets pass, the gate still decides about. Raises as ``store`` does.
+        The check only reads: the gate still decides about a store that passes. Raises as ``store`` does.
         """
         disabled = request_state.read_for_recall(batch.lines[0].memory.scope)
         (state,), *rows = await self._run([disabled, *reasons(batch, self._quotas)])
         if state["disabled"]:
             raise LongTermDisabled
-        if not rows[-1]:  # else it was stored before, with the same key
+        if not rows[-1]:  # else a store with the same key was made before
             check_store(batch, rows)
 
     def _statements(self, batch: Batch, warn: Warn | None) -> list[ScopedStatement]:
-        """Return the run of a batch: behind what writes it, what is left of the limits, and the request state."""
+        """Return the run of a batch: the statements that write, then reads of the limits and the request state."""
         quotas = [] if warn is None else [self._quotas.read_each(batch.agents)]
         return [*_admission(batch), *write(batch), *quotas, request_state.read(self._tenant)]
 
     def _written(self, batch: Batch, rows: Sequence[Sequence[Row]], warn: Warn | None) -> list[WriteOutcome]:
-        """Return what became of each line of a batch whose run was made."""
+        """Return the outcome of each line of a batch whose run was made."""
         _, queued, written, *others = rows[len(_admission(batch)) :]
         self._backends.data.observe(others[-1][0])
         if warn is not None:
@@ -174,7 +174,7 @@ class Writer:
         return outcomes
 
     def _compare_later(self, batch: Batch, outcomes: Sequence[WriteOutcome]) -> None:
-        """Have the reader compare the memories that wait for it."""
+        """Have the reader compare the memories whose statements wait for a comparison."""
         waiting: defaultdict[Scope, list[str]] = defaultdict(list)
         for line, outcome in zip(batch.lines, outcomes, strict=True):
             if line.stated.waits and outcome.holder is not None:
@@ -183,11 +183,11 @@ class Writer:
             self._backends.models.compared_later(scope, ids)
 
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, WriteOutcome]:
-        """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
+        """Read what the gate's reason means, and return the outcomes of the lines that are not to be tried again."""
         (state,), *rows = await self._run([request_state.read(self._tenant), *reasons(batch, self._quotas)])
         seen = self._backends.data.observe(state)
         if refusal.reason == "config_changed":
-            if seen is None:  # data without memories: whoever stores first decides with which config
+            if seen is None:  # data without memories: the first store decides the config
                 await self._backends.data.claim()
             raise EmbeddingConfigChanged
         settled = refused_outcomes(refusal, batch, rows)
@@ -197,14 +197,14 @@ class Writer:
 
 
 def audited(config: EmbeddingConfig) -> dict[str, Json]:
-    """Return what the audit says of the config that a vector was made with."""
+    """Return the audit's description of the config that a vector was made with."""
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
 def _merged(wanted: MemoryWrite, existing: ExistingMemory | None, author: Author) -> tuple[MemoryWrite, list[str]]:
-    """Return the line that makes of a memory that is there what the author may, and the keys that keep their values.
+    """Return the line that changes an existing memory as far as the author may, and the keys that keep their values.
 
-    None: it is gone, and the line is the wanted one.
+    Without an existing memory the line is the wanted one.
     """
     if existing is None:
         return wanted, []
@@ -223,9 +223,9 @@ def _merged(wanted: MemoryWrite, existing: ExistingMemory | None, author: Author
 
 
 def _outcomes(batch: Batch, queued: Sequence[Row], written: Sequence[Row]) -> list[WriteOutcome]:
-    """Return what became of each line, by the vectors that the run has queued and the memories that it has written."""
+    """Return the outcome of each line, by the vectors that the run has queued and the memories that it has written."""
     rows = {(row["agent_id"], row["content_hash"]): row for row in written}
-    by_id = {row["id"]: row for row in written}  # of a run that is made again, for what was superseded meanwhile
+    by_id = {row["id"]: row for row in written}  # where a run is made again, its memory may be superseded meanwhile
     revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in queued:
         revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
@@ -249,7 +249,7 @@ def _outcomes(batch: Batch, queued: Sequence[Row], written: Sequence[Row]) -> li
 
 
 def _admission(batch: Batch) -> list[ScopedStatement]:
-    """Refuse a store under a run that its agent does not have."""
+    """Return the statement that refuses a store under a run that its agent does not have; none without a run."""
     if batch.run_id is None:
         return []
     scope = batch.lines[0].memory.scope

@@ -1,4 +1,4 @@
-"""What became of the lines of a batch, and what the gate's reasons mean for them (``schema.sql``)."""
+"""The outcomes of the lines of a batch, and what the gate's reasons mean for the lines (``schema.sql``)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ from app.storage.scoped import ScopedStatement
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What became of a line: which memory has its content now, or why none was written."""
+    """The outcome of a line: the memory that has the line's content now, or why no memory was written."""
 
     holder: str | None = None
     full: bool = False
-    """Whether it is over a limit; where it is not and nothing holds its content, its id was used for something else.
+    """Whether the line is over a limit. A line that is not, and has no holder, has an id that is used or was deleted.
 
-    A learned memory is not written either where another one has its content, or where what it comes from is gone."""
+    A learned memory is not written either where another memory has its content, or where its sources are gone."""
     written: bool = False
-    """Whether this run has written it; else an earlier one had."""
+    """Whether this run has written the memory; else an earlier run had."""
     created_at: int = 0
     expires_at: int | None = None
     revisions: Mapping[str, int] = field(default_factory=dict)
@@ -38,13 +38,13 @@ class MetadataDiffers(Exception):
     """The content is there with other metadata than was last read."""
 
     def __init__(self, existing: ExistingMemory | None) -> None:
-        """Keep what was found."""
+        """Take the memory as it was read."""
         self.existing = existing
-        """The memory as it is now; None: it is gone."""
+        """The memory as it is now; None where it is gone."""
 
 
 def reasons(batch: Batch, quotas: Quotas) -> list[ScopedStatement]:
-    """Read what tells why a batch was refused, for ``refused_outcomes``."""
+    """Return the statements that read why a batch was refused, for ``refused_outcomes``."""
     memories = [line.memory for line in batch.lines]
     if not batch.is_bulk:
         (memory,) = memories
@@ -61,7 +61,7 @@ def reasons(batch: Batch, quotas: Quotas) -> list[ScopedStatement]:
 
 
 def refused_outcomes(refusal: RunRefused, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Return what became of the lines that are not to be tried again; none where the reason no longer holds.
+    """Return the outcomes of the lines that are not to be tried again; empty where the reason no longer holds.
 
     Raises:
         Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded, Unauthenticated: nothing is written.
@@ -83,7 +83,7 @@ def refused_outcomes(refusal: RunRefused, batch: Batch, rows: Sequence[Sequence[
 
 
 def _refusal(reason: Literal["erasing", "disabled", "revoked", "no_run"], batch: Batch) -> MemoryGatewayError:
-    """Return the error of a batch of which nothing is written."""
+    """Return the error of a batch of which no line is written."""
     match reason:
         case "erasing":
             again = "Import" if not batch.is_store else "Store" if batch.ingestion is None else "Ingest"
@@ -98,7 +98,7 @@ def _refusal(reason: Literal["erasing", "disabled", "revoked", "no_run"], batch:
 
 
 def check_store(batch: Batch, rows: Sequence[Sequence[Row]]) -> None:
-    """Check that there is room for a store, by what ``reasons`` read.
+    """Check that there is room for a store, by the rows of the statements of ``reasons``.
 
     Raises:
         QuotaExceeded: a limit is reached.
@@ -113,7 +113,7 @@ def check_store(batch: Batch, rows: Sequence[Sequence[Row]]) -> None:
 
 
 def _store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Return what was stored before, by this run or with this key.
+    """Return the outcome of the earlier store, by this run or with this key; empty where there was none.
 
     Raises:
         IdempotencyKeyReused: the key was used for another request.
@@ -136,10 +136,10 @@ def _of_key(batch: Batch, used: Sequence[Row]) -> dict[int, WriteOutcome]:
 
 
 def _ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Return which lines of an ingestion an earlier run had written; the others are to be tried again.
+    """Return the lines of an ingestion that an earlier run had written; the other lines are to be tried again.
 
     Raises:
-        QuotaExceeded: together they are over a limit.
+        QuotaExceeded: the lines are together over a limit.
     """
     quotas, holders, _, _, removed = rows
     if reason == "quota_exceeded":
@@ -147,14 +147,14 @@ def _ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -
         size = sum(memory.content_bytes + memory.metadata_bytes for memory in new)
         check_room(quotas, (len(new), size, len(batch.lines)), leaving=batch.leaving_bytes)
         return {}
-    gone = {str(row["id"]) for row in removed}  # deleted since, or still there
+    gone = {str(row["id"]) for row in removed}  # deleted since; the held lines are still there
     held = {int(row["line"] or 0): str(row["id"]) for row in holders}
     ids = [line.memory.id for line in batch.lines]
     return {number: WriteOutcome(id_) for number, id_ in enumerate(ids) if id_ in gone or held.get(number) == id_}
 
 
 def _import_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, WriteOutcome]:
-    """Return which lines of an import cannot be written, and why; the others are to be tried again."""
+    """Return the outcomes of the lines of an import that cannot be written; the other lines are to be tried again."""
     quotas, holders, own, taken, removed = rows
     lines = batch.lines
     if reason == "quota_exceeded":
@@ -170,7 +170,7 @@ def _import_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -
 
 
 def _was_deleted(line: MemoryWrite, deleted: Mapping[str, Row]) -> bool:
-    """Tell whether another agent's memory of its id was deleted, or its own later than what storing it undoes."""
+    """Tell whether the line's id was deleted: as another agent's memory, or later than the deletion that it undoes."""
     row = deleted.get(line.memory.id)
     if row is None:
         return False
@@ -178,7 +178,7 @@ def _was_deleted(line: MemoryWrite, deleted: Mapping[str, Row]) -> bool:
 
 
 def _without_room(lines: Sequence[MemoryWrite], found: Sequence[Usage]) -> Iterator[int]:
-    """Give the lines that would, with those before them, take their agent or the tenant over a limit."""
+    """Yield the numbers of the lines that, with the lines before them, take their agent or the tenant over a limit."""
     of = {usage.agent_id: usage for usage in found}
     for number, (line, total) in enumerate(zip(lines, totals([line.memory for line in lines]), strict=True)):
         agent, tenant = of[line.memory.scope.agent_id], of[None]

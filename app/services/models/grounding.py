@@ -1,4 +1,4 @@
-"""Decides whether statements follow from the lines that they cite: code rejects, and a reader accepts what is left."""
+"""Decides whether statements follow from the lines that they cite: code rejects some, and a reader accepts others."""
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
@@ -11,13 +11,13 @@ from app.grounding import Checked, Checker, Source, Ungrounded
 from app.services.models.reader import TenantReader
 
 AT_ONCE: Final = 4
-"""Pairs that are read in one call: with the readings of others between them they take less than its deadline."""
+"""Pairs that are read in one call: they take less than its deadline even with other readings between them."""
 _PAUSE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CitedStatement:
-    """A statement with the lines that it cites; ``computed``: days that code has computed of them."""
+    """A statement with the lines that it cites; ``computed``: days that code has computed of the lines."""
 
     text: str
     sources: Sequence[Source]
@@ -25,17 +25,18 @@ class CitedStatement:
 
 
 def checked(statements: Sequence[CitedStatement], checker: Checker) -> list[Checked]:
-    """Return what code finds of statements; it takes long enough to be run in a thread."""
+    """Return the findings of code on each statement; the call takes long enough to be run in a thread."""
     return [checker.check(statement.text, statement.sources, computed=statement.computed) for statement in statements]
 
 
 async def decided(
     statements: Sequence[CitedStatement], found: Sequence[Checked], reader: TenantReader | None, *, tries: int = 1
 ) -> list[Sequence[Ungrounded]]:
-    """Return what of each statement its sources do not support, which is nothing where it follows.
+    """Return the parts of each statement that its sources do not support; none where the statement follows.
 
-    What code has rejected is rejected. Of the others follows what a source has as its sentences, word for word, and
-    what the reader says with its threshold. ``tries``: how often a busy reader is asked.
+    A statement that code has rejected does not follow. Another one follows where its words are whole sentences of a
+    source, or where the reader gives one of its pairs at least the threshold. ``tries``: how often a busy reader is
+    asked.
 
     Raises:
         ReaderUnavailable: the reader does not answer.
@@ -54,7 +55,7 @@ def _objections(statement: CitedStatement, check: Checked, *, follows: bool) -> 
 
 
 async def _following(found: Sequence[Checked], reader: TenantReader, tries: int) -> set[int]:
-    """Return the numbers of the statements that follow; of each its likeliest pair is read before all others."""
+    """Return the numbers of the statements that follow; the likeliest pair of each is read before all other pairs."""
     rounds = [
         [(number, check.pairs[0]) for number, check in enumerate(found) if check.pairs],
         [(number, pair) for number, check in enumerate(found) for pair in check.pairs[1:]],

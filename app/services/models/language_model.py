@@ -1,4 +1,4 @@
-"""A language model as one tenant's services see it: within the tenant's share of it, and within its limits of a day."""
+"""A language model for one tenant's services: within the tenant's share of calls, and its limits of a day."""
 
 import asyncio
 import hashlib
@@ -19,24 +19,24 @@ T = TypeVar("T")
 
 _RECALL_STAGES = {"analyse", "synthesise"}
 _SHORTEST = 0.001
-"""Seconds that a call has at least."""
+"""The least seconds that a call has."""
 _AFFINITY_DIGITS = 32
 
 
 class ModelShares:
-    """What each tenant may ask a model at once, and all ingestions together. A recall never waits for an ingestion."""
+    """Shares of calls that each tenant, and all ingestions, make at once. A recall never waits for an ingestion."""
 
     def __init__(self) -> None:
-        """Begin with nothing under way."""
+        """Begin without calls under way."""
         self._learning = Shares(LEARNING_CALLS)
         self._all_learning = asyncio.Semaphore(ALL_LEARNING_CALLS)
         self._recalls = Shares(RECALL_CALLS)
 
     @asynccontextmanager
     async def take(self, tenant_id: str, stage: Stage, *, in_background: bool = False) -> AsyncIterator[None]:
-        """Wait for room for a call of a stage, and hold it while this is entered.
+        """Wait for room for a call of a stage, and hold the room while the block runs.
 
-        What is asked in the background has room among the ingestions, whatever its stage.
+        A call in the background takes room among the ingestions, whatever its stage.
         """
         if stage in _RECALL_STAGES and not in_background:
             async with self._recalls.take(tenant_id, 1):
@@ -51,8 +51,8 @@ class ModelWaits:
     """How long a recall waits for models, in seconds.
 
     Attributes:
-        recall: In all.
-        analysis: For what one makes of its query; 0: recalls have no query analysed.
+        recall: For all calls together.
+        analysis: For the analysis of its query; 0: queries are not analysed.
     """
 
     recall: float = 8.0
@@ -82,7 +82,7 @@ class TenantLanguageModel:
         self.waits = waits or ModelWaits()
 
     def name(self, stage: Stage) -> str:
-        """Return what operators know a stage's model by: the provider and the model."""
+        """Return the name of a stage's model for operators: the provider and the model."""
         return self._model.name(stage)
 
     async def complete(
@@ -98,14 +98,14 @@ class TenantLanguageModel:
     ) -> T:
         """Return the answer, read by the schema; see ``LanguageModel.complete``.
 
-        ``affinity`` is the profile; the service is sent a digest of it and the tenant, so that profiles of one name are
-        two, and no name leaves. ``seconds`` counts the wait for the tenant's other calls too; without it that wait has
-        no end: what ingestions ask is asked in turn. What is asked ``in_background`` waits for no recall, nor does one
-        wait for it.
+        ``affinity`` is the profile. The service is sent a digest of the profile and the tenant, so that profiles of one
+        name in two tenants differ, and no name is sent. ``seconds`` includes the wait for the tenant's other calls;
+        without it that wait has no limit, and calls of ingestions are made in turn. A call ``in_background`` waits for
+        no recall, and no recall waits for it.
 
         Raises:
             QuotaExceeded: the tenant's calls have cost as much as they may today; no call was made.
-            ModelAnswerRejected: the answer has no form that can be read, nor has the second one.
+            ModelAnswerRejected: the answer has a form that cannot be read, and so has the second answer.
             Unavailable: the model does not answer; the caller decides what to do without it.
         """
         self._spend.check(self._tenant_id, self._clock())
@@ -119,7 +119,7 @@ class TenantLanguageModel:
                     )
             except TimeoutError as error:
                 raise UpstreamTimeout("Earlier calls of the tenant kept the language model busy.") from error
-            turn.enter_context(self._spend.call(self._tenant_id, self._clock()))  # those before it have cost something
+            turn.enter_context(self._spend.call(self._tenant_id, self._clock()))  # earlier calls have cost some
             return await self._model.complete(
                 messages,
                 schema,
@@ -132,11 +132,11 @@ class TenantLanguageModel:
 
     @property
     def today(self) -> int:
-        """The day for which is counted now, in days since the epoch (UTC)."""
+        """The day that calls count for now, in days since the epoch (UTC)."""
         return self._clock() // DAY_MS
 
     def usage(self, calls: int, tokens: int) -> ModelUsage:
-        """Return the tenant's usage of today, of which so much is written."""
+        """Return the tenant's usage of today: the written ``calls`` and ``tokens``, and those not written yet."""
         new_calls, new_tokens = self._spend.unwritten(self._tenant_id, self._clock())
         return ModelUsage(calls + new_calls, tokens + new_tokens, self._spend.limits)
 

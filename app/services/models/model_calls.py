@@ -1,4 +1,4 @@
-"""Calls a language model for one ingestion: few at once, again where it is busy, and no more where it is away."""
+"""Calls a language model for one ingestion: few calls at once, again while the model is busy, none once it is away."""
 
 import asyncio
 import secrets
@@ -22,25 +22,25 @@ from app.services.models.request import ModelRequest
 T = TypeVar("T")
 
 AT_ONCE = 4
-"""Calls of one ingestion."""
+"""Calls that one ingestion makes at once."""
 MAX_TRIES = 3
-"""Of one call that a service does not answer."""
+"""Tries of one call that a service does not answer."""
 LONGEST_PAUSE = 10.0
-"""Seconds before another try: whoever asks for more time is not asked again."""
+"""The most seconds before another try: a service that asks for more time is not asked again."""
 MAX_UNANSWERED = 8
 """Calls in a row, each with its tries, after which the service counts as away."""
 _FIRST_PAUSE = 1.0
 _FINAL = (QuotaExceeded, QuotaExhausted, CredentialsRefused)
-"""What no further call of this ingestion will cure: nothing is left of a limit, or of a credit."""
+"""Errors that no further call of this ingestion cures: a limit or a credit is used up, or credentials are refused."""
 
 
 class ModelCalls:
     """The calls of a model for one ingestion, or for one summary of a window, by one process."""
 
     def __init__(self, model: TenantLanguageModel | None, affinity: str, *, ends: float | None = None) -> None:
-        """Bind the model; None: none is set any more. ``affinity``: the profile whose messages they are.
+        """Bind the model; None: no model is set any more. ``affinity``: the profile that the messages belong to.
 
-        ``ends`` is when the last call has to be answered, by the event loop's clock; None: there is no such time.
+        ``ends`` is the time when the last call has to be answered, by the event loop's clock; None: there is no limit.
         """
         self._model = model
         self._affinity = affinity
@@ -48,22 +48,22 @@ class ModelCalls:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._unanswered = 0
         self.away: MemoryGatewayError | None = None
-        """Why the model is asked no more; None: it is."""
+        """Why the model is asked no more; None while it is asked."""
         if model is None:
             self.away = Unavailable("No language model is set.")
 
     @property
     def name(self) -> str:
-        """What operators know the model by that extracts."""
+        """The name, for operators, of the model that extracts; "" without a model."""
         return "" if self._model is None else self._model.name("extract")
 
     async def ask(self, make: Callable[[str], ModelRequest[T]]) -> T:
-        """Return the answer to a request that is made with a random mark, which no message can know.
+        """Return the answer to a request that is made with a random mark, which the author of a message cannot know.
 
         Raises:
             QuotaExceeded: the tenant may spend no more on models today.
-            ModelAnswerRejected: the answer has no form that can be read.
-            Unavailable: the model does not answer, or has not answered so often that it is asked no more.
+            ModelAnswerRejected: the answer has a form that cannot be read.
+            Unavailable: the model does not answer, or is asked no more since it has not answered too many calls.
         """
         async with self._turns:
             try:
@@ -81,7 +81,7 @@ class ModelCalls:
         for number in range(1, MAX_TRIES + 1):
             if self.away is not None:
                 raise self.away
-            assert self._model is not None  # noqa: S101 - else it is away
+            assert self._model is not None  # noqa: S101 - else ``away`` is set
             try:
                 return await self._model.complete(
                     request.messages,
@@ -102,7 +102,7 @@ class ModelCalls:
         raise AssertionError  # the last try has returned or raised
 
     def _noted(self, error: MemoryGatewayError) -> MemoryGatewayError:
-        """Note what an error says about the calls to come."""
+        """Note whether an error ends the calls to come, and return the error."""
         if error is not self.away and not isinstance(error, ModelAnswerRejected):
             self._unanswered += 1
             if isinstance(error, _FINAL) or self._unanswered >= MAX_UNANSWERED:

@@ -1,4 +1,4 @@
-"""A reader as one tenant's requests see it: within the tenant's share, and within a deadline."""
+"""A reader for one tenant's requests: within the tenant's share, and within a deadline."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
@@ -9,19 +9,19 @@ from app.ports.reader import Reader
 from app.services.turns.shares import Shares
 
 READER_SECONDS: Final = 0.5
-"""How long a request waits for a reader, which is in its process: many times what it takes."""
+"""Seconds that a request waits for a reader, which is in its process: many times what a reading takes."""
 
 _T = TypeVar("_T")
 
 
 class TenantReader:
-    """Reads for one tenant's requests. Each call has a deadline; it is for the turn and the reading together.
+    """Reads for one tenant's requests. Each call has a deadline for its turn and its reading together.
 
-    Its methods are those of ``app.ports.reader.Reader`` and raise ``ReaderUnavailable`` as they do.
+    The methods are those of ``app.ports.reader.Reader``, and raise ``ReaderUnavailable`` as they do.
     """
 
     def __init__(self, tenant_id: str, reader: Reader, shares: Shares, seconds: float) -> None:
-        """Bind the tenant; ``seconds`` is how long a request waits."""
+        """Bind the tenant; ``seconds`` is the time that a request waits."""
         self._tenant_id = tenant_id
         self._reader = reader
         self._shares = shares
@@ -34,7 +34,7 @@ class TenantReader:
 
     @property
     def thresholds(self) -> Thresholds:
-        """From which probabilities on it is believed."""
+        """The probabilities from which on the reader is believed."""
         return self._reader.thresholds
 
     async def relations(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Relation]:
@@ -43,7 +43,7 @@ class TenantReader:
         return await self._within(lambda seconds: read(pairs, tenant_id=self._tenant_id, seconds=seconds))
 
     async def relevance(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return for each text how likely it answers the question, or did, 0 to 1."""
+        """Return for each text how likely it is that the text answers the question, or once did, 0 to 1."""
         read = self._reader.relevance
         return await self._within(lambda seconds: read(question, texts, tenant_id=self._tenant_id, seconds=seconds))
 
@@ -53,7 +53,7 @@ class TenantReader:
         return await self._within(lambda seconds: read(texts, tenant_id=self._tenant_id, seconds=seconds))
 
     async def follows(self, claims: Sequence[tuple[str, str]]) -> Sequence[float]:
-        """Return for each pair of sources, joined by line ends, and a claim how likely it follows from them."""
+        """Return for each pair, of sources joined by line ends and a claim, how likely the claim follows from them."""
         read = self._reader.follows
         return await self._within(lambda seconds: read(claims, tenant_id=self._tenant_id, seconds=seconds))
 

@@ -1,4 +1,4 @@
-"""What a model is asked in one call: its rules, the data between fences, and the form of the answer."""
+"""The request of one call of a model: its rules, the data between fences, and the form of the answer."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _FOLDER = resources.files(__package__) / "prompts"
 _UNKEPT = re.compile("[\0\ud800-\udfff]")
-"""What no database keeps."""
+"""Characters that no database keeps."""
 _REPLACED = "\ufffd"
 _EXTRACTING = frozenset(("extract", "detail"))
 
@@ -28,15 +28,15 @@ class ModelRequest(Generic[T]):
     schema: Schema[T]
     stage: Stage
     max_tokens: int
-    """Of the answer."""
+    """The most tokens of the answer."""
 
 
 @dataclass(slots=True)
 class ClippedSchema(Generic[T]):
-    """A form of an answer of which what is too long is cut, so that one long text does not cost the rest.
+    """The form of an answer whose long texts and lists are cut, so that one long text does not lose the whole answer.
 
-    Implements ``Schema``. A form declares somewhat more than what is taken of it, so that what is too long can be told
-    from what fits.
+    Implements ``Schema``. A form declares somewhat longer texts and lists than are taken of it, so that a text that was
+    too long can be told from one that fits.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ClippedSchema(Generic[T]):
     _read: Callable[[Json], T]
 
     def read(self, answer: Json) -> T:
-        """Return what an answer says; raise ``ValueError`` where it has another form."""
+        """Return the answer as the form's type; raise ``ValueError`` where the answer has another form."""
         return self._read(_clipped(answer, self.json_schema))
 
 
@@ -67,13 +67,13 @@ def prompts() -> Sequence[str]:
 
 @cache
 def rules(task: str) -> str:
-    """Return the rules of a task, most often a stage; ``<MARK>`` stands where the mark of a call belongs."""
+    """Return the rules of a task, which most often is a stage; ``<MARK>`` holds the place of a call's mark."""
     names = (task, "statements", "fence") if task in _EXTRACTING else (task, "fence")
     return "\n\n".join((_FOLDER / f"{name}.txt").read_text("utf-8").strip() for name in names)
 
 
 def asked(task: str, mark: str, *data: str) -> Sequence[ModelMessage]:
-    """Return the messages of a call: the rules of a task, and what stands between fences (``fenced``)."""
+    """Return the messages of a call: the rules of a task, and its data between fences (``fenced``)."""
     return (
         ModelMessage("system", rules(task).replace("<MARK>", mark)),
         ModelMessage("user", "\n\n".join(data)),
@@ -81,16 +81,16 @@ def asked(task: str, mark: str, *data: str) -> Sequence[ModelMessage]:
 
 
 def fenced(title: str, text: str, mark: str) -> str:
-    """Return text as data: between two lines that carry a mark, which stands nowhere in it.
+    """Return text as data, between two lines with a mark; the mark is replaced where the text contains it.
 
-    Whoever makes a call makes its mark, which nobody can guess.
+    The caller makes a mark for each call, which cannot be guessed.
     """
     return f"<<<{mark} {title}\n{text.replace(mark, _REPLACED)}\n{mark}>>>"
 
 
 def _clipped(answer: Json, form: Mapping[str, Any]) -> Json:
-    """Cut the texts and lists of an answer at the lengths that its form declares; take out what cannot be kept."""
-    if not form:  # what is not declared may be nested as deeply as it likes
+    """Cut the texts and lists of an answer at the lengths that its form declares; remove characters of ``_UNKEPT``."""
+    if not form:  # a value that is not declared may be nested to any depth
         return answer
     if isinstance(answer, str):
         return _UNKEPT.sub("", answer[: form.get("maxLength")])

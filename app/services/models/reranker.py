@@ -1,4 +1,4 @@
-"""A reranker as one tenant's recalls see it: within the tenant's share, and within a deadline."""
+"""A reranker for one tenant's recalls: within the tenant's share, and within a deadline."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ class TenantReranker:
     """Rates for one tenant's recalls, within the tenant's share and a deadline."""
 
     def __init__(self, tenant_id: str, reranker: Reranker, shares: Shares, seconds: float) -> None:
-        """Bind the tenant; ``seconds`` is how long a recall waits, for its turn and for the answer together."""
+        """Bind the tenant; ``seconds`` is the time that a recall waits, for its turn and for the answer together."""
         self._tenant_id = tenant_id
         self._reranker = reranker
         self._shares = shares

@@ -1,4 +1,4 @@
-"""The form of a model's answer, from a type: its JSON schema, and the strict reading of an answer."""
+"""The form of a model's answer, made from a type: a JSON schema, and the strict reading of an answer."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEPT = ("type", "enum", "const", "minLength", "maxLength", "pattern", "minimum", "maximum", "minItems", "maxItems")
 _MAX_TOLD = 5
-"""How many mistakes of an answer are named; a model corrects few at a time."""
+"""Mistakes of an answer that are named at most; a model corrects few at a time."""
 
 
 @dataclass(slots=True)
@@ -28,12 +28,12 @@ class FormSchema(Generic[T]):
     def read(self, answer: Json) -> T:
         """Return the answer as a ``T``.
 
-        Nothing is converted: a number in quotes is no number. A key that is missing or unknown is an error, and so is
-        a text that is no Unicode or holds NUL, which no database of this service can keep.
+        No value is converted: a number in quotes is no number. A key that is missing or unknown is an error, and so is
+        a text that is no Unicode or has a NUL, which no database of this service can keep.
 
         Raises:
-            ValueError: the answer has another form; it names at most five mistakes, each with its place. It may quote
-                the answer's keys, so that it is for the model and for nobody else.
+            ValueError: the answer has another form. The error names at most five mistakes, each with its place. It may
+                quote the answer's keys, and so is for the model alone.
         """
         mistakes = list(_mistakes(answer, self.json_schema, "answer"))
         if mistakes:
@@ -47,16 +47,16 @@ class FormSchema(Generic[T]):
 
 
 def schema(name: str, form: type[T]) -> FormSchema[T]:
-    """Return the form of an answer from a frozen dataclass or a pydantic model, whose fields may be of either too.
+    """Return the form of an answer from a frozen dataclass or a pydantic model, whose fields may be such classes too.
 
     A field is a ``str``, ``int``, ``float``, ``bool``, a ``Literal`` of strings, ``X | None``, a ``list[X]``,
-    ``Sequence[X]`` or ``tuple[X, ...]``, or such a class. Each text and each list declares the most that it may hold,
+    ``Sequence[X]`` or ``tuple[X, ...]``, or such a class. Each text and each list declares its greatest length,
     and may declare more: ``Annotated[str, Field(max_length=200, description="...")]`` with pydantic's ``Field``. The
-    descriptions of fields are shown to the model; docstrings are not. Defaults count for nothing: an answer has each
+    descriptions of fields are shown to the model; docstrings are not. Defaults have no effect: an answer has each
     field.
 
     Raises:
-        TypeError: the form is none that a model can be asked for, which is a defect.
+        TypeError: a model cannot be asked for the form, which is a defect.
     """
     if not _NAME.fullmatch(name):
         raise TypeError(f"{name!r} is no name of a schema: use 1 to 64 of A-Z a-z 0-9 _ -.")
@@ -98,7 +98,7 @@ def _kept(part: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _closed(part: Mapping[str, Any], named: Mapping[str, Any], place: str, within: tuple[str, ...]) -> dict[str, Json]:
-    """Return an object that has each of its fields, and no others."""
+    """Return the schema of an object that has each of its fields, and no other fields."""
     properties = part.get("properties", {}).items()
     fields = {key: _inlined(each, named, f"{place}.{key}", within) for key, each in properties}
     if not fields or part.get("additionalProperties"):
@@ -107,7 +107,7 @@ def _closed(part: Mapping[str, Any], named: Mapping[str, Any], place: str, withi
 
 
 def _mistakes(answer: Json, form: Mapping[str, Json], place: str) -> Iterator[str]:
-    """Yield what pydantic would let pass: keys that are missing or unknown, and text that cannot be kept."""
+    """Yield the mistakes that pydantic would let pass: missing or unknown keys, and text that cannot be kept."""
     if isinstance(answer, str):
         if "\0" in answer or any("\ud800" <= letter <= "\udfff" for letter in answer):
             yield f"{place}: it is text with NUL or half a character"
@@ -128,13 +128,13 @@ def _mistakes_of_object(answer: Mapping[str, Json], form: Mapping[str, Json], pl
 
 
 def _choice(form: Mapping[str, Json], kind: str) -> Mapping[str, Json]:
-    """Return the form itself, or the one of its choices, that is of the kind; empty where none is."""
+    """Return the form, or the first of its choices, that is of the kind; empty where there is none."""
     choices = cast("Sequence[Mapping[str, Json]]", form.get("anyOf", [form]))
     return next((choice for choice in choices if choice.get("type") == kind), {})
 
 
 def _told(error: ValidationError) -> str:
-    """Name the first mistakes, each with its place, without what was answered there."""
+    """Name the first mistakes, each with its place, without the values of the answer."""
     return "; ".join(
         f"{_place(each['loc'])}: {each['msg']}"
         for each in error.errors(include_input=False, include_url=False)[:_MAX_TOLD]

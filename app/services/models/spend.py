@@ -1,4 +1,4 @@
-"""Counts what each tenant's calls of models cost on a day, against the tenant's limits."""
+"""Counts the calls of models and their tokens that each tenant spends on a day, against the tenant's limits."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class DaySpend:
-    """What a tenant's calls of a stage have cost on a day, in days since the epoch (UTC)."""
+    """The cost of a tenant's calls of a stage on a day; ``day`` is in days since the epoch (UTC)."""
 
     tenant_id: str
     day: int
@@ -24,17 +24,17 @@ class DaySpend:
 
 
 class ModelSpend:
-    """What was spent today, as far as this process knows: what it spent itself, and what it last read of all others.
+    """The calls and tokens of today that this process knows: its own, and those of all others that it last read.
 
-    All tenants share one. A call costs no call of the database: what is new is taken (``take``), written, and what all
-    processes have spent is read, by the background. So the processes together may exceed a limit by what they spend
-    between two writings, and by the tokens of the calls that are under way.
+    All tenants share one. A call of a model costs no call of the database: in the background the new spending is taken
+    (``take``) and written, and the spending of all processes is read. So the processes together may exceed a limit by
+    the spending between two writings, and by the tokens of the calls that are under way.
     """
 
     def __init__(self, limits: ModelLimits | None = None, report: Callable[[str, int], None] | None = None) -> None:
         """Take the limits of every tenant. Each ``now`` is in milliseconds since the epoch.
 
-        ``report`` is told the tenant and the tokens of each call.
+        ``report`` takes the tenant and the tokens of each call.
         """
         self.limits = limits or ModelLimits()
         self._report = report
@@ -42,16 +42,16 @@ class ModelSpend:
         self._written: dict[str, tuple[int, int]] = {}
         """Calls and tokens of the day by tenant, as they were last read."""
         self._new: dict[str, tuple[int, int]] = {}
-        """Calls and tokens of the day by tenant that are not in what was read."""
+        """Calls and tokens of the day by tenant that are not in ``_written``."""
         self._asking: set[str] = set()
-        """Tenants that have asked since what all processes have spent was last read."""
+        """Tenants that have asked for calls since the spending of all processes was last read."""
         self._unwritten: Counter[tuple[str, int, Stage, str]] = Counter()
         self._under_way: Counter[str] = Counter()
         """Calls of each tenant that are under way, and not counted yet."""
 
     @contextmanager
     def call(self, tenant_id: str, now: int) -> Iterator[None]:
-        """Let a call of the tenant pass, and count it with those that are under way while it is.
+        """Let a call of the tenant pass, and count it as under way while the block runs.
 
         Raises:
             QuotaExceeded: as ``check`` does.
@@ -69,14 +69,14 @@ class ModelSpend:
         """Let a call of the tenant pass.
 
         Raises:
-            QuotaExceeded: the tenant's calls have cost as much as they may today, or those under way are as many as
-                there may still be.
+            QuotaExceeded: the tenant's calls have cost as much as they may today, or the calls under way use up the
+                rest of the limit.
         """
         if self.limits == ModelLimits():
             return
         self._asking.add(tenant_id)
         limits = (self.limits.calls_per_day, self.limits.tokens_per_day)
-        under_way = (self._under_way[tenant_id], 0)  # what a call costs in tokens is not known before
+        under_way = (self._under_way[tenant_id], 0)  # the tokens of a call are not known before its answer
         each = zip(("calls", "tokens"), self.used(tenant_id, now), under_way, limits, strict=True)
         for what, used, more, limit in each:
             if limit is not None and used + more >= limit:
@@ -110,7 +110,7 @@ class ModelSpend:
         return calls, sum(self._unwritten[key] for key in of_tenant if key[3] == "tokens")
 
     def take(self) -> Sequence[DaySpend]:
-        """Return what is to be written, and count it as written; ``restore`` takes it back."""
+        """Return the spending that is to be written, and count it as written; ``restore`` takes that back."""
         taken, self._unwritten = self._unwritten, Counter()
         return [
             DaySpend(tenant_id, day, stage, calls=taken[tenant_id, day, stage, "calls"], tokens=tokens)
@@ -119,18 +119,18 @@ class ModelSpend:
         ]
 
     def restore(self, taken: Sequence[DaySpend]) -> None:
-        """Count what was taken as unwritten again: the writing failed."""
+        """Count the taken spending as unwritten again: the writing failed."""
         for each in taken:
             self._unwritten[each.tenant_id, each.day, each.stage, "calls"] += each.calls
             self._unwritten[each.tenant_id, each.day, each.stage, "tokens"] += each.tokens
 
     def asking(self) -> Sequence[str]:
-        """Return the tenants that limits hold for and that have asked since the last time, for ``read``."""
+        """Return the tenants that limits hold for and that have asked for calls since the last time, for ``read``."""
         asking, self._asking = self._asking, set()
         return sorted(asking)
 
     def read(self, day: int, totals: Mapping[str, tuple[int, int]]) -> None:
-        """Take the calls and tokens that all processes have written of a day, by tenant."""
+        """Take the calls and tokens of today that all processes have written, by tenant; ignore any other day."""
         if day != self._day:
             return
         for tenant_id, written in totals.items():
@@ -138,7 +138,7 @@ class ModelSpend:
             self._new[tenant_id] = self.unwritten(tenant_id, day * DAY_MS)
 
     def _begin_day(self, now: int) -> int:
-        """Return the day, and forget what was used on another one."""
+        """Return the day of ``now``, and forget the spending of any other day."""
         today = now // DAY_MS
         if today != self._day:
             self._day = today

@@ -1,1 +1,1 @@
-"""An agent's memory by its name: as the constrained API and Cloudflare's Agent Memory show it."""
+"""Profiles: the memory of one agent as the constrained API and Cloudflare's Agent Memory show it."""

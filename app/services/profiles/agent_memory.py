@@ -1,4 +1,4 @@
-"""Profiles by the names of Cloudflare's Agent Memory: finds the agent that is meant, and asks the profile's service.
+"""Serves profiles by the names of Cloudflare's Agent Memory: a name leads to an agent, whose profile is asked.
 
 https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 """
@@ -23,19 +23,19 @@ from app.storage.listing import ListPosition
 class AgentMemory:
     """Serves the profiles of one tenant, bound here, by their names.
 
-    A profile is there once it was written to. Where something is found, it is; so what reads looks for the names only
-    where it finds nothing.
+    A profile exists once it was written to. Where a read finds memories the profile exists, so a read looks for the
+    names only where it finds none.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the tenant's backends; they bind the tenant."""
         self._backends = backends
         self._names = Namespaces(backends)
         self._profiles = ProfileService(backends)
         self._ingester = Ingester(backends)
 
     async def ingest(self, profile: ProfileName, messages: Sequence[NewMessage], session_id: str | None) -> None:
-        """Take messages and make memories of them; where that takes long it goes on after this.
+        """Take messages and make memories of them; where that takes long, the work goes on after this call.
 
         Raises:
             QuotaExceeded, Unavailable: some messages were not stored; ingesting them all again is safe.
@@ -81,7 +81,7 @@ class AgentMemory:
         limit: int,
         after: ListPosition | None,
         session_id: str | None,
-        type: MemoryType | None,  # noqa: A002 - what it is called everywhere
+        type: MemoryType | None,  # noqa: A002 - the name that the field has everywhere
     ) -> ListPage[Memory]:
         """Return the next memories that hold, newest first.
 
@@ -95,7 +95,7 @@ class AgentMemory:
         return page
 
     async def get(self, profile: ProfileName, memory_id: str) -> Memory:
-        """Return one memory, a superseded one too; one that was forgotten is not there.
+        """Return one memory, which may be superseded. A forgotten memory counts as missing.
 
         Raises as ``ProfileService.get`` does.
         """
@@ -105,7 +105,7 @@ class AgentMemory:
         return memory
 
     async def delete(self, profile: ProfileName, memory_id: str) -> Memory:
-        """Delete a memory, with the message that it is, and return what it was.
+        """Delete a memory, with its message, and return the memory as it was.
 
         Raises as ``ProfileService.get`` and ``LongTermMemoryGateway.delete`` do.
         """
@@ -114,7 +114,7 @@ class AgentMemory:
         return memory
 
     async def summary(self, profile: ProfileName, session_id: str | None) -> str:
-        """Return Markdown of what is remembered, of one session or of all.
+        """Return Markdown that sums up the profile's memories, of one session or of all.
 
         Raises:
             NotFound: there is no such namespace or profile.
@@ -126,7 +126,7 @@ class AgentMemory:
         return summary.text
 
     async def delete_session(self, profile: ProfileName, session_id: str) -> None:
-        """Delete the memories of a session and its messages; one that is not there is no error.
+        """Delete the memories of a session and its messages; a missing session is no error.
 
         Raises:
             NotFound: there is no such namespace or profile.

@@ -1,4 +1,4 @@
-"""Forgets memories of one agent and takes that back: a mark, which changes nothing else."""
+"""Marks memories of one agent as forgotten, and takes the mark away; nothing else of the memory changes."""
 
 from app.domain.author import Author
 from app.domain.errors import Forbidden, Superseded
@@ -11,7 +11,7 @@ class Forgetting:
     """Marks memories of one agent in the name of one author, both bound here."""
 
     def __init__(self, database: AgentDatabase, author: Author, now: int) -> None:
-        """Bind the agent, and who forgets at which moment (ms since the epoch)."""
+        """Bind the agent, the author, and the moment of the mark (ms since the epoch)."""
         self._database = database
         self._author = author
         self._now = now
@@ -34,10 +34,10 @@ class Forgetting:
         return self._database.memory(found)
 
     async def _check_author(self, memory_id: str) -> None:
-        """Check that an author who is bound to speakers may speak for the one whom the memory names.
+        """Check that an author who is bound to speakers may speak for the speaker whom the memory names.
 
         Raises:
-            Forbidden: it may not.
+            Forbidden: the author may not.
             NotFound: there is no such memory.
         """
         if self._author.speakers is None:

@@ -25,7 +25,7 @@ class Namespaces:
     """Creates, lists and deletes the namespaces of one tenant, bound here, and keeps the names of their profiles."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the tenant's backends; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._names = NamespaceStatements(backends.tenant_id)
@@ -34,9 +34,9 @@ class Namespaces:
         """Create a namespace and return it.
 
         Raises:
-            NamespaceExists: there is one of this name; nothing was changed.
-            QuotaExceeded: the tenant has as many as it may.
-            InvalidRequest: the name has not the form of one.
+            NamespaceExists: the tenant has a namespace of this name; nothing was changed.
+            QuotaExceeded: the tenant has as many namespaces as it may have.
+            InvalidRequest: the name is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("name", limits.NAMESPACE, name))
@@ -56,7 +56,7 @@ class Namespaces:
     async def list(
         self, *, limit: int, after: ListPosition | None = None, order: Order = "id", direction: Direction = "asc"
     ) -> ListPage[Namespace]:
-        """Return the next namespaces; ``default`` is among them once it was created or written to.
+        """Return the next namespaces; ``default`` is among them once it was created or one of its profiles written to.
 
         Raises:
             InvalidRequest: the limit is outside its bounds.
@@ -71,8 +71,8 @@ class Namespaces:
         """Return a namespace.
 
         Raises:
-            NotFound: the tenant has none of this name.
-            InvalidRequest: the name has not the form of one.
+            NotFound: the tenant has no namespace of this name.
+            InvalidRequest: the name is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("namespace_name", limits.NAMESPACE, name))
@@ -83,12 +83,12 @@ class Namespaces:
         """Delete a namespace, and begin to erase every profile in it; the name may be used again.
 
         Until a profile is erased, nothing is stored in it. The profiles of ``default`` are agents that other routes
-        name, and go one by one.
+        name, and are deleted one by one.
 
         Raises:
-            NotFound: the tenant has none of this name.
-            Conflict: it is ``default``; nothing was changed.
-            InvalidRequest: the name has not the form of one.
+            NotFound: the tenant has no namespace of this name.
+            Conflict: the namespace is ``default``; nothing was changed.
+            InvalidRequest: the name is malformed.
             Unavailable: the database does not answer.
         """
         limits.check(("namespace_name", limits.NAMESPACE, name))
@@ -104,11 +104,11 @@ class Namespaces:
 
     @asynccontextmanager
     async def writing(self, profile: ProfileName) -> AsyncIterator[None]:
-        """Let a profile be written to, and keep its name once that has been done.
+        """Let the block write to a profile, and keep the profile's name after the block.
 
         Raises:
             NotFound: there is no such namespace.
-            Conflict: the name would be another profile's agent.
+            Conflict: the profile's agent has the name of another profile.
             Unavailable: the database does not answer.
         """
         known = await self._known(profile)
@@ -124,7 +124,7 @@ class Namespaces:
         """Raise ``NotFound`` where there is no such namespace, or nothing was ever written to the profile.
 
         Raises:
-            NotFound: as it says.
+            NotFound: the namespace or the profile does not exist.
             Unavailable: the database does not answer.
         """
         known = await self._known(profile)
@@ -134,11 +134,11 @@ class Namespaces:
             raise NotFound("profile not found")
 
     async def delete_profile(self, profile: ProfileName) -> None:
-        """Begin to erase a profile; one that is not there, or is being erased, is no error.
+        """Begin to erase a profile. It is no error where the profile does not exist, or is being erased.
 
         Raises:
             NotFound: there is no such namespace.
-            Unavailable: the database does not answer; deleting it again is safe.
+            Unavailable: the database does not answer; deleting the profile again is safe.
         """
         known = await self._known(profile)
         if not known.namespace and profile.namespace != DEFAULT_NAMESPACE:

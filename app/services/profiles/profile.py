@@ -46,10 +46,10 @@ _SUMMARISED = 200
 
 
 class ProfileService:
-    """Remembers, recalls, lists and forgets for the profiles of one tenant, bound here. A profile is an agent."""
+    """Stores, recalls, lists and forgets memories of the profiles, which are agents, of one tenant, bound here."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the tenant's backends; they bind the tenant."""
         self._backends = backends
         self._listing = MemoryListing(backends.tenant_id)
 
@@ -64,9 +64,10 @@ class ProfileService:
     ) -> Memory:
         """Store a memory and return it; the same content again is the same memory, and is remembered if forgotten.
 
-        What a reader calls a task, and is due once on a day that it names, expires behind that day, and after
-        ``TASK_DAYS`` at the earliest. All else is kept unless told, and so is what could not be read in time.
-        Raises as ``LongTermMemoryGateway.store`` does.
+        Without ``expires_at`` a task expires: a content that names a day, is due once, and is a task as a reader sees
+        it. It expires after that day and not before ``TASK_DAYS``, but with the agent's retention where that is
+        shorter. Other contents, and those that could not be read in time, get no expiry of this kind. Raises as
+        ``LongTermMemoryGateway.store`` does.
         """
         new = NewMemory(content, {}, session_id, occurred_at, expires_at)
         if expires_at is None and await self._passes(content):
@@ -87,10 +88,11 @@ class ProfileService:
         thinking: ThinkingLevel = "low",
         explain: bool = False,
     ) -> ProfileRecall:
-        """Answer a query from the memories that answer it best, as many as the length asks for.
+        """Answer a query from the memories that answer it best, as many as ``length`` asks for.
 
-        With a language model the answer is the model's as far as it stands in the memories, and the thinking tells how
-        many memories there are; without one that has no effect. Raises as ``LongTermMemoryGateway.recall`` does.
+        A language model, where one is set, writes the answer as far as the memories support it, from a number of
+        memories that ``thinking`` sets; without a model ``thinking`` has no effect. Raises as
+        ``LongTermMemoryGateway.recall`` does.
         """
         limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
         moments = (reference_time, as_of, self._backends.clock())
@@ -111,12 +113,12 @@ class ProfileService:
         limit: int,
         after: ListPosition | None,
         session_id: str | None = None,
-        type: MemoryType | None = None,  # noqa: A002 - what it is called everywhere
+        type: MemoryType | None = None,  # noqa: A002 - the name that the field has everywhere
     ) -> ListPage[Memory]:
         """Return the next memories that hold, newest first: of one session and of one type, or of all.
 
-        What is superseded, was forgotten or has expired is left out. There may be fewer than ``limit`` though more
-        follow: then ``after`` of the page says so.
+        Memories that are superseded, forgotten or expired are left out. A page may have fewer than ``limit`` memories
+        though more follow: its ``after`` then says so.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -136,7 +138,7 @@ class ProfileService:
 
         Raises:
             NotFound: the agent has no such memory.
-            InvalidRequest: an id has not the form of one.
+            InvalidRequest: an id is malformed.
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer.
         """
@@ -149,31 +151,31 @@ class ProfileService:
         return MemoryDetail(memory, [_version(row) for row in chain], read_rows(SourceMessage, said))
 
     async def forget(self, agent_id: str, memory_id: str) -> Memory:
-        """Mark a memory as forgotten, so that no recall finds it, and return it; one that is forgotten stays so.
+        """Mark a memory as forgotten, so that no recall finds it, and return it; a forgotten memory stays forgotten.
 
-        What it had replaced does not come back. ``unforget`` undoes it.
+        A memory that the forgotten one had replaced does not hold again. ``unforget`` takes the mark away.
 
         Raises:
-            Superseded: another memory says what holds now in place of this one; nothing was changed.
+            Superseded: another memory holds in place of this one; nothing was changed.
             NotFound: the agent has no such memory.
-            Forbidden: the credential is bound to speakers, and another one speaks in the memory.
-            InvalidRequest: an id has not the form of one.
+            Forbidden: the credential is bound to speakers, and another speaker speaks in the memory.
+            InvalidRequest: an id is malformed.
             LongTermDisabled: the agent's long-term memory is switched off.
-            Unavailable: the database does not answer; forgetting it again is safe.
+            Unavailable: the database does not answer; forgetting the memory again is safe.
         """
         return await self._forgetting(agent_id, memory_id).forget(memory_id)
 
     async def unforget(self, agent_id: str, memory_id: str) -> Memory:
-        """Take back that a memory was forgotten, and return it; one that was not stays as it is.
+        """Take the mark of a forgotten memory away, and return the memory; a memory without the mark stays as it is.
 
         Raises as ``forget`` does, but for ``Superseded``.
         """
         return await self._forgetting(agent_id, memory_id).unforget(memory_id)
 
     async def summary(self, agent_id: str, session_id: str | None = None) -> ProfileSummary:
-        """Return Markdown of what the newest memories that hold say, of one session or of all; "" where there are none.
+        """Return Markdown that sums up the newest memories that hold, of one session or of all; "" where none hold.
 
-        It counts as a recall. With a language model it is the model's as far as it stands in the memories.
+        A summary counts as a recall. A language model, where one is set, writes it as far as the memories support it.
 
         Raises:
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
@@ -187,15 +189,15 @@ class ProfileService:
             summed = await ModelAnswering(self._backends, agent_id, model).summary(page.items, now)
             self._backends.audit.degraded(summed.degraded)
             return summed
-        # It may take longer than a step of the loop.
+        # A summary may take longer than a step of the event loop may.
         return ProfileSummary(await asyncio.to_thread(summary, page.items))
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
-        """Delete the memories of a session and its messages; one that is not there is no error. For administrators.
+        """Delete the memories of a session and its messages; a missing session is no error. For administrators.
 
         Raises:
             InvalidRequest: a field is over its limits.
-            Unavailable: the database does not answer; some may be deleted, and deleting it again is safe.
+            Unavailable: the database does not answer; some memories may be deleted, and deleting again is safe.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("session_id", limits.SESSION_ID, session_id))
         return await Sessions(self._backends).delete(Scope(self._backends.tenant_id, agent_id), session_id)
@@ -206,7 +208,7 @@ class ProfileService:
         return Forgetting(database, self._backends.author, self._backends.clock())
 
     async def _passes(self, content: str) -> bool:
-        """Tell whether a content is a task that passes; what cannot be read does not."""
+        """Tell whether a content is a task that is due once, on a day that it names; False where it cannot be read."""
         reader, parts = self._backends.models.reader, dated_once(content)
         if reader is None or not parts:
             return False
@@ -217,7 +219,7 @@ class ProfileService:
             return False
 
     async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
-        """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
+        """Return when a task that is stored now expires (ms since the epoch), within the agent's retention at most."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._backends.data.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
         days = agent_settings(rows).retention_days

@@ -1,1 +1,1 @@
-"""What the services of one tenant work with."""
+"""The backends of one tenant's services: its database, index, models, caches and notes."""

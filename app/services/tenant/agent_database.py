@@ -1,4 +1,4 @@
-"""The database as one agent's requests see it: closed while the agent's long-term memory is switched off."""
+"""The database for one agent's requests: it refuses them while the agent's long-term memory is switched off."""
 
 from collections.abc import Sequence
 
@@ -20,17 +20,18 @@ class AgentDatabase:
         """Bind the agent.
 
         Raises:
-            InvalidRequest: its id has not the form of one.
+            InvalidRequest: the agent's id is malformed.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         self.scope = Scope(backends.tenant_id, agent_id)
         self._backends = backends
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run the statements as one transaction and return each one's rows.
+        """Run the statements as one transaction and return the rows of each statement.
 
         Raises:
-            LongTermDisabled: the agent's long-term memory is switched off; statements that write see to it.
+            LongTermDisabled: the agent's long-term memory is switched off. The run is made all the same: a statement
+                that writes has to check the switch itself.
             Unavailable: the database does not answer.
         """
         state_first = [request_state.read_for_recall(self.scope), *statements]
@@ -41,14 +42,14 @@ class AgentDatabase:
         return results
 
     def one(self, memory_id: str) -> ScopedStatement:
-        """Read one of the agent's memories, for ``memory``."""
+        """Return the statement that reads one of the agent's memories, for ``memory``."""
         return MemoryListing(self.scope.tenant_id).one(self.scope.agent_id, memory_id)
 
     def memory(self, rows: Sequence[Row]) -> Memory:
         """Return the memory of the only row.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no row.
         """
         if not rows:
             raise NotFound("The profile has no such memory.")

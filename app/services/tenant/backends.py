@@ -1,4 +1,4 @@
-"""What the services of one tenant work with. Nothing that is reached from here crosses tenants."""
+"""The backends of one tenant's services. No object that is reached from here crosses tenants."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -47,14 +47,14 @@ _MAX_TRIES = 5
 
 
 class EmbeddingConfigChanged(Exception):
-    """Another embedding config is in use than the one that was last seen; ``settled`` tries again with it."""
+    """The embedding config in use is not the config that was last seen; ``settled`` tries again with the new one."""
 
 
 async def settled(attempt: Callable[[], Awaitable[_T]]) -> _T:
-    """Make an attempt, and again while it finds that the embedding config in use has changed.
+    """Make an attempt, and repeat it while the embedding config in use changes under it.
 
     Raises:
-        Unavailable: it keeps changing.
+        Unavailable: the config has changed under every try.
     """
     for _ in range(_MAX_TRIES):
         try:
@@ -76,8 +76,8 @@ class TenantIndex:
     ) -> None:
         """Bind the tenant.
 
-        ``building`` tells whether the index is being made, when nothing may be sent to it. ``turn`` returns what holds
-        the place of a query in the tenant's share of the index.
+        ``building`` tells whether the index is being made; until it is made, no vector may be sent to it. ``turn``
+        returns a context that holds the place of a query in the tenant's share of the index.
         """
         self._tenant_id = tenant_id
         self._turn = turn
@@ -92,13 +92,13 @@ class TenantIndex:
         """Return the most similar vectors of the scope; see ``VectorIndex.query``."""
         self._check(scope)
         self._check_built()
-        if self.visible_at_once:  # on this machine: it has turns of its own
+        if self.visible_at_once:  # an index on this machine has turns of its own
             return await self._index.query(scope, vector, top_k=top_k, where=where)
         async with self._turn():
             return await self._index.query(scope, vector, top_k=top_k, where=where)
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        """Return what a run of the database asks in the same call; None where none can."""
+        """Return the hits that a run of the database asks for in its own call; None where a run cannot."""
         self._check(scope)
         if self._building():
             return None
@@ -106,7 +106,10 @@ class TenantIndex:
         return index.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(index, AsksWithin) else None
 
     def insertions(self, vectors: Sequence[NewVector]) -> Sequence[ScopedStatement] | None:
-        """Return what writes vectors in the run of their memories; None where the index cannot (``WritesWithin``)."""
+        """Return the statements that write vectors in the run of their memories.
+
+        Return None where the index cannot take them so (``WritesWithin``), or is being made.
+        """
         if not isinstance(self._index, WritesWithin) or self._building():
             return None
         tenant = Tenant(self._tenant_id)
@@ -133,7 +136,7 @@ class TenantIndex:
         return await self._index.vectors(tenant_id, ids)
 
     def _check_built(self) -> None:
-        """Raise ``IndexNotProvisioned`` while the index is being made: it would never find what it is sent now."""
+        """Raise ``IndexNotProvisioned`` while the index is being made: a vector sent now would never be found."""
         if self._building():
             raise IndexNotProvisioned("The index is being made. Vectors wait in the outbox until it is ready.")
 
@@ -144,22 +147,22 @@ class TenantIndex:
 
 @dataclass(frozen=True, slots=True)
 class TenantData:
-    """Where the tenant's data lies, and what the process remembers of it."""
+    """The tenant's database, index and objects, and the caches of the process for them."""
 
     database: TenantDatabase
     index_of: Callable[[EmbeddingConfig], TenantIndex]
-    """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
+    """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process cannot reach that index."""
     objects: TenantObjects
     """The bytes of the tenant's blobs."""
     observe: Callable[[Row], EmbeddingConfigs | None]
     """Acts on the request state that a run has read (``app.storage.request_state``).
-    Returns the embedding configs in use; None where there is no memory.
+    Returns the embedding configs in use; None where the data has no memory.
     """
     claim: Callable[[], Awaitable[None]]
-    """Puts the config of the settings in use, where there is no memory."""
+    """Puts the config of the settings in use, where the data has no memory."""
     seen_configs: Callable[[], EmbeddingConfigs]
     deliveries: Deliveries = field(default_factory=Deliveries)
-    """The index writes that go on after their requests were answered."""
+    """The writes to indexes that go on after their requests were answered."""
     caches: TenantCaches = field(default_factory=TenantCaches)
 
     @property
@@ -175,18 +178,18 @@ class TenantData:
 
 @dataclass(frozen=True, slots=True)
 class TenantModels:
-    """What embeds, reads, rates and writes for the tenant, and how long it is waited for."""
+    """The models that embed, read, rate and write for the tenant, and how long a recall waits for them."""
 
     embedder_of: Callable[[EmbeddingConfig], Embedder]
-    """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
+    """Returns the embedder of a config; raises ``EmbeddingConfigMismatch`` where this process has none for it."""
     embed_queries: Callable[[EmbeddingConfig, Sequence[str]], Awaitable[EmbeddedQueries]]
     """Embeds queries through the tenant's part of the query cache; raises ``Unavailable``."""
     scale_of: Callable[[EmbeddingConfig], CosineScale]
-    """Returns where a config's cosines lie, as far as that is known."""
+    """Returns the scale of a config's cosines, as far as it is known."""
     reader: TenantReader | None = None
     """Reads how memories bear on each other, and on questions; None where no reader is set."""
     compared_later: Callable[[Scope, Sequence[str]], None] = lambda _, __: None
-    """Is told which memories were stored just now, for a reader to compare."""
+    """Takes the ids of memories that were stored just now, for a reader to compare."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None
@@ -194,15 +197,15 @@ class TenantModels:
     recall_part_seconds: float = RECALL_PART_SECONDS
     """How long a recall waits for a service that it can do without."""
     recall_strict: bool = False
-    """Whether a recall is strict where its query does not say it."""
+    """Whether a recall is strict where its query does not say whether it is."""
 
     async def shadow_vectors(
         self, texts: Sequence[str], config: EmbeddingConfig | None
     ) -> Sequence[Mapping[str, Vector]]:
-        """Embed for the config that is kept up to date beside the active one, while the data moves to it.
+        """Embed with the shadow config, which is kept up to date beside the active one while the data moves to it.
 
-        Return for each text its vector by the config's index; none where there is no such config, or where it fails.
-        What is left out is copied later.
+        Return for each text its vector by the name of the config's index; no vectors where there is no such config, or
+        embedding fails. Vectors that are left out are copied later.
         """
         if config is None:
             return [{} for _ in texts]
@@ -216,49 +219,49 @@ class TenantModels:
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """How much a tenant may have, and how much of its work is done at once. All tenants have the same."""
+    """Limits of a tenant's data, and of the work that is done for it at once. All tenants have the same limits."""
 
     quotas: Defaults = field(default_factory=Defaults)
-    """The limits of tenants and agents that have none of their own."""
+    """The limits of tenants and agents that have no limits of their own."""
     import_lines: int = IMPORT_LINES
     """Lines of an import that are looked up, embedded and written together."""
     import_window: int = IMPORT_LINES
     """Lines of an import that are read before they are written, in the order of their ids."""
     ingest_seconds: float = 20.0
-    """How long an ingestion's request waits for its end; then it is answered with the operation."""
+    """How long the request of an ingestion waits for the ingestion's end; then the answer is the operation."""
     tenant_episodes: int = EPISODES
     """How many episodes a tenant may have."""
     episodes_near_limit: Callable[[], None] = lambda: None
-    """Counts, once a day, that a tenant has nearly as many."""
+    """Counts, once a day, that a tenant has nearly as many episodes as it may have."""
     window_tokens: int = WINDOW_TOKENS
     """How many tokens a window keeps."""
     leaving_bytes: int = 0
-    """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
+    """Bytes of turns that leave their window once they are in long-term memory: these bytes are not counted twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class TenantBackends:
-    """What one tenant's services work with; ``app.runtime.backends`` makes it for each request."""
+    """The backends of one tenant's services; ``app.runtime.backends`` makes them for each request."""
 
     tenant_id: str
     author: Author
-    """Who writes in this request."""
+    """The author of this request's writes."""
     clock: Clock
     channels: Sequence[Channel]
     """The channels by which recalls find and score memories."""
     audit: TenantAudit
-    """Notes recalls, and counts them and tool calls."""
+    """Notes recalls, and counts recalls, tool calls and embedded texts."""
     admission: TenantAdmission
     data: TenantData
     models: TenantModels
     limits: TenantLimits
     background: Background
-    """What goes on after its request was answered."""
+    """The work that goes on after its request was answered."""
     process: str = "process"
-    """The name of this process, with which the holders of what it leases begin."""
+    """The name of this process; the holder of each of its leases begins with this name."""
     run_id: str | None = None
-    """The run that this request is made under: its log tells of what is done. None: none is named."""
+    """The run that this request is made under, whose log tells of the request; None where no run is named."""
 
     def with_database(self, database: TenantDatabase) -> "TenantBackends":
-        """Return the same with this way to the tenant's database."""
+        """Return the same backends with another way to the tenant's database."""
         return replace(self, data=replace(self.data, database=database))

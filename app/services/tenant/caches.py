@@ -1,4 +1,4 @@
-"""What a process remembers of what its tenants asked lately. Nothing in it is older than its tenant's last erasure."""
+"""The caches of a process for its tenants. No value is older than the last erasure of its tenant that is known."""
 
 from dataclasses import dataclass, field
 
@@ -16,19 +16,19 @@ _CONTEXT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class TenantCaches:
-    """The caches of a process; all tenants share them, and each has its own values there."""
+    """The caches of a process; all tenants share them, and each tenant has its own values there."""
 
     queries: QueryCache = field(default_factory=lambda: TenantCache(0))
     topics: TopicCache = field(default_factory=lambda: TenantCache(_TOPIC_BYTES, HOLDS_MS))
-    """What agents' learned memories are about, for the models of recalls."""
+    """The topics of agents' learned memories, for the models of recalls."""
     speakers: SpeakerCache = field(default_factory=lambda: TenantCache(_SPEAKER_BYTES))
-    """Who speaks in agents' memories."""
+    """The names of the speakers in agents' memories."""
     context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
     """The shared documents that were read lately."""
     _epochs: dict[str, int] = field(default_factory=dict)
 
     def seen(self, tenant_id: str, epoch: int) -> None:
-        """Take note of a tenant's epoch, which each erasure moves on: what is older than it is forgotten."""
+        """Take note of a tenant's epoch, which each erasure moves on; a new epoch clears the tenant's values."""
         if epoch == self._epochs.get(tenant_id, 0):
             return
         self._epochs[tenant_id] = epoch

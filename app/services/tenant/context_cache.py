@@ -1,4 +1,4 @@
-"""Shared documents, remembered for a few seconds: every agent of a tenant reads the same ones, again and again."""
+"""Caches shared documents for some seconds: every agent of a tenant reads the same documents, again and again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ _Key = tuple[str, str | None]
 
 
 class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
-    """The documents that were read lately. That a document is not there is not remembered."""
+    """The documents that were read lately. The absence of a document is not remembered."""
 
     def __init__(self, budget: int, seconds: int) -> None:
         """Hold at most ``budget`` bytes, each document for ``seconds``; 0 of either remembers nothing."""
@@ -21,7 +21,7 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
 
     @property
     def changes(self) -> int:
-        """How often this process has changed a document: what is kept says what it was before the read began."""
+        """The number of document changes by this process. A caller takes it before a read, for ``put_documents``."""
         return self._changes
 
     def document(self, tenant_id: str, name: str, now: int) -> ContextRead | None:
@@ -37,7 +37,7 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
         return None if isinstance(names, ContextDocument) else names
 
     def put_documents(self, tenant_id: str, documents: Iterable[ContextDocument], read_at: int, changes: int) -> None:
-        """Keep what was read, as of the moment before the read, unless this process has changed a document since."""
+        """Keep documents as of the moment before the read, unless this process has changed a document since."""
         if changes != self._changes:
             return
         for document in documents:
@@ -51,12 +51,12 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
             self.put(tenant_id, (tenant_id, None), names, size, read_at)
 
     def changed(self, tenant_id: str, name: str) -> None:
-        """Forget a document that was, or may have been, changed; what is being read now is not kept."""
+        """Forget a document that was, or may have been, changed; a read that is under way is not kept."""
         self._changes += 1
         self.drop((tenant_id, name))
         self.drop((tenant_id, None))
 
     def forget(self, tenant_id: str) -> None:
-        """Forget all of a tenant, what is being read now too."""
+        """Forget all documents of a tenant; a read that is under way is not kept."""
         self._changes += 1
         super().forget(tenant_id)

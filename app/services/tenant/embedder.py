@@ -1,4 +1,4 @@
-"""An embedder as one tenant's requests see it: within the tenant's share, noted in its audit, queries from a cache."""
+"""Embeds one tenant's texts within the tenant's share, notes them in its audit, and takes queries from a cache."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ _Key = tuple[str, EmbeddingConfig, str]
 
 
 QueryCache: TypeAlias = TenantCache[_Key, Vector]
-"""The vectors of recent queries: agents ask the same thing again."""
+"""The vectors of recent queries: agents repeat queries."""
 
 
 class TenantEmbedder:
     """Embeds one tenant's texts. Implements ``Embedder``."""
 
     def __init__(self, embedder: Embedder, admission: TenantAdmission, audit: TenantAudit) -> None:
-        """Bind the tenant, whose admission and audit these are."""
+        """Bind the tenant of the admission and the audit."""
         self._embedder = embedder
         self._admission = admission
         self._audit = audit
 
     @property
     def config(self) -> EmbeddingConfig:
-        """Return the embedding config of its vectors."""
+        """Return the embedding config of the vectors."""
         return self._embedder.config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
@@ -54,7 +54,7 @@ class TenantEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQueries:
-    """The vectors of queries, whether all were remembered, and what embedding the others took."""
+    """The vectors of queries, whether all were cached, and the characters and tokens of those that were embedded."""
 
     vectors: Sequence[Vector]
     cached: bool
@@ -65,7 +65,7 @@ class EmbeddedQueries:
 async def embed_queries(
     tenant_id: str, queries: Sequence[str], embedder: Embedder, cache: QueryCache
 ) -> EmbeddedQueries:
-    """Return the vectors of a tenant's queries, in one call, each from the cache where it was asked before.
+    """Return the vectors of a tenant's queries, from the cache as far as it has them, the others by one call.
 
     Raises:
         Unavailable: the model does not answer; nothing is cached.

@@ -1,4 +1,4 @@
-"""The object store as one tenant's requests see it: no request can name a key of another tenant, or any key at all."""
+"""The object store for one tenant's requests, which name blobs and snapshots by ids, and never name a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,11 +46,11 @@ class SnapshotObjects:
     _objects: ObjectStore
 
     def part_key(self, snapshot_id: str, number: int) -> str:
-        """Return what an operator knows a part by: its key."""
+        """Return the key of a part, by which an operator knows the part."""
         return snapshots.part_key(self._tenant_id, snapshot_id, number)
 
     def manifest_key(self, snapshot_id: str) -> str:
-        """Return what an operator knows a manifest by: its key."""
+        """Return the key of a manifest, by which an operator knows the manifest."""
         return snapshots.manifest_key(self._tenant_id, snapshot_id)
 
     async def put_part(self, snapshot_id: str, number: int, data: bytes) -> None:
@@ -70,7 +70,7 @@ class SnapshotObjects:
         return await self._objects.get(self.manifest_key(snapshot_id), most=most)
 
     async def list(self) -> Mapping[str, bool]:
-        """Return the ids of all snapshots that have an object, and of each whether it has a manifest; oldest first."""
+        """Return the ids of all snapshots that have an object, oldest first, each with whether it has a manifest."""
         found: dict[str, bool] = {}
         async for page in self._objects.list(snapshots.tenant_prefix(self._tenant_id)):
             for item in page:

@@ -1,4 +1,4 @@
-"""What recalls, tool calls and runs leave behind: counts for metrics, and notes, which are written later."""
+"""Counts recalls, tool calls and runs for metrics, and holds notes of recalls and runs, which are written later."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
@@ -13,15 +13,15 @@ from app.domain.json_types import Json
 from app.domain.request_note import RequestNote
 
 Note: TypeAlias = RecallNote | RunNote
-"""What is written later."""
+"""A note that is written later."""
 MOST_NOTES = 10_000
-"""Notes that wait to be written: a recall beyond it leaves none, and is counted."""
+"""The most notes that wait to be written: a recall beyond this number leaves no note, and is counted."""
 BATCH = 500
 """Notes that are written in one run of the database."""
 
 
 class AuditCounts(Protocol):
-    """Counts what is audited."""
+    """Counts audited calls, recalls, embedded texts and requests."""
 
     def tool_call(self, tenant_id: str, call: ToolCall) -> None:
         """Count a tool call that was kept."""
@@ -36,7 +36,7 @@ class AuditCounts(Protocol):
         ...
 
     def embedded(self, tenant_id: str, characters: int, tokens: int | None) -> None:
-        """Count what was embedded for a tenant; ``tokens`` is None where the provider does not count them."""
+        """Count the characters embedded for a tenant; ``tokens`` is None where the provider does not count them."""
         ...
 
     def request(self, note: RequestNote, seconds: float) -> None:
@@ -62,21 +62,21 @@ class _NoCounts:
 
 
 class RecallLog:
-    """The notes of recalls that are not written yet, oldest first. All tenants share one.
+    """The notes of recalls and runs that are not written yet, oldest first. All tenants share one log.
 
-    A recall neither waits for the database nor makes a call of it. What a process holds when it is killed is lost: the
-    recalls of half a minute. A note leaves the log once it is written, or where the database refuses it for good; both
-    its id and its place stay the same until then, so that writing it again changes nothing.
+    A recall neither waits for the database nor makes a call of it. The notes that a process holds when it is killed are
+    lost: those of half a minute. A note leaves the log once it is written, or where the database refuses it for good;
+    its id and its position stay the same until then, so that writing it again changes nothing.
     """
 
     def __init__(self, counts: AuditCounts | None = None, *, keep: bool = True, most: int = MOST_NOTES) -> None:
-        """Take what counts; with ``keep`` False recalls are counted, and nothing is noted."""
+        """Take the counts; with ``keep`` False recalls are counted, and no note is kept."""
         self.counts: AuditCounts = counts or _NoCounts()
         self._keep = keep
         self._most = most
         self._notes: deque[Note] = deque()
         self._dropped: Counter[str] = Counter()
-        """By tenant, the recalls that left no note since this was noted last."""
+        """By tenant, the number of recalls that left no note since the last note of this number."""
 
     def __len__(self) -> int:
         """Return how many notes wait."""
@@ -95,7 +95,7 @@ class RecallLog:
             self.counts.dropped(1)
 
     def add_of_run(self, note: RunNote) -> None:
-        """Note what the log of a run is to say, where there is room; else it says nothing."""
+        """Keep a note for the log of a run, where there is room; else the log lacks it."""
         note.noted = monotonic()
         if self._keep and len(self._notes) < self._most:
             self._notes.append(note)
@@ -103,7 +103,8 @@ class RecallLog:
     def batch(self) -> Sequence[Note]:
         """Return the next notes to write, which stay until ``written`` or ``refused``.
 
-        Of each tenant one note waits that tells how many recalls left none: later ones are told of once it is written.
+        For each tenant one note at a time tells how many recalls left none; later recalls are told of once that note is
+        written.
         """
         told = {note.tenant_id for note in self._notes if _tells_dropped(note)} if self._dropped else set()
         for tenant_id in [each for each in self._dropped if each not in told]:
@@ -115,12 +116,12 @@ class RecallLog:
         return notes
 
     def written(self, batch: Sequence[Note], departed: Collection[str] = ()) -> None:
-        """Forget the notes of the last batch, and count those of tenants that live elsewhere: they were left out."""
+        """Forget the notes of the last batch, and count those of departed tenants as dropped: they were not written."""
         self._forget(batch)
         self._count_lost([note for note in batch if note.tenant_id in departed])
 
     def refused(self, batch: Sequence[Note]) -> None:
-        """Forget the notes of the last batch, which cannot be written, and count them."""
+        """Forget the notes of the last batch, which cannot be written, and count them as dropped."""
         self._forget(batch)
         self._count_lost(batch)
 
@@ -138,15 +139,15 @@ def _tells_dropped(note: Note) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TenantAudit:
-    """What one tenant's requests leave behind."""
+    """Counts and notes of one tenant's requests."""
 
     tenant_id: str
     log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     request: RequestNote = field(default_factory=RequestNote)
-    """What is noted of the request that these services are for."""
+    """The note of the request that these services are for."""
 
     def tool_calls(self, calls: Sequence[ToolCall]) -> None:
-        """Count the calls that were kept."""
+        """Count tool calls that were kept."""
         for call in calls:
             self.log.counts.tool_call(self.tenant_id, call)
 
@@ -154,7 +155,7 @@ class TenantAudit:
         """Note a recall.
 
         Raises:
-            ValueError: it is of another tenant. This is a defect.
+            ValueError: the recall is of another tenant. This is a defect.
         """
         if note.tenant_id != self.tenant_id:
             raise ValueError("A recall of another tenant was noted for this one.")
@@ -162,15 +163,15 @@ class TenantAudit:
         self.log.add(note)
 
     def embedded(self, characters: int, tokens: int | None) -> None:
-        """Count what was embedded; ``tokens`` is None where the provider does not count them."""
+        """Count embedded characters; ``tokens`` is None where the provider does not count them."""
         self.log.counts.embedded(self.tenant_id, characters, tokens)
         self.request.embedded(characters, tokens)
 
     def degraded(self, parts: Sequence[str]) -> None:
-        """Note what did not answer for the request."""
+        """Note the parts that did not answer for the request."""
         self.request.degraded = self.request.degraded or bool(parts)
 
     def note(self, agent_id: str, run_id: str | None, entry: Mapping[str, Json]) -> None:
-        """Note what the log of a run of this agent is to say; nothing where no run is named."""
+        """Keep a note of an entry for the log of a run of this agent; no note where no run is named."""
         if run_id is not None:
             self.log.add_of_run(RunNote(self.tenant_id, agent_id, run_id, entry))

@@ -1,4 +1,4 @@
-"""Who speaks in the memories of agents, remembered for a while: their names are left out of what is embedded."""
+"""Caches the names of speakers in the memories of agents: these names are left out of the texts that are embedded."""
 
 from collections.abc import Collection
 from itertools import islice
@@ -8,16 +8,16 @@ from app.domain.memory import Scope
 from app.services.tenant.tenant_cache import TenantCache
 
 _MOST = 64
-"""Names that are kept of an agent, those that were found last among them."""
+"""The most names that are kept for an agent; those that were found last come first."""
 _OVERHEAD, _NAME_BYTES = 400, 100
 
 
 SpeakerCache: TypeAlias = TenantCache[Scope, frozenset[str]]
-"""The first names, in lower case, of the speakers whom recalls of agents have found."""
+"""The first names, in lower case, of the speakers that recalls of agents have found."""
 
 
 def remember(cache: SpeakerCache, scope: Scope, names: Collection[str]) -> None:
-    """Keep names that a recall has found, beside those that are kept."""
+    """Keep names that a recall has found, beside the agent's earlier names."""
     known = cache.find(scope) or frozenset()
     if not known.issuperset(names):
         kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))

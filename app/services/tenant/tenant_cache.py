@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry(Generic[Value]):
-    """A value, whose it is, its bytes, and as of when it is."""
+    """A value with its tenant, its size in bytes, and the moment as of which it holds (ms since the epoch)."""
 
     tenant_id: str
     value: Value
@@ -27,7 +27,7 @@ class TenantCache(Generic[Key, Value]):
     """
 
     def __init__(self, budget: int, holds_ms: float = inf) -> None:
-        """Hold at most ``budget`` bytes, each value for so long; 0 of either remembers nothing."""
+        """Hold at most ``budget`` bytes, each value for ``holds_ms``; with 0 of either no value is held."""
         self._budget = budget if holds_ms else 0
         self._holds_ms = holds_ms
         self._held = 0
@@ -39,17 +39,17 @@ class TenantCache(Generic[Key, Value]):
         return self._held
 
     def forget(self, tenant_id: str) -> None:
-        """Forget all of a tenant."""
+        """Forget all values of a tenant."""
         for key in [key for key, entry in self._entries.items() if entry.tenant_id == tenant_id]:
             self.drop(key)
 
     def find(self, key: Key, now: int = 0) -> Value | None:
-        """Return the value, now the most recently used; None where there is none, or it holds no longer."""
+        """Return the value, which is then the most recently used; None where there is none, or the value is too old."""
         entry = self.entry(key, now)
         return None if entry is None else entry.value
 
     def entry(self, key: Key, now: int = 0) -> CacheEntry[Value] | None:
-        """Return the value with what is known of it, as ``find`` does."""
+        """Return the value with its tenant, size and moment, as ``find`` does."""
         entry = self._entries.get(key)
         if entry is None or not 0 <= now - entry.at < self._holds_ms:
             return None
@@ -57,7 +57,7 @@ class TenantCache(Generic[Key, Value]):
         return entry
 
     def put(self, tenant_id: str, key: Key, value: Value, size: int, at: int = 0) -> None:
-        """Keep a value as of a moment, in place of what the key had; one larger than the whole budget is not kept."""
+        """Keep a value as of a moment, in place of the key's old value; a value over the whole budget is not kept."""
         self.drop(key)
         if size > self._budget:
             return

@@ -1,4 +1,4 @@
-"""The topics of agents, remembered for a while: a language model picks of them before the database is asked."""
+"""Caches the topics of agents: a language model picks some of them before the database is asked."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from app.domain.words import normalised
 from app.services.tenant.tenant_cache import TenantCache
 
 SHOWN = 40
-"""Topics that a model is shown of."""
+"""The most topics that a model is shown."""
 HOLDS_MS = 600_000
-"""Topics are shown for so long; each recall of the agent reads them again."""
+"""Milliseconds for which topics are held; each recall of the agent that has an analysis reads them again."""
 _OVERHEAD = 400
 _WORD = re.compile(r"[^\W_]{3,}")
 _STEM = 5
@@ -22,14 +22,14 @@ TopicCache: TypeAlias = TenantCache[Scope, Sequence[str]]
 
 
 def remember(cache: TopicCache, scope: Scope, topics: Sequence[str], now: int) -> None:
-    """Keep what was read of an agent, in place of what was kept."""
+    """Keep the topics that were read of an agent, in place of the old ones."""
     cache.drop(scope)
     if topics:
         cache.put(scope.tenant_id, scope, topics, _OVERHEAD + sum(len(topic.encode()) + 60 for topic in topics), now)
 
 
 def nearest(topics: Sequence[str], query: str) -> Sequence[str]:
-    """Return the topics that share most words with a query, then the newest: as many as are ``SHOWN``."""
+    """Return at most ``SHOWN`` topics: those that share most words with a query first, then the newest."""
     asked = _stems(query)
     return sorted(topics, key=lambda topic: -len(_stems(topic) & asked))[:SHOWN]
 

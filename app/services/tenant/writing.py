@@ -1,4 +1,4 @@
-"""Writes to a tier: what must hold of every one of them, whatever the tier."""
+"""Writes to a tier: the conditions that hold for every write, whatever the tier."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,20 +22,20 @@ from app.storage.tiers.runs import agent_of_run
 NO_RUN = "There is no such run."
 
 WriteKind: TypeAlias = Literal["store", "import", "staging", "upkeep"]
-"""What a write counts as.
+"""The kind that a write counts as.
 
-A store counts in the rate, and must fit into the quota of bytes. An import must fit. Staging, of messages that are
-counted when they are memories, begins where there is room for a byte. Upkeep brings nothing.
+A store counts in the rate, and must fit into the quota of bytes. An import must fit. Staging writes messages, which
+are counted once they are memories, and begins where there is room for a byte. Upkeep adds no data.
 """
 
 _OVER = ("over_stores", "over_bytes_of_agent", "over_bytes_of_tenant")
 Refusals: TypeAlias = Mapping[str, Callable[[str], MemoryGatewayError | Awaitable[MemoryGatewayError]]]
-"""Errors by the reasons of triggers, made of the reason; some say how much is used, which is read for them."""
+"""Makers of errors by the reasons of triggers. A maker takes the reason, and may read how much is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """How much of what a request brings was written, and how much was there already."""
+    """How many items of a request were written, and how many were known already."""
 
     written: int
     known: int
@@ -51,18 +51,19 @@ async def write(
     agents: Sequence[str] = (),
     leaving: int = 0,
 ) -> list[list[Row]]:
-    """Run a tier's statements within the gate of all tiers, and return the rows of each of them.
+    """Run a tier's statements within the gate of all tiers, and return the rows of each statement.
 
     ``scope`` is the agent that the data belongs to, or the tenant where all of its agents share the data. With
-    ``run_id`` the data belongs to the agent of that run, which keeps that it began or ended; with ``agents`` to these.
-    ``leaving`` are bytes that go again soon after it.
+    ``run_id`` the data belongs to the agent of that run, whose state and log keep that it began or ended; with
+    ``agents`` the data belongs to these agents too. ``leaving`` is the number of bytes that are deleted again soon
+    after the write.
 
     Raises:
         Erasing: the agent or the tenant is being erased; nothing was written.
         QuotaExceeded: the agent or the tenant would hold too many bytes, or writes too often; nothing was written.
         Unauthenticated: the credential was revoked; nothing was written.
         RunRefused: one of the tier's own triggers refused the run, for ``errors_of``; nothing was written.
-        Unavailable: the database does not answer; some of it may be written.
+        Unavailable: the database does not answer; some of the data may be written.
     """
     scopes = [scope, *(Scope(backends.tenant_id, agent_id) for agent_id in agents)]
     limits = None if kind == "upkeep" else backends.limits.quotas
@@ -73,7 +74,7 @@ async def write(
         for owner in scopes
         if limits is not None
     ]
-    # What a run keeps of itself comes last, so that no quota refuses it.
+    # The statement that writes a run's own state and log comes last, so that no quota refuses it.
     noted = [] if run_id is None else [keep(Tenant(backends.tenant_id), run_id)]
     of_gate: Refusals = {
         "erasing": lambda _: _erasing(),
@@ -87,7 +88,7 @@ async def write(
 
 @asynccontextmanager
 async def errors_of(refusals: Refusals) -> AsyncIterator[None]:
-    """Raise what a trigger's refusal of the run means; another refusal is raised as it is."""
+    """Raise the error that a trigger's refusal stands for; a refusal with another reason is raised as it is."""
     try:
         yield
     except RunRefused as refusal:
@@ -104,7 +105,7 @@ def _erasing() -> Erasing:
 async def _over(
     backends: TenantBackends, scope: Scope | Tenant, reason: str, *, run_id: str | None, agents: Sequence[str]
 ) -> MemoryGatewayError:
-    """Say which limit a write was over, with what is used of it by now."""
+    """Return the error for the limit that a write was over, with how much of the limit is used by now."""
     owners = [*agents, scope.agent_id] if isinstance(scope, Scope) else [*agents]
     if run_id is not None and not owners:
         (rows,) = await backends.data.database.run([agent_of_run(Tenant(backends.tenant_id), run_id)])
@@ -117,7 +118,7 @@ async def _over(
 
 
 def _reached(uses: Sequence[Use], reason: str) -> Sequence[Use]:
-    """Return the limits that the gate's reason is about: of bytes the one of which the least is left."""
+    """Return the limits that the gate's reason is about; of limits of bytes, the limit of which the least is left."""
     if reason == "over_stores":
         rates = [use for use in uses if use.name == "stores_per_minute"]
         return [use for use in rates if use.used >= use.limit] or rates
@@ -127,5 +128,5 @@ def _reached(uses: Sequence[Use], reason: str) -> Sequence[Use]:
 
 
 def no_such_run() -> NotFound:
-    """Return the refusal of a request that names a run which the agent does not have."""
+    """Return the error of a request that names a run which the agent does not have."""
     return NotFound(NO_RUN, errors=[FieldError("run_id", "names no such run")])

@@ -1,1 +1,1 @@
-"""Who may go when: shares of tenants, turns of requests and of long work."""
+"""The order of work in a process: shares of tenants, turns of requests and of long work."""

@@ -1,4 +1,4 @@
-"""What may be done when in this process: whose request begins, what a tenant has under way, and how often it asks."""
+"""Admits work in this process: turns of requests, shares of tenants, and rates of recalls."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
@@ -22,12 +22,12 @@ from app.services.turns.turns import PATIENCE_SECONDS, WAIT_SECONDS, LongWork, R
 
 _MINUTE_MS = 60_000
 REFUSED_MS = 60_000
-"""For how long after a refused store an agent's stores are asked about before they are embedded."""
+"""Milliseconds after a refused store in which an agent's stores are checked before they are embedded."""
 _MOST_REFUSED = 10_000
 
 
 class Admission:
-    """The turns, the shares and the rates of this process. All tenants, and the runtimes of all shards, have one."""
+    """The turns, the shares and the rates of this process. All tenants and the runtimes of all shards share one."""
 
     def __init__(
         self,
@@ -37,16 +37,17 @@ class Admission:
         tenant_recalls: int | None = None,
         agent_recalls: int | None = None,
     ) -> None:
-        """Take how long a request waits for its turn, and long work for requests, in seconds.
+        """Take the seconds that a request waits for its turn, and long work for requests.
 
-        ``tenant_recalls`` and ``agent_recalls`` are what each may recall in a minute; None is no limit.
+        ``tenant_recalls`` and ``agent_recalls`` limit the recalls of each tenant and agent in a minute; None is no
+        limit.
         """
         self.reads = Shares(READS)
-        """Runs of the database that only read."""
+        """The shares of runs of the database that only read."""
         self.index_queries = Shares(INDEX_QUERIES)
-        """Queries of an index over the network."""
+        """The shares of queries of an index over the network."""
         self.texts, self.long_texts = Shares(TEXT_CHARACTERS), Shares(LONG_TEXT_CHARACTERS)
-        """What is embedded, and what of that is of long calls."""
+        """The shares of characters that are embedded, by all calls and by long calls."""
         self.readings, self.rerankings = Shares(READINGS), Shares(RERANKINGS)
         self.blob_bodies, self.ingest_bodies = Shares(BLOB_BYTES), Shares(INGEST_BYTES)
         self.requests = RequestTurns(wait_seconds=wait_seconds, shares=(self.reads, self.texts))
@@ -56,7 +57,7 @@ class Admission:
 
 
 class TenantAdmission:
-    """What one tenant may do when: the turns, shares and rates of the process, bound to the tenant."""
+    """The turns, shares and rates of the process for one tenant, bound here."""
 
     __slots__ = ("_process", "_tenant_id")
 
@@ -66,7 +67,7 @@ class TenantAdmission:
         self._process = process
 
     def request(self) -> AbstractContextManager[None]:
-        """Return what counts a request as under way while it is entered: long work waits for it."""
+        """Return a context that counts a request as under way: long work waits for the request."""
         return self._process.long_work.request()
 
     async def part(self) -> None:
@@ -74,27 +75,27 @@ class TenantAdmission:
         await self._process.long_work.part(self._tenant_id)
 
     def read(self) -> AbstractAsyncContextManager[None]:
-        """Return what holds the place of a run of the database that only reads while it is entered."""
+        """Return a context that holds the place of a run of the database that only reads."""
         return self._process.reads.take(self._tenant_id, 1)
 
     def index_query(self) -> AbstractAsyncContextManager[None]:
-        """Return what holds the place of a query of an index over the network while it is entered."""
+        """Return a context that holds the place of a query of an index over the network."""
         return self._process.index_queries.take(self._tenant_id, 1)
 
     @asynccontextmanager
     async def embedding(self, characters: int) -> AsyncIterator[None]:
-        """Wait for room to embed so many characters, and hold it while this is entered."""
+        """Wait for room to embed this number of characters, and hold the room while the block runs."""
         long = characters > LONG_CALL_CHARACTERS
         waiting = self._process.long_texts.take(self._tenant_id, characters) if long else nullcontext()
         async with waiting, self._process.texts.take(self._tenant_id, characters):
             yield
 
     def blob(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Return what holds room for so many bytes of a blob while it is entered."""
+        """Return a context that holds room for ``size`` bytes of a blob."""
         return self._process.blob_bodies.take(self._tenant_id, size)
 
     def conversation(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Return what holds room for so many bytes of an ingestion's body while it is entered."""
+        """Return a context that holds room for ``size`` bytes of an ingestion's body."""
         return self._process.ingest_bodies.take(self._tenant_id, size)
 
     def recall(self, agent_id: str, now: int) -> None:
@@ -111,7 +112,7 @@ class TenantAdmission:
 
 
 class RecallRates:
-    """Counts the recalls of the current minute that were let in, in this process: a recall writes nothing."""
+    """Counts the admitted recalls of the current minute in this process, since a recall writes no row to count."""
 
     def __init__(self, tenant: int | None = None, agent: int | None = None) -> None:
         """Take the limits of every tenant and of every agent; None is no limit."""
@@ -125,7 +126,7 @@ class RecallRates:
         """Count a recall, or an explanation of one, at ``now``, in milliseconds since the epoch.
 
         Raises:
-            QuotaExceeded: the tenant or the agent has made as many in this minute as it may.
+            QuotaExceeded: the tenant or the agent has made as many recalls in this minute as it may.
         """
         if self._tenant is None and self._agent is None:
             return
@@ -152,10 +153,10 @@ def _exceeded(use: Use, passed: int) -> QuotaExceeded:
 
 
 class Refusals:
-    """The scopes that were refused in the last minute. All tenants share one, since it is about this process's work."""
+    """The scopes with a refused store in the last minute. All tenants share one, which saves work of this process."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without refusals."""
         self._until: dict[Scope, int] = {}
 
     def note(self, scope: Scope, now: int) -> None:
@@ -166,5 +167,5 @@ class Refusals:
         self._until[scope] = now + REFUSED_MS
 
     def lately(self, scope: Scope, now: int) -> bool:
-        """Tell whether a scope was refused in the minute before ``now``."""
+        """Tell whether a store of the scope was refused in the minute before ``now``."""
         return self._until.get(scope, 0) > now

@@ -1,4 +1,4 @@
-"""What one tenant may have under way at once at a backend, so that others find it free (docs/limits.md)."""
+"""Shares: the work that one tenant may have under way at a backend, so that others find room (docs/limits.md)."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ TEXT_CHARACTERS = 64 * 1024
 LONG_CALL_CHARACTERS = 4 * 1024
 """A call that embeds more characters is long: it takes the time of many queries."""
 LONG_TEXT_CHARACTERS = TEXT_CHARACTERS // 2
-"""Characters of long calls of a tenant that are being embedded at once: its recalls find the rest free."""
+"""Characters of long calls of a tenant that are being embedded at once: the rest is free for its recalls."""
 READS = 8
 """Runs of a tenant that only read, at once."""
 INDEX_QUERIES = 32
@@ -28,14 +28,14 @@ ALL_LEARNING_CALLS = 24
 RECALL_CALLS = 8
 """Calls of a language model that a tenant's recalls make at once."""
 _SHORTEST = 0.001
-"""Seconds that a call has at least."""
+"""The least seconds that a call has."""
 
 
 class Share:
-    """One tenant's share of a backend. What is beyond it waits, first come first served."""
+    """One tenant's share of a backend. Calls beyond the share wait, in the order in which they came."""
 
     def __init__(self, most: int) -> None:
-        """Allow so much at once."""
+        """Allow calls of a total size of ``most`` at once."""
         self._most = most
         self._used = 0
         self._waiting: deque[tuple[int, float, asyncio.Future[None]]] = deque()
@@ -43,16 +43,16 @@ class Share:
 
     @property
     def lag(self) -> float:
-        """Seconds that what was admitted last had waited; 0 where nothing waits now."""
+        """Seconds that the call admitted last had waited; 0 where no call waits now."""
         return self._waited if self._waiting else 0.0
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way, and nothing waits."""
+        """Whether no call is under way, and no call waits."""
         return not (self._used or self._waiting)
 
     async def acquire(self, size: int) -> None:
-        """Wait for room, and hold it until ``release``; what is larger than the whole share goes alone."""
+        """Wait for room, and hold it until ``release``; a call that is larger than the whole share goes alone."""
         size = self._bounded(size)
         if not self._waiting and self._used + size <= self._most:
             self._used += size
@@ -63,7 +63,7 @@ class Share:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was given its room just now
+            if turn.done() and not turn.cancelled():  # the call was given its room just now
                 self._used -= size
             self._admit()
             raise
@@ -77,7 +77,7 @@ class Share:
         return max(1, min(size, self._most))
 
     def _admit(self) -> None:
-        """Give their room to those who wait and have not gone."""
+        """Give room to the waiting calls in their order; a call that was cancelled is dropped."""
         while self._waiting:
             size, asked_at, turn = self._waiting[0]
             if not turn.done():
@@ -90,19 +90,19 @@ class Share:
 
 
 class Shares:
-    """The shares of all tenants that have something under way."""
+    """The shares of all tenants that have calls under way."""
 
     def __init__(self, most: int) -> None:
-        """Allow each tenant so much at once."""
+        """Allow each tenant calls of a total size of ``most`` at once."""
         self._most = most
         self._of: dict[str, Share] = {}
 
     def take(self, tenant_id: str, size: int) -> "HeldShare":
-        """Return what holds so much of a tenant's share while it is entered."""
+        """Return a context that holds ``size`` of a tenant's share."""
         return HeldShare(self, tenant_id, size)
 
     def lag(self, tenant_id: str) -> float:
-        """Return by how many seconds a tenant's share is behind."""
+        """Return the lag of a tenant's share, in seconds."""
         share = self._of.get(tenant_id)
         return 0.0 if share is None else share.lag
 
@@ -115,10 +115,10 @@ class Shares:
             self._forget(tenant_id, share)
 
     async def acquire_within(self, tenant_id: str, size: int, seconds: float) -> float:
-        """Wait for room for so many seconds at most, hold it until ``release``, and return how many a call has left.
+        """Wait at most ``seconds`` for room, hold it until ``release``, and return the seconds that a call has left.
 
         Raises:
-            TimeoutError: there was no room in time, and none is held.
+            TimeoutError: there was no room in time, and no room is held.
         """
         clock = asyncio.get_running_loop().time
         ends = clock() + seconds
@@ -133,7 +133,7 @@ class Shares:
         self._forget(tenant_id, share)
 
     def _forget(self, tenant_id: str, share: Share) -> None:
-        if share.idle and self._of.get(tenant_id) is share:  # another may have taken its place meanwhile
+        if share.idle and self._of.get(tenant_id) is share:  # a new share may have taken its place meanwhile
             del self._of[tenant_id]
 
 
@@ -143,7 +143,7 @@ class HeldShare:
     __slots__ = ("_shares", "_size", "_tenant_id")
 
     def __init__(self, shares: Shares, tenant_id: str, size: int) -> None:
-        """Ask for so much."""
+        """Take the share of a tenant, and the size to hold."""
         self._shares, self._tenant_id, self._size = shares, tenant_id, size
 
     async def __aenter__(self) -> None:

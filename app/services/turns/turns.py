@@ -1,6 +1,6 @@
-"""Whose turn it is on the event loop (ADR 0020): few requests begin at a time, and long work goes on behind them.
+"""Turns on the event loop (ADR 0020): few requests begin at a time, and long work goes on behind them.
 
-A request that would wait for its turn for too long is refused before anything is done for it (ADR 0046).
+A request that would wait for its turn for too long is refused before work is done for it (ADR 0046).
 """
 
 import asyncio
@@ -17,27 +17,27 @@ from app.services.turns.shares import Shares
 T = TypeVar("T")
 
 WAIT_SECONDS = 1.0
-"""How long a request waits for its turn at most, where nobody says otherwise."""
+"""The longest that a request waits for its turn, unless another time is set."""
 BEHIND_SECONDS = 0.05
-"""No request begins while a queue behind this one, of this machine or of the tenant, is behind by more."""
+"""No request begins while a queue behind the turns, of this machine or of the tenant, lags by more than this."""
 _ROUND_SECONDS = 0.005
-"""How long requests begin in a round of the event loop: ordinary ones that come together also begin together."""
+"""Seconds in which requests begin in a round of the event loop: usually, requests that come together begin together."""
 _LOOK_SECONDS = 0.005
-"""After how long it is looked again whether the queues behind are still behind."""
+"""Seconds after which the lags of the queues are looked at again."""
 
 _NEWEST_WEIGHT = 0.125
 
 PATIENCE_SECONDS = 0.02
-"""How long the next part of long work waits for requests at most: it goes on however many come."""
+"""The longest that the next part of long work waits for requests: the part begins then, however many requests come."""
 _CHARACTERS_AT_ONCE = 64 * 1024
 
 
 class Queue(Protocol):
-    """What requests wait for after they have begun, such as the threads that read a file."""
+    """A queue in which requests wait after they have begun, such as that of the threads that read a file."""
 
     @property
     def lag(self) -> float:
-        """By how many seconds it is behind."""
+        """The seconds by which the queue is behind."""
         ...
 
 
@@ -50,28 +50,28 @@ class _QueuedRequest:
 
 @dataclass(slots=True)
 class _TenantQueue:
-    """The requests of a tenant that wait."""
+    """The waiting requests of a tenant, and how fast they begin."""
 
     waiting: int = 0
     waited: float = 0.0
-    """For how many seconds the one that began last had waited."""
+    """Seconds that the request that began last had waited."""
     began_at: float | None = None
-    """When that was."""
+    """When that request began, in seconds of the clock."""
     place_seconds: float = 0.0
-    """How long it took lately until one more of them began."""
+    """The recent mean of the seconds from the begin of one request to that of the next."""
 
     def begun(self, asked_at: float, now: float) -> None:
-        """Take note of one that begins."""
+        """Take note of a request that begins."""
         if self.began_at is not None:
             weight = _NEWEST_WEIGHT if self.place_seconds else 1
             self.place_seconds += (now - self.began_at - self.place_seconds) * weight
         self.waited, self.began_at = now - asked_at, now
 
     def is_longer(self, seconds: float) -> bool:
-        """Tell whether one more would wait for longer: by the pace of late, and not for a moment's delay alone.
+        """Tell whether one more request would wait longer than ``seconds``: by the recent pace, not by one delay alone.
 
-        One that is expected to is refused when it comes, if the one before it has waited so long, and in any case where
-        half as long again is expected: one that waits in vain costs more than one that is refused at once.
+        The expected wait has to be longer, and so has the wait of the request that began last, unless the expected wait
+        is longer than 1.5 times ``seconds``: a request that waits in vain costs more than one that is refused at once.
         """
         expected = self.waiting * self.place_seconds
         return expected > seconds and (self.waited > seconds or expected > 1.5 * seconds)
@@ -80,7 +80,7 @@ class _TenantQueue:
 class RequestTurns:
     """Lets requests begin for some milliseconds in each round of the event loop, then tenants take turns.
 
-    What is asked beyond what can be answered waits here, where it costs little, and not in the queues behind.
+    Requests beyond the number that can be answered wait here, where they cost little, and not in the queues behind.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class RequestTurns:
         wait_seconds: float = WAIT_SECONDS,
         shares: Sequence[Shares] = (),
     ) -> None:
-        """Take a clock that tells seconds, after how many to look at queues behind again, and how many to wait.
+        """Take a clock of seconds, after how many of them to look at lags again, and how many a request waits at most.
 
-        A request that is expected to wait for half as long is refused when it comes. None begins while its tenant is
-        behind with one of these ``shares``.
+        A request that is expected to wait for longer than half of ``wait_seconds`` is refused when it comes
+        (``_TenantQueue.is_longer``). No request begins while its tenant lags in one of the ``shares``.
         """
         self._clock = clock
         self._wait_seconds = wait_seconds
@@ -103,14 +103,14 @@ class RequestTurns:
         self._waiting: TenantTurns[_QueuedRequest] = TenantTurns(clock)
         self._lines: dict[str, _TenantQueue] = {}
         self._ends: float | None = None
-        """Until when requests may begin in this round; None where none has begun and none waits."""
+        """The time until which requests may begin in this round; None where no request has begun and none waits."""
 
     def __bool__(self) -> bool:
         """Whether any request waits."""
         return bool(self._lines)
 
     def watch(self, queue: Queue) -> None:
-        """Let no request begin while this queue is behind."""
+        """Let no request begin while this queue lags."""
         self._queues.append(queue)
 
     def check(self, tenant_id: str) -> None:
@@ -120,10 +120,10 @@ class RequestTurns:
             raise self._refusal()
 
     async def wait(self, tenant_id: str) -> None:
-        """Wait until a request of the tenant may begin; at once where this round has time left and nobody waits.
+        """Wait until a request of the tenant may begin: at once where the round has time left and no request waits.
 
         Raises:
-            Overloaded: it has waited for too long, or would have to.
+            Overloaded: the request has waited for too long, or would have to.
         """
         now = self._clock()
         if not self._waiting and (self._ends is None or now < self._ends) and not self._is_behind(tenant_id):
@@ -149,7 +149,7 @@ class RequestTurns:
         asyncio.get_running_loop().call_soon(self._next_round)
 
     def _next_round(self) -> None:
-        """Refuse those that have waited for too long, and let the next one begin that may."""
+        """Refuse the requests that have waited for too long, and let the next request begin that may."""
         while late := self._waiting.take_older(self._wait_seconds):
             self._end(late[1], self._refusal())
         loop = asyncio.get_running_loop()
@@ -190,12 +190,12 @@ class LongWork:
     """
 
     def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """Begin with nobody."""
+        """Begin without work; a part waits for requests at most ``patience_seconds``."""
         self._patience = patience_seconds
         self._under_way = 0
         self._waiting: TenantTurns[asyncio.Future[None]] = TenantTurns()
         self._since = 0.0
-        """When the last part began, or later the first of those that wait came; in seconds of the loop."""
+        """When the last part began, or if later, when the first waiting part came; in seconds of the loop."""
         self._planned: asyncio.Handle | None = None
 
     @contextmanager
@@ -222,7 +222,7 @@ class LongWork:
         await turn
 
     def _go_on(self) -> None:
-        """Let the next part begin, or plan when it does."""
+        """Let the next part begin, or plan its begin."""
         loop = asyncio.get_running_loop()
         latest = self._since + self._patience
         if self._under_way and loop.time() < latest:
@@ -231,14 +231,14 @@ class LongWork:
         self._since = loop.time()
         while taken := self._waiting.take():
             _, turn = taken
-            if not turn.done():  # its caller has not gone
+            if not turn.done():  # its caller still waits
                 turn.set_result(None)
                 break
         self._planned = loop.call_soon(self._go_on) if self._waiting else None
 
 
 async def others_first() -> None:
-    """Let the event loop go on with what is ready."""
+    """Let the event loop run the callbacks that are ready."""
     await asyncio.sleep(0)
 
 
@@ -248,7 +248,7 @@ async def paced(
     at_once: int = _CHARACTERS_AT_ONCE,
     part: Callable[[], Awaitable[None]] = others_first,
 ) -> AsyncIterator[T]:
-    """Yield the items; after so many characters of them, as ``size`` counts, wait for ``part`` before the next."""
+    """Yield the items; after over ``at_once`` characters, as ``size`` counts, wait for ``part`` before the next."""
     characters = 0
     for item in items:
         yield item
