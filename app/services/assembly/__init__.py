@@ -1,1 +1,1 @@
-"""Assembles an agent's context: what each tier has for it, under one budget of tokens (docs/tiers.md)."""
+"""Assembles an agent's context: pieces of every tier, under one budget of tokens (docs/tiers.md)."""

@@ -1,4 +1,4 @@
-"""Assembles an agent's context of what the tiers have for it. It is the one place that reads several tiers."""
+"""Assembles an agent's context from the tiers. No other module reads several tiers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,16 +28,16 @@ _RECALLED = 10
 
 @dataclass(frozen=True, slots=True)
 class ContextWanted:
-    """What an agent needs to know at the start of a turn. It checks its bounds when it is made.
+    """A request for an agent's context at the start of a turn. It checks its bounds when it is made.
 
     Attributes:
-        instance: Whose window is read; None: no window.
-        agent_type: Whose last episodes are read, and for whom a workflow is chosen; None: the agent's own episodes.
-        task_type: What a workflow is chosen for; None: no workflow.
+        instance: The instance whose window is read; None: no window.
+        agent_type: The type whose last episodes are read and that a workflow is for; None: the agent's own episodes.
+        task_type: The type of the task that a workflow is chosen for; None: no workflow.
         names: The shared documents; None: all.
-        query: What is recalled, where ``prefetch`` says so.
-        prefetch: Whether long-term memory is asked before the turn; else the agent asks it by its tool (ADR 0036).
-        only_agent: Whose episodes and runs alone may be read: the agent that the credential is bound to.
+        query: The text that long-term memory is searched for, with ``prefetch``.
+        prefetch: Whether long-term memory is searched before the turn; else the agent searches by its tool (ADR 0036).
+        only_agent: The agent that the credential is bound to: episodes and runs of other agents may not be read.
 
     Raises:
         InvalidRequest: a field is outside its bounds.
@@ -56,7 +56,7 @@ class ContextWanted:
     only_agent: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the bounds, and that what needs another field has it."""
+        """Check the bounds, and that a field which needs another field has it."""
         limits.check(
             ("agent_id", limits.AGENT_ID, self.agent_id),
             ("max_tokens", limits.WINDOW_TOKEN_LIMIT, self.max_tokens),
@@ -80,7 +80,7 @@ def _lacks(name: str, message: str) -> InvalidRequest:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that did not answer, or what was asked of it by name and is not there."""
+    """A part that did not answer, or a document that was named and is not there, with the error."""
 
     part: Part
     error: MemoryGatewayError
@@ -88,7 +88,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """What fits into the budget, and what is missing."""
+    """The pieces that fit into the budget, and the parts or documents that are missing."""
 
     fitted: Fitted
     missing: Sequence[Missing] = field(default_factory=list)
@@ -99,15 +99,15 @@ class AssembledContext:
 
 
 class Assembler:
-    """Assembles the context of one tenant's agents, bound here."""
+    """Assembles the context of one tenant's agents; the tenant is bound here."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._database = GatheringDatabase(backends.data.database)
         self._backends = backends.with_database(self._database)
 
     async def assemble(self, wanted: ContextWanted) -> AssembledContext:
-        """Read the parts side by side, and return what fits; a part that does not answer is named.
+        """Read the parts side by side, and return the pieces that fit; a part that does not answer is named.
 
         Raises:
             InvalidRequest, NotFound: as the parts say of a field.
@@ -137,7 +137,7 @@ class Assembler:
                 offers[part] = offer
         if missing and not offers:
             raise missing[0].error
-        # A memory that is switched off is no outage.
+        # Long-term memory that is switched off is no outage.
         self._backends.audit.degraded([each.part for each in missing if not isinstance(each.error, LongTermDisabled)])
         missing += [
             Missing(part, NotFound(f"There is no {name}.")) for part, offer in offers.items() for name in offer.absent
@@ -193,14 +193,14 @@ class Assembler:
                 chooser=wanted.agent_id,
             )
         except NotFound as error:
-            if error.errors:  # the run, which the caller names
+            if error.errors:  # the caller names a run that is not there
                 raise
             return Offer()
         return Offer([Piece.of("workflow", f"workflows/{chosen.workflow_id}", to_json(dict(chosen.spec)))])
 
     async def _facts(self, wanted: ContextWanted) -> Offer:
         held = await SemanticMemory(self._backends).holding(wanted.agent_id, _FACTS)
-        texts = {row.memory_id: row.content for row in held}  # one text may state several
+        texts = {row.memory_id: row.content for row in held}  # one text may state several facts
         pieces = [Piece.of("facts", f"facts/{memory_id}", text) for memory_id, text in texts.items()]
         return Offer(pieces, newest_first=True)
 
@@ -252,7 +252,7 @@ class Assembler:
 
 
 def _once(offers: Mapping[Part, Offer]) -> Mapping[Part, Offer]:
-    """Leave out of the facts what the recall has found, which is nearer to the question."""
+    """Leave out facts whose texts the recall returned: the entries of the recall are nearer to the query."""
     if "facts" not in offers or "long_term" not in offers:
         return offers
     recalled = {piece.content for piece in offers["long_term"].pieces}

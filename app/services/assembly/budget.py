@@ -1,4 +1,4 @@
-"""Which pieces of an agent's context fit into its budget."""
+"""Chooses the pieces of an agent's context that fit into its budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from app.retrieval.selection import tokens
 
 Part: TypeAlias = Literal["shared_context", "workflow", "facts", "episodes", "long_term", "summaries", "window"]
-"""Where a piece comes from, in the order in which a model reads them: what was said last comes last."""
+"""The part that a piece comes from, in the order in which a model reads the parts: the newest messages come last."""
 PARTS: tuple[Part, ...] = ("shared_context", "workflow", "facts", "episodes", "long_term", "summaries", "window")
 
 WEIGHTS: Mapping[Part, int] = {
@@ -19,7 +19,7 @@ WEIGHTS: Mapping[Part, int] = {
     "episodes": 3,
     "workflow": 2,
 }
-"""What each part may claim of the budget before the others; the order in which what is left is given away."""
+"""The share of the budget that each part may fill first; the tokens that are left go to the parts in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +28,33 @@ class Piece:
 
     part: Part
     source: str
-    """What it is, by the name under which the service gives it, such as ``context/style@3``."""
+    """The name under which the service has the piece, such as ``context/style@3``."""
     content: str
     tokens: int
-    """What source and content cost together."""
+    """How many tokens source and content have together."""
 
     @classmethod
     def of(cls, part: Part, source: str, content: str, cost: int | None = None) -> "Piece":
-        """Make a piece with its cost; ``cost``: what the content costs, None: that is estimated."""
+        """Make a piece with its tokens; ``cost``: the tokens of the content, None: they are estimated."""
         return cls(part, source, content, tokens(source) + (tokens(content) if cost is None else cost))
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a part offers, the most wanted first."""
+    """The pieces that a part offers, the most wanted first."""
 
     pieces: Sequence[Piece] = ()
     unbroken: bool = False
-    """Whether what is behind a piece that does not fit is not wanted either: a conversation without its middle."""
+    """Whether a piece that does not fit excludes the pieces behind it: a conversation may not lack its middle."""
     newest_first: bool = False
-    """Whether a model reads it from the last piece to the first."""
+    """Whether a model reads the pieces from the last to the first."""
     absent: Sequence[str] = ()
-    """What was asked for by name and is not there."""
+    """Names of documents that were asked for and are not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What fits: the pieces of each part in the order in which a model reads them."""
+    """The pieces that fit, in the order in which a model reads them."""
 
     pieces: Sequence[Piece]
     left_out: Mapping[Part, int] = field(default_factory=dict)
@@ -62,15 +62,15 @@ class Fitted:
 
     @property
     def tokens(self) -> int:
-        """What all pieces cost."""
+        """How many tokens all pieces have."""
         return sum(piece.tokens for piece in self.pieces)
 
 
 def fit(offers: Mapping[Part, Offer], max_tokens: int) -> Fitted:
     """Choose pieces that cost at most ``max_tokens`` together.
 
-    Each part that offers something may first fill its share (``WEIGHTS``). What is left then goes to the parts in the
-    order of their weights, each as far as it gets.
+    Each part that offers pieces may first fill its share (``WEIGHTS``). The tokens that are left then go to the parts
+    in the order of ``WEIGHTS``: each part takes the pieces that still fit.
     """
     choices = {part: _Choice(offers[part]) for part in WEIGHTS if part in offers and offers[part].pieces}
     whole = sum(WEIGHTS[part] for part in choices)
@@ -86,14 +86,14 @@ def fit(offers: Mapping[Part, Offer], max_tokens: int) -> Fitted:
 
 
 class _Choice:
-    """What is taken of an offer so far."""
+    """The pieces of an offer that are taken so far."""
 
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
         self._taken = [False] * len(offer.pieces)
 
     def take(self, most: int) -> int:
-        """Take what costs at most so many tokens more, and return what it costs."""
+        """Take more pieces, of at most ``most`` tokens together, and return the tokens that they have."""
         left = most
         for place, piece in enumerate(self._offer.pieces):
             if self._taken[place]:

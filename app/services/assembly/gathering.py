@@ -1,4 +1,4 @@
-"""One run of the database for what several parts of a request read at the same moment."""
+"""One call of the database for the statements that several parts of a request run at the same moment."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -10,24 +10,24 @@ from app.ports.database import Row
 from app.storage.scoped import ScopedStatement, TenantDatabase
 
 _TURNS = 5
-"""How many turns of the event loop the first to ask waits for the others: they begin together, and nothing that they do
-before they ask waits for anything else."""
+"""How many turns of the event loop the first run waits for the runs of the other parts: all parts begin together, and
+no part waits for anything else before its first run."""
 
 
 class GatheringDatabase(TenantDatabase):
-    """A tenant's database for one request whose parts run side by side: what they read together is one call of it.
+    """A tenant's database for one request whose parts run side by side: runs that wait together are one call.
 
-    What is asked first goes at once, with what the others ask at that moment. What is asked later waits until every
-    part that is still under way asks too: a part that asks twice waits for the slowest, and costs no call of its own.
+    The first run is sent at once, with the runs of the other parts at that moment. A later run waits until every part
+    that is still under way waits with a run too: a part with two runs waits for the slowest part.
     """
 
     def __init__(self, below: TenantDatabase) -> None:
-        """Take what runs what is gathered."""
+        """Take the database that runs the gathered statements."""
         self._below = below
         self._parts = 0
         self._first = True
         self._begun = False
-        """Whether what was asked first is sent."""
+        """Whether the first call was sent."""
         self._waiting: list[_WaitingRun] = []
         self._running: set[asyncio.Task[None]] = set()
 
@@ -38,7 +38,7 @@ class GatheringDatabase(TenantDatabase):
 
     @asynccontextmanager
     async def part(self) -> AsyncIterator[None]:
-        """Hold while a part is under way; all of them begin before the first of them asks."""
+        """Count a part as under way; all parts begin before the first part runs a statement."""
         self._parts += 1
         try:
             yield
@@ -47,9 +47,9 @@ class GatheringDatabase(TenantDatabase):
             self._send_if_all_ask()
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run the statements, with what other parts ask; raises as ``TenantDatabase.run`` does.
+        """Run the statements, in one call with those of other parts; raises as ``TenantDatabase.run`` does.
 
-        Where the database refuses a statement, nothing of the run was done: each part runs once more, alone.
+        Where the database refuses a statement, the call has no effect: each part's statements run once more, alone.
         """
         asked = _WaitingRun(statements)
         self._waiting.append(asked)
@@ -99,7 +99,7 @@ class GatheringDatabase(TenantDatabase):
 
 
 class _WaitingRun:
-    """What one part waits for."""
+    """The statements of one part that waits, and their answer."""
 
     def __init__(self, statements: Sequence[ScopedStatement]) -> None:
         self.statements = statements

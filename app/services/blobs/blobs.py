@@ -1,7 +1,7 @@
 """Blobs of one tenant: bytes in the object store, each behind a row of the database (ADR 0034).
 
-The row comes before the object and goes after it. Wherever a process is killed there is a whole blob, or a row that
-says that it is none; ``memory-gateway reconcile`` finds these.
+The row is written before the object and deleted after it. Wherever a process is killed, it leaves a whole blob, or a
+row whose state says that the blob is not whole; ``memory-gateway reconcile`` finds such rows.
 """
 
 import asyncio
@@ -34,30 +34,30 @@ from app.storage.rows import read_row
 from app.storage.tiers.blobs import BlobRows, BlobUsage
 
 _HASHED_AT_ONCE = 256 * 1024
-"""Bytes that are hashed on the event loop; more are hashed in a thread."""
+"""Bytes that are hashed on the event loop at most; more bytes are hashed in a thread."""
 
 
 class Blobs:
     """Keeps, reads, lists and deletes the blobs of one tenant, bound here.
 
-    Each is one agent's; without an agent it belongs to the tenant, and all of its agents may read it.
+    A blob belongs to one agent; without an agent it belongs to the tenant, and all of the tenant's agents may read it.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._objects = backends.data.objects
 
     async def put(self, agent_id: str | None, data: bytes, media_type: str) -> Blob:
-        """Keep bytes and return what is known of them. The same bytes again are another blob.
+        """Keep bytes and return their blob. The same bytes again are another blob.
 
         Raises:
             ContentTooLarge, InvalidRequest: a field is over its limits; nothing was kept.
-            QuotaExceeded: the tenant may have no more blobs, or not so many bytes of them; nothing was kept.
+            QuotaExceeded: the tenant would have too many blobs, or too many bytes of blobs; nothing was kept.
             Erasing: the agent or the tenant is being erased; nothing was kept.
             Unauthenticated: the credential was revoked; nothing was kept.
-            Unavailable: the database or the object store does not answer; a blob may be there that nobody was told of.
+            Unavailable: the database or the object store does not answer; the blob may be kept without an answer.
         """
         new_id = (await self.begin(agent_id, data, media_type)).id
         owner = self._owner(agent_id)
@@ -66,15 +66,15 @@ class Blobs:
         except (Erasing, Unauthenticated):
             await self.give_up(agent_id, new_id)
             raise
-        if not stored:  # it took so long that it was taken for one that was given up
+        if not stored:  # the upload took so long that the blob counted as given up
             await self._objects.delete(new_id)
             raise UpstreamTimeout("The blob was not kept in time. Send it again.")
         return read_row(Blob, stored[0])
 
     async def begin(self, agent_id: str | None, data: bytes, media_type: str, *, kind: WriteKind = "store") -> Blob:
-        """Keep bytes that nobody sees yet: a row that points to them makes a blob of them (``schema.sql``).
+        """Keep bytes as a blob that no call returns yet: a row that points to it makes it stored (``schema.sql``).
 
-        What nobody points to is removed by ``give_up``, or an hour later by ``reconcile``. Raises as ``put`` does.
+        ``give_up`` removes a blob that no row points to, or ``reconcile`` an hour later. Raises as ``put`` does.
         """
         limits.check(
             ("agent_id", limits.AGENT_ID, agent_id),
@@ -89,9 +89,9 @@ class Blobs:
         _check_quota(read_row(BlobUsage, used), blob.size)
         try:
             await self._objects.put(new_id, data, media_type)
-        except (UpstreamTimeout, UpstreamUnavailable):  # the object may still come: its row has to stay
+        except (UpstreamTimeout, UpstreamUnavailable):  # the object may still be written: its row has to stay
             raise
-        except MemoryGatewayError:  # there is no object, if not a part of a file
+        except MemoryGatewayError:  # there is no object, or at most a part of a file
             await self._database.run([rows.abandon(new_id)])
             with suppress(MemoryGatewayError):
                 await self._objects.delete(new_id)
@@ -100,9 +100,9 @@ class Blobs:
         return blob
 
     async def give_up(self, agent_id: str | None, blob_id: str) -> None:
-        """Remove what was begun; what is a blob by now stays.
+        """Remove a blob that was begun; a blob that is stored by now stays.
 
-        No gate stops this: it leaves less, also of what is being erased.
+        The gate of writes does not apply: this call only removes data, also data that are being erased.
 
         Raises:
             Unavailable: the database or the object store does not answer.
@@ -114,11 +114,11 @@ class Blobs:
             await self._database.run([rows.remove(blob_id)])
 
     async def get(self, agent_id: str | None, blob_id: str) -> Blob:
-        """Return what is known of a blob.
+        """Return a blob without its bytes.
 
         Raises:
-            NotFound: the agent, or without one the tenant, has no such blob.
-            InvalidRequest: an id has not the form of one.
+            NotFound: the agent, or without an agent the tenant, has no such blob.
+            InvalidRequest: an id is over its limits.
             Unavailable: the database does not answer.
         """
         self._check(agent_id, blob_id)
@@ -128,10 +128,10 @@ class Blobs:
         return read_row(Blob, rows[0])
 
     async def read(self, blob: Blob) -> bytes:
-        """Return the bytes of a blob that ``get`` has returned, after a look at their number and their hash.
+        """Return the bytes of a blob that ``get`` has returned, after a check of their number and their hash.
 
         Raises:
-            BlobGone: the object store has them no longer.
+            BlobGone: the object store has the bytes no longer.
             UpstreamRejected: the object store has other bytes.
             Unavailable: the object store does not answer.
         """
@@ -144,7 +144,7 @@ class Blobs:
         return data
 
     async def list(self, agent_id: str | None, *, limit: int, after: ListPosition | None = None) -> ListPage[Blob]:
-        """Return the next blobs of an agent, or of the tenant without one, newest first.
+        """Return the next blobs of an agent, or without an agent of the tenant, newest first.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -156,14 +156,14 @@ class Blobs:
         return list_page(Blob, rows, limit)
 
     async def delete(self, agent_id: str | None, blob_id: str) -> None:
-        """Delete a blob; one that is not there is no error.
+        """Delete a blob; an id that names no blob is no error.
 
-        From the first step nobody finds it. Called again, it goes on with what is left.
+        From the first step on no call finds the blob. A repeated call goes on with the steps that are left.
 
         Raises:
             Erasing: the agent or the tenant is being erased, and the blob with it.
             Unauthenticated: the credential was revoked; nothing was deleted.
-            InvalidRequest: an id has not the form of one.
+            InvalidRequest: an id is over its limits.
             Unavailable: the database or the object store does not answer; deleting it again is safe.
         """
         self._check(agent_id, blob_id)

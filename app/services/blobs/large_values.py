@@ -1,8 +1,8 @@
-"""Values that are too large for a row: a pointer stands in their place, and the object store has them.
+"""Values that are too large for a row: the row has a pointer in their place, and the object store has the values.
 
-The row names the blob beside the pointer. The triggers of ``schema.sql`` make a blob 'stored' in the statement that
-writes its row, and 'deleting' in the one that removes or overwrites it: whatever is killed when, no row that is read
-points to what was never there, and no blob stays whose row has gone.
+The row names the blob beside the pointer. The triggers of ``schema.sql`` set a blob to 'stored' in the statement that
+writes its row, and to 'deleting' in the statement that removes or overwrites the row. So, whenever a process is killed,
+no row that is read points to a value that was never stored, and no blob stays whose row has gone.
 """
 
 import hashlib
@@ -23,22 +23,22 @@ from app.services.tenant.writing import WriteKind
 
 _MEDIA_TYPE = "application/json"
 _LATE = "blob_late"
-"""Why the schema refuses a row whose blob was given up meanwhile."""
+"""The reason with which the schema refuses a row whose blob was given up meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredValue:
-    """What a row has of a value: its JSON, or the pointer to a blob and the blob's id."""
+    """A value as its row has it: the JSON of the value, or the pointer to a blob and the blob's id."""
 
     text: str
     blob_id: str | None = None
 
 
 class LargeValues:
-    """Keeps the large values of one tenant, bound here. Each is a blob of the agent whose row it is of."""
+    """Keeps the large values of one tenant, bound here. Each value is a blob of the agent that has the row."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._blobs = Blobs(backends)
         self._objects = backends.data.objects
 
@@ -46,13 +46,13 @@ class LargeValues:
     async def kept(
         self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store"
     ) -> AsyncIterator[StoredValue]:
-        """Give what a row is to have of a JSON text, while the row is written; what no row took is removed.
+        """Yield a JSON text as its row is to have it, while the row is written; remove a blob that no row names then.
 
-        What cannot be removed now is found by ``reconcile``.
+        ``reconcile`` finds a blob that cannot be removed now.
 
         Raises:
-            ContentTooLarge: the value is large, and there is no object store; it names the field.
-            UpstreamTimeout: the value took so long that it was given up; nothing was written.
+            ContentTooLarge: the value is large, and there is no object store; the error names the field.
+            UpstreamTimeout: the write took so long that the blob was given up; nothing was written.
             QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``Blobs.put`` does.
         """
         kept = await self._keep(agent_id, field, text, kind)
@@ -82,17 +82,17 @@ class LargeValues:
         return StoredValue(to_json({"blob": told}), blob.id)
 
     async def remove(self, agent_id: str, blob_id: str | None) -> None:
-        """Remove what a row had. What cannot be removed now is removed by ``prune``."""
+        """Remove the blob that a row named. ``prune`` removes a blob that cannot be removed now."""
         if blob_id is not None:
             with suppress(MemoryGatewayError):
                 await self._blobs.delete(agent_id, blob_id)
 
     async def load(self, held: Json, blob_id: str | None) -> Json:
-        """Return the value of which a row holds this, and names this blob.
+        """Return the value of a row, which has the JSON ``held`` and names the blob, if any.
 
         Raises:
-            BlobGone: the object store does not have it any more.
-            UpstreamRejected: the object store has something else in its place.
+            BlobGone: the object store does not have the blob any more.
+            UpstreamRejected: the object store has other bytes in its place.
             Unavailable: the object store does not answer.
         """
         if blob_id is None:
@@ -102,7 +102,7 @@ class LargeValues:
         return json.loads(await self._blobs.read(blob))  # type: ignore[no-any-return]
 
     async def same(self, held: Json, blob_id: str | None, value: Json) -> bool:
-        """Tell whether a row's value is this one, whatever the order of its keys; a lost one may be taken for another.
+        """Tell whether a row's value equals another, whatever the order of keys; a lost value may count as different.
 
         Raises:
             UpstreamRejected, Unavailable: as ``load`` does.
@@ -125,6 +125,6 @@ def is_large(text: str) -> bool:
     return len(text) > limits.LARGE_VALUE_BYTES or len(text.encode()) > limits.LARGE_VALUE_BYTES
 
 
-def _pointer(held: Any) -> dict[str, Any]:  # noqa: ANN401 - what ``keep`` has written
+def _pointer(held: Any) -> dict[str, Any]:  # noqa: ANN401 - ``_keep`` has written it
     pointer: dict[str, Any] = held["blob"]
     return pointer

@@ -1,1 +1,1 @@
-"""The memory tiers (docs/tiers.md), one module for each: no tier calls another."""
+"""The memory tiers (docs/tiers.md), one module for each tier: no tier calls another."""

@@ -23,7 +23,7 @@ from app.storage.tiers.run_log import counted_bytes
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Steps of a run in the order in which they happened; ``after`` is None where there are no more."""
+    """Steps of a run in the order in which they happened; ``after`` is None where no step follows."""
 
     run: Run
     steps: Sequence[Step]
@@ -34,19 +34,19 @@ class Auditor:
     """Keeps and reads the audit of one tenant. The tenant is bound here, and no method takes another."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
 
     async def record(self, run_id: str, calls: Sequence[ToolCall], *, only_agent: str | None = None) -> Added:
-        """Keep tool calls of a run; one whose id the run has already is known, and stays as it is.
+        """Keep tool calls of a run. A call whose id the run has already counts as known, and stays as it is.
 
-        With ``only_agent``, only of a run of that agent. What arrives after the run has ended is kept for the audit,
-        and does not come into the replay.
+        With ``only_agent``, the run has to be a run of that agent. A call that arrives after the run has ended is kept
+        for the audit, and does not come into the replay.
 
         Raises:
             NotFound: the tenant has no such run; nothing was kept.
             QuotaExceeded: the run would have too many calls, or as ``write`` says; nothing was kept.
-            InvalidRequest: the id has not the form of one, or two calls have one id.
+            InvalidRequest: a field is over its limits, or two calls have one id.
             Erasing, Unauthenticated, Unavailable: as ``app.services.tenant.writing.write`` does.
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
@@ -65,13 +65,13 @@ class Auditor:
     async def replay(
         self, run_id: str, *, limit: int, after: ListPosition | None = None, only_agent: str | None = None
     ) -> Replay:
-        """Return the next steps of a run: how it began, its calls, episodes and recalls, and how it ended.
+        """Return the next steps of a run: its start, its calls, episodes, children and recalls, and its end.
 
-        Nothing that is written after the end changes them. A recall is noted up to half a minute after it was made.
-        There may be fewer than ``limit`` though more follow: then ``after`` says so.
+        No write after the end of the run changes the steps. A recall is noted up to half a minute after it was made.
+        A page may have fewer than ``limit`` steps though more follow: ``after`` is not None then.
 
         Raises:
-            NotFound: the tenant has no such run, or with ``only_agent`` that agent has none.
+            NotFound: the tenant, or with ``only_agent`` that agent, has no such run.
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer.
         """
@@ -79,7 +79,7 @@ class Auditor:
         owner = owner_of(self._backends.tenant_id, only_agent)
         begins = after is None
         room = limit - begins
-        # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
+        # Where a page has room for the first step alone, one step behind it is read to tell whether more follow.
         states, rows = await self._backends.data.database.run(
             [
                 Episodic(self._backends.tenant_id).run(run_id, only_agent),
@@ -138,12 +138,12 @@ def _check_ids(calls: Sequence[ToolCall]) -> None:
 
 
 def _under_way(after: ListPosition | None) -> ListPosition:
-    """Return the place behind which the steps between the first and the last of a run go on."""
+    """Return the position behind which the next steps between the start and the end of a run are read."""
     return after if after is not None and after.id.startswith(UNDER_WAY) else ListPosition(0, UNDER_WAY)
 
 
 def _with_end(run: Run, steps: Sequence[Step], last: ListPosition, limit: int) -> Replay:
-    """Add how the run ended, if it has, where the page has room for it."""
+    """Add the step of the run's end, if the run has ended and the page has room for the step."""
     if run.ended_at is None or last.id == ENDED:
         return Replay(run, steps, None)
     if len(steps) >= limit:

@@ -1,4 +1,4 @@
-"""Shared context of one tenant: documents that administrators write and all agents read, and its configuration."""
+"""Shared context of one tenant: its configuration, and documents that administrators write and all agents read."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -22,14 +22,15 @@ _ANY = Precondition()
 
 
 class SharedContext:
-    """Keeps the documents of one tenant. What is read may be as old as ``CONTEXT_CACHE_SECONDS``, and says how old.
+    """Keeps the documents of one tenant. A document may come from a cache, up to ``CONTEXT_CACHE_SECONDS`` old.
 
-    What is written through this process is seen by it at once. Every method may also raise ``Unavailable``: the
-    database does not answer, and what it would say was not read lately; of a write nobody knows whether it was made.
+    ``ContextRead`` tells the age of its document. A process sees its own writes at once. Every method may also raise
+    ``Unavailable``: the database does not answer, and the cache lacks a document; it is unknown whether a write was
+    made.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._cache = backends.data.caches.context
@@ -37,14 +38,14 @@ class SharedContext:
 
     @property
     def seconds(self) -> int:
-        """How old what is read may be."""
+        """How many seconds old a document from the cache may be."""
         return self._cache.seconds
 
     async def put(self, name: str, content: str, media_type: str, only: Precondition = _ANY) -> ContextVersion:
-        """Write a document, where it is as the conditions say. The same content again makes no new version.
+        """Write a document that fulfils the precondition. The same content again makes no new version.
 
         Raises:
-            PreconditionFailed: it is not; nothing was changed.
+            PreconditionFailed: the document does not fulfil it; nothing was changed.
             QuotaExceeded: the tenant may have no more documents or bytes; nothing was changed.
             InvalidRequest: a field is outside its bounds.
             Erasing, Unauthenticated: as ``write`` says.
@@ -60,19 +61,19 @@ class SharedContext:
         """Return a document, or an older version of it.
 
         Raises:
-            NotFound: there is none of this name, or not this version any more.
+            NotFound: there is no document of this name, or this version of it is not kept any more.
             InvalidRequest: a field is outside its bounds.
         """
         limits.check(("name", limits.CONTEXT_NAME, name), ("version", limits.CONTEXT_VERSION, version))
         return await self._get(name, version, "There is no such document, or not this version of it.")
 
     async def documents(self, names: Sequence[str] | None = None) -> list[ContextDocument]:
-        """Return documents with what they say, in the order of the names given; None: all, by their names.
+        """Return documents with their contents, in the order of ``names``; None: all documents, by their names.
 
-        A name that has no document is left out. The database is asked at most once.
+        A name that has no document is left out. The database is called at most once.
 
         Raises:
-            InvalidRequest: a name has not the form of one.
+            InvalidRequest: a name has not the form of a document's name.
         """
         now = self._backends.clock()
         if names is None:
@@ -90,7 +91,7 @@ class SharedContext:
         return [found[name] for name in unique if name in found]
 
     def _cached(self, names: Sequence[str], now: int) -> dict[str, ContextDocument]:
-        """Return the documents that were read lately, by their names."""
+        """Return the documents that the cache has, by their names."""
         cached = {name: self._cache.document(self._backends.tenant_id, name, now) for name in names}
         return {name: read.document for name, read in cached.items() if read is not None}
 
@@ -99,7 +100,7 @@ class SharedContext:
 
         Raises:
             NotFound: there is no document of this name.
-            InvalidRequest: the name has not the form of one.
+            InvalidRequest: the name has not the form of a document's name.
         """
         limits.check(("name", limits.CONTEXT_NAME, name))
         (rows,) = await self._database.run([self._statements.versions(name)])
@@ -108,15 +109,15 @@ class SharedContext:
         return read_rows(ContextVersion, rows)
 
     async def listed(self) -> list[ContextVersion]:
-        """Return what documents there are, by their names."""
+        """Return the newest version of each document, without its content, by the documents' names."""
         (rows,) = await self._database.run([self._statements.every(content=False)])
         return read_rows(ContextVersion, rows)
 
     async def delete(self, name: str) -> None:
-        """Delete a document with all of its versions. One that is not there is no error.
+        """Delete a document with all of its versions. A name that has no document is no error.
 
         Raises:
-            InvalidRequest: the name has not the form of one.
+            InvalidRequest: the name has not the form of a document's name.
             Erasing, Unauthenticated: as ``write`` says.
         """
         limits.check(("name", limits.CONTEXT_NAME, name))
@@ -126,14 +127,14 @@ class SharedContext:
         """Return the tenant's configuration, or an older version of it; its content is a JSON object.
 
         Raises:
-            NotFound: none was written, or this version is not there any more.
+            NotFound: no configuration was written, or this version of it is not kept any more.
             InvalidRequest: the version is outside its bounds.
         """
         limits.check(("version", limits.CONTEXT_VERSION, version))
         return await self._get(CONFIGURATION, version, "There is no configuration, or not this version of it.")
 
     async def configure(self, values: dict[str, Json], only: Precondition = _ANY) -> ContextVersion:
-        """Write the tenant's configuration; else as ``put``."""
+        """Write the tenant's configuration, under the rules of ``put``."""
         limits.check(("values", limits.CONFIGURATION, values))
         return await self._put(CONFIGURATION, to_json(values), "application/json", only)
 
@@ -175,7 +176,7 @@ class SharedContext:
     async def _write(
         self, name: str, statements: Sequence[ScopedStatement], kind: WriteKind = "store"
     ) -> list[list[Row]]:
-        """Write, have the cache forget the document, and say what a refusal by the schema means."""
+        """Run the statements, and drop the document from the cache. Raise the error of a refusal by the schema."""
         refusals: Refusals = {
             "precondition": lambda _: PreconditionFailed(
                 "The document is not as If-Match or If-None-Match asks. Nothing was changed."

@@ -47,27 +47,27 @@ class Begun:
 class EpisodicMemory:
     """Begins and ends runs of one tenant, and writes and reads their episodes.
 
-    ``only_agent`` is the one agent whose data a caller may reach; None: that of all of the tenant's agents. What is
-    another agent's is not found. Every method may also raise ``Unavailable``: the database does not answer, and of a
-    write nobody knows whether it was made, so that the caller makes it again.
+    ``only_agent`` is the only agent whose data a caller may reach; None: the caller may reach the data of all of the
+    tenant's agents. Data of another agent are not found. Every method may also raise ``Unavailable``: the database does
+    not answer. It is unknown then whether a write was made, so the caller makes it again.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._statements = Episodic(backends.tenant_id)
         self._large = LargeValues(backends)
 
     async def begin(self, run: NewRun, *, only_agent: str | None = None) -> Begun:
-        """Begin a run, and give it the last episodes of its agent type; the same run again is answered the same.
+        """Begin a run, and give it the last episodes of its agent type. The same run again gets the same answer.
 
         Raises:
-            Conflict: there is another run of this id; or ``Erasing``: the agent, or its parent's, is being erased.
-            NotFound: the tenant, or with ``only_agent`` this agent, has no such run as is to be its parent.
-            RunEnded: the parent has ended.
-            QuotaExceeded: the tenant has as many runs as may be kept, or its parent as many above or below it, or a
-                large input is over its limits of blobs.
+            Conflict: another run has this id; or ``Erasing``: the run's agent, or its parent's agent, is being erased.
+            NotFound: the tenant, or with ``only_agent`` this agent, does not have the parent run.
+            RunEnded: the parent run has ended.
+            QuotaExceeded: the tenant has as many runs as it may keep, the parent run has as many runs above or below it
+                as it may, or a large input is over the tenant's limits of blobs.
             ContentTooLarge: the input is large, and there is no object store.
         """
         now = self._backends.clock()
@@ -118,12 +118,12 @@ class EpisodicMemory:
     async def append(
         self, run_id: str, episodes: Sequence[NewEpisode], *, only_agent: str | None = None, warn: Warn | None = None
     ) -> Added:
-        """Write episodes of a run, all or none. One whose id the run has already stays as it is.
+        """Write episodes of a run, all or none. An episode whose id the run has already stays as it is.
 
         Raises:
             NotFound: there is no such run.
-            RunEnded: the run has ended, and not all of the ids are known.
-            Conflict: an id is that of an episode of another run; or ``Erasing``: the agent is being erased.
+            RunEnded: the run has ended, and does not have an episode of each id.
+            Conflict: an id names an episode of another run; or ``Erasing``: the agent is being erased.
             QuotaExceeded: the tenant may have no more episodes.
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
@@ -144,13 +144,13 @@ class EpisodicMemory:
         return Added(len(written), len(episodes) - len(written))
 
     async def complete(self, run_id: str, output: Json, *, only_agent: str | None = None) -> Run:
-        """End a run with what it has come to. The same again is answered the same.
+        """End a run with its output. The same call again gets the same answer.
 
         Raises:
             NotFound: there is no such run.
-            RunEnded: it has ended otherwise.
+            RunEnded: the run has failed, or has completed with another output.
             Erasing: the agent is being erased.
-            QuotaExceeded, ContentTooLarge: as for the input of a run that begins.
+            QuotaExceeded, ContentTooLarge: as ``begin`` says of the input.
         """
         limits.check(("output", limits.RUN_VALUE, output))
         text = to_json(output)
@@ -162,7 +162,7 @@ class EpisodicMemory:
         return replace(run, output=output)
 
     async def fail(self, run_id: str, error: str, *, only_agent: str | None = None) -> Run:
-        """End a run with what has gone wrong; else as ``complete``."""
+        """End a run with an error, under the rules of ``complete``."""
         limits.check(("error", limits.RUN_ERROR, error))
         run = await self._end(run_id, "failed", only_agent, error=error)
         if run.status != "failed" or run.error != error:
@@ -206,7 +206,7 @@ class EpisodicMemory:
     async def _write(
         self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str
     ) -> list[list[Row]]:
-        """Write, and say what a refusal by the schema means (``schema.sql``)."""
+        """Run the statements, and raise the error that a refusal by the schema means (``schema.sql``)."""
         refusals: Refusals = {
             "no_run": lambda _: NotFound(_NO_RUN),
             "taken": lambda _: Conflict("An episode_id names an episode of another run. Nothing was written."),
@@ -223,8 +223,8 @@ class EpisodicMemory:
         return _full("episodes", int(count["episodes"] or 0), self._backends.limits.tenant_episodes)
 
     def _named(self, episodes: Sequence[NewEpisode]) -> Mapping[str, NewEpisode]:
-        """Return the episodes by their ids; those that are made here go up, so that they keep the order given."""
-        # 48 bits of time, 72 of chance and 8 of the place: the ids of two requests never run into each other.
+        """Return the episodes by their ids. Ids that are made here ascend, so the episodes keep the order given."""
+        # An id has 48 bits of time, 72 random bits and 8 bits of the place: two requests never make the same id.
         first = self._backends.clock() << 80 | secrets.randbits(72) << 8
         named: dict[str, NewEpisode] = {}
         for place, episode in enumerate(episodes):
@@ -232,7 +232,7 @@ class EpisodicMemory:
         return named
 
     def _tell(self, near: Sequence[Row], count: Row, warn: Warn | None) -> None:
-        """Say that the limit is near: to the caller each time, to the operator once a day."""
+        """Warn of a limit that is near: the caller each time, the operator once a day."""
         used, most = int(count["episodes"] or 0), self._backends.limits.tenant_episodes
         if near:
             structlog.get_logger().warning(
@@ -244,7 +244,7 @@ class EpisodicMemory:
 
 
 def _warn_from(most: int) -> int:
-    """Return the least whole number of episodes of which a caller is warned."""
+    """Return the least number of episodes from which on the limit counts as near."""
     return math.ceil(most * WARN_FROM)
 
 
@@ -272,4 +272,4 @@ _NO_CHILD: Refusals = {
     "too_deep": lambda _: _beyond("At most {} runs are above a run.", "run_depth", limits.MAX_RUN_DEPTH),
     "children_full": lambda _: _beyond("A run delegates at most {} runs.", "run_children", limits.MAX_RUN_CHILDREN),
 }
-"""What keeps a run from having the parent that is named."""
+"""The errors of a run that may not have the parent it names, by the schema's reasons."""

@@ -29,12 +29,12 @@ class StoredFact:
     fact: Fact
     memory_id: str
     holds: bool
-    """Whether it is what holds now: neither a later fact nor a surer one says otherwise."""
+    """Whether the fact holds now: neither a later nor a surer fact of its key replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """An entry of a recall, with the fact that it states; None where its words are all there is."""
+    """An entry of a recall, with the fact that the entry states; None where the entry has its text alone."""
 
     entry: Entry
     fact: Fact | None
@@ -42,7 +42,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class RecalledFacts:
-    """What a recall found, best first, and in ``degraded`` why it may not be all there is."""
+    """The entries of a recall, best first; ``degraded`` has the reasons why entries may be missing."""
 
     entries: Sequence[Recalled]
     degraded: Sequence[str]
@@ -51,23 +51,25 @@ class RecalledFacts:
 class SemanticMemory:
     """Learns, recalls and lists the facts of one tenant's agents (ADR 0035).
 
-    A fact is a memory of a sentence. Where it is told as single, subject and predicate make its key, of which the last
-    holds; else the object is a part of the key too. Order is by when it was said, not by when it arrived.
+    A fact is a memory of a sentence. Where a fact is told as ``single``, its subject and predicate make its key, and
+    the last fact of the key holds; else the object is a part of the key too. Facts are in the order of the times when
+    they were said, not of the times when they arrived.
 
-    The rule of confidence: a fact of 0.5 or more is sure, and is in the chain of its key, however sure it is. A fact
-    below is doubtful, and says "Perhaps". It supersedes nothing sure, before or after it, and is superseded by nothing
-    sure; among the doubtful ones of a key the last holds. It holds only where nothing sure of its key does.
+    The rule of confidence: a fact of 0.5 or more is sure, and is in the chain of its key, whatever its confidence. A
+    fact below 0.5 is doubtful, and its sentence begins with "Perhaps". A doubtful fact supersedes no sure fact, before
+    or after it, and no sure fact supersedes a doubtful fact; of the doubtful facts of a key the last holds. A doubtful
+    fact holds only where no sure fact of its key holds.
 
-    How sure a fact is, its sources decide together: several of them, of different runs, sessions or authors, make it
-    surer than each of them is (``app.domain.facts.agreed``). The same source told twice counts once.
+    The sources of a fact decide together how sure it is: several sources, of different runs, sessions or authors, make
+    a fact surer than each source is (``app.domain.facts.agreed``). A source that tells a fact twice counts once.
 
-    Facts of one sentence, of one moment where it is given, are one memory. It keeps what was told of it first, unless
-    its teller may replace what others have stored. Facts that agents of one type share are the memories of the agent
-    whose id is that type.
+    Facts of one sentence, and of one moment where it is given, are one memory. The memory keeps the values that were
+    stored first, unless the author of a later store may replace what other authors stored. Facts that agents of one
+    type share are the memories of the agent whose id is that type.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._gateway = LongTermMemoryGateway(backends)
         self._recalling = LongTermMemoryGateway(backends)
@@ -81,12 +83,12 @@ class SemanticMemory:
         only_agent: str | None = None,
         warn: Warn | None = None,
     ) -> StoredFact:
-        """Store a fact; the same fact again, as sure or as doubtful as before, is the same memory where it holds.
+        """Store a fact. A fact that holds is the same memory when it is told again as sure or as doubtful as before.
 
-        ``only_agent``: the only agent of whose runs it may have been learned; None: of any of the tenant's.
+        ``only_agent``: the only agent from whose runs the fact may have been learned; None: any agent of the tenant.
 
         Raises:
-            NotFound: there is no run that it was learned from; nothing was written.
+            NotFound: there is no run of the id ``learned_from_run_id``; nothing was written.
             MemoryGatewayError: as ``LongTermMemoryGateway.store`` does.
         """
         database = AgentDatabase(self._backends, agent_id)
@@ -111,9 +113,9 @@ class SemanticMemory:
     async def recall(
         self, agent_id: str, query: Query, *, subject: str | None = None, predicate: str | None = None
     ) -> RecalledFacts:
-        """Return the facts that answer a query best: those that were told, and texts of the type fact.
+        """Return the facts that answer a query best: facts that were told, and memories of the type fact.
 
-        With a subject or a predicate: those that were told of it, and what an older version has read of it in texts.
+        With a subject or a predicate: facts that were told of it, and facts that an older version read of it in texts.
 
         Raises as ``LongTermMemoryGateway.recall`` does.
         """
@@ -126,7 +128,7 @@ class SemanticMemory:
     async def _facts_of(
         self, agent_id: str, entries: Sequence[Entry], asked: About | None
     ) -> Mapping[str, Fact | None]:
-        """Return the facts that entries state, by their ids, as sure as their sources agree."""
+        """Return the facts of entries, by the entries' ids, with the confidence that their sources agree on."""
         facts = {entry.id: fact_in(entry.metadata) for entry in entries}
         if not facts:
             return facts
@@ -154,7 +156,7 @@ class SemanticMemory:
         limit: int = 20,
         after: ListPosition | None = None,
     ) -> ListPage[FactStatement]:
-        """Return the next facts, newest first: what holds, or with ``history`` what held before too.
+        """Return the next facts, newest first: facts that hold, and with ``history`` facts that held before.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -170,7 +172,7 @@ class SemanticMemory:
         return list_page(FactStatement, rows, limit)
 
     async def holding(self, agent_id: str, limit: int) -> Sequence[FactStatement]:
-        """Return the newest facts that hold, at most ``limit`` (1 to 100), in one run that only reads.
+        """Return the newest facts that hold, at most ``limit`` (1 to 100), in one run of the database that only reads.
 
         Raises as ``facts`` does.
         """
@@ -178,10 +180,10 @@ class SemanticMemory:
 
 
 def whose(agent_id: str | None, agent_type: str | None) -> str:
-    """Return whose memory facts are: the agent's, or what all agents of a type share.
+    """Return the id of the agent that has the facts: the agent's own, or the type whose agents share the facts.
 
     Raises:
-        InvalidRequest: neither is named.
+        InvalidRequest: neither an agent nor a type is named.
     """
     owner = agent_id if agent_id is not None else agent_type
     if owner is None:

@@ -30,20 +30,20 @@ from app.storage.tiers.workflow_weights import counted
 _T = TypeVar("_T")
 
 _TRIES = 3
-"""Draws of one selection: another one is made where the drawn workflow was deleted before it could be read."""
+"""Draws of one selection: another draw is made where the drawn workflow was deleted before it could be read."""
 SCORE_DECIMALS: Final = 6
-"""How exactly a score counts: sums of such scores are the same in any order."""
+"""Decimals to which a score is rounded: sums of such scores are the same in any order."""
 
 
 class ProceduralMemory:
     """Keeps the workflows of one tenant, selects among them and counts their outcomes.
 
     The tenant is bound here, and no method takes another. Where a method takes ``agent_id``, this is the only agent
-    whose runs may be named; None: those of all. The posteriors are those of the request's author.
+    whose runs may be named; None: the runs of all agents. The posteriors are those of the request's author.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._workflows = Workflows(backends.tenant_id, backends.author)
@@ -54,8 +54,8 @@ class ProceduralMemory:
         A ``spec`` that is replaced stays as a version.
 
         Raises:
-            Conflict: it is there for another agent type or task type; nothing was changed.
-            QuotaExceeded: the tenant, or the task, has as many as it may.
+            Conflict: the workflow is there for another agent type or task type; nothing was changed.
+            QuotaExceeded: the tenant, or the task, has as many workflows as it may.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
         *_, rows, (counts,) = await self._write(
@@ -83,7 +83,7 @@ class ProceduralMemory:
 
         Raises:
             NotFound: the tenant has no such workflow.
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id has not the form of a workflow's id.
             Unavailable: the database does not answer.
         """
         limits.check(*_names(workflow_id))
@@ -93,23 +93,23 @@ class ProceduralMemory:
         return _read(Workflow, rows)[0]
 
     async def delete(self, workflow_id: str) -> None:
-        """Delete a workflow with its texts; one that is not there is no error.
+        """Delete a workflow with its texts; an id that names no workflow is no error.
 
-        A run that it has counted is not counted again.
+        A run that the workflow has counted is not counted again, even for a later workflow of the same id.
 
         Raises:
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id has not the form of a workflow's id.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
         limits.check(*_names(workflow_id))
         await write(self._backends, self._tenant, self._workflows.delete(workflow_id), kind="upkeep")
 
     async def versions(self, workflow_id: str) -> list[WorkflowText]:
-        """Return the texts of a workflow without their specs, newest first: that which it has, then the replaced ones.
+        """Return the texts of a workflow without their specs, newest first: the text in use, then those it replaced.
 
         Raises:
             NotFound: the tenant has no such workflow.
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id has not the form of a workflow's id.
             Unavailable: the database does not answer.
         """
         limits.check(*_names(workflow_id))
@@ -122,7 +122,7 @@ class ProceduralMemory:
         """Return one text of a workflow.
 
         Raises:
-            NotFound: the tenant has no such workflow, or it has not this version of its text any more.
+            NotFound: the tenant has no such workflow, or this version of its text is not kept any more.
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer.
         """
@@ -136,7 +136,7 @@ class ProceduralMemory:
         return read_row(WorkflowVersion, rows[0])
 
     async def restore(self, workflow_id: str, version: int) -> Workflow:
-        """Give a workflow the text of an older version, as its newest one; the rest of it stays.
+        """Give a workflow the text of an older version, as its newest version; its other fields stay.
 
         Raises:
             NotFound: as ``version`` says.
@@ -154,7 +154,7 @@ class ProceduralMemory:
         limit: int,
         after: ListPosition | None = None,
     ) -> ListPage[ListedWorkflow]:
-        """Return the next workflows of these types, in order of id; None is of every type.
+        """Return the next workflows of these types, in the order of their ids; None: of every type.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -175,20 +175,20 @@ class ProceduralMemory:
         agent_id: str | None = None,
         chooser: str | None = None,
     ) -> Selection:
-        """Draw a rate from the posterior of each enabled workflow of the task, and return that of the highest.
+        """Draw a rate from the posterior of each enabled workflow of the task; return the workflow of the highest rate.
 
         The posterior is that of the agent that the choice is for.
 
         Args:
             agent_type: The agent's type.
-            task_type: What is to be done.
+            task_type: The type of the task.
             seed: Makes the draws the same for the same counts; None: fresh entropy.
             run_id: The running run in which the choice is noted.
-            agent_id: As the class says.
-            chooser: The agent that the choice is for, where neither the credential nor a run says it.
+            agent_id: The only agent whose run may be named; None: the runs of all agents.
+            chooser: The agent that the choice is for, where neither the credential nor a run names an agent.
 
         Raises:
-            NotFound: there is no such workflow, or no such run that runs.
+            NotFound: the task has no enabled workflow, or the tenant has no such running run.
             InvalidRequest: a field is over its limits, or the run is of another agent type.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
@@ -212,7 +212,7 @@ class ProceduralMemory:
         raise NotFound("There is no enabled workflow for this task.")
 
     async def outcome(self, workflow_id: str, run_id: str, score: float, *, agent_id: str | None = None) -> Outcome:
-        """Count how well a run did with a workflow, 0 to 1. The same run again changes nothing.
+        """Count the score of a run with a workflow, 0 to 1. The same run again changes nothing.
 
         Raises:
             NotFound: the tenant has no such workflow, or no such run.
@@ -235,7 +235,7 @@ class ProceduralMemory:
         return Outcome(after.alpha, after.beta, counted=not known.counted)
 
     async def _chosen(self, workflow_id: str, run: SelectingRun | None, run_id: str | None) -> list[Row]:
-        """Read the workflow that was chosen, and note it in the run, where there is one."""
+        """Read the workflow that was chosen, and note it in the run, where the request names a run."""
         wanted = self._workflows.one(workflow_id)
         if run is None or run_id is None:
             (rows,) = await self._database.run([wanted])

@@ -1,4 +1,4 @@
-"""Sums up turns that fall out of a window: by a language model, as far as that follows from them, or by the reader."""
+"""Sums up turns that fall out of a window: by a language model, as far as its sentences follow, or by the reader."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,16 +22,16 @@ from app.services.models.reader import TenantReader
 from app.services.tenant.backends import TenantBackends
 
 MODEL_SECONDS: Final = 15.0
-"""How long a summary waits for the model: it is made while the window is leased."""
+"""How many seconds a summary waits for the model: the window is leased meanwhile."""
 _READ_SENTENCES: Final = 120
-"""Sentences of the turns of one summary that are looked at: of each turn its share of them, the first ones."""
+"""Sentences that are read for one summary at most: of each part of a turn the first ones, an equal share."""
 _AT_ONCE: Final = 4
-"""Sentences that are read in one call: with the readings of others between them they take less than its deadline."""
+"""Sentences of one call of the reader: with calls of other requests between, the call ends before its deadline."""
 _TRIES: Final = 4
-"""Of a reader that is busy."""
+"""Calls for one batch of sentences, while the reader is busy."""
 _PAUSE: Final = 0.5
 _LONGEST: Final = MAX_SENTENCE - 20
-"""Characters from which on a sentence may have been cut: white space and marks around it are no part of it."""
+"""Characters from which on a sentence may have been cut: white space and marks around it are not counted."""
 _STOPS: Final = ("\n", ". ", "! ", "? ", "\u3002")
 _UNREAD: Final = 0.3
 """The weight of the first sentence of a turn in a script that the reader does not know."""
@@ -39,14 +39,14 @@ _UNREAD: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A turn, or a part of a long one, or a sentence of a summary, as it is read (``Told``)."""
+    """A turn, a part of a long turn, or a sentence of a summary, as a ``ReadableMemory``."""
 
     content: str
     metadata: Mapping[str, Json]
     created_at: int
     memories: Sequence[str]
     is_rest: bool = False
-    """Whether it begins within a sentence that is too long to be read."""
+    """Whether the part begins within a sentence that is too long to be read."""
     id: str | None = None
     occurred_at: int | None = None
     session_id: str | None = None
@@ -59,7 +59,7 @@ class _MadeSummary:
 
 
 class WindowSummaries:
-    """Makes the summaries of one agent's windows. None is ever refused: without a model or a reader it says less."""
+    """Makes the summaries of one agent's windows. Without a model or a reader a summary is made too, and says less."""
 
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
         """Bind the agent."""
@@ -90,7 +90,7 @@ class WindowSummaries:
         return joined if made is None else _with(replace(joined, made_by=made.by), made.sentences)
 
     async def _by_model(self, parts: Sequence[_Part]) -> _MadeSummary | None:
-        """Return what a model says that follows from the parts it cites; None where it says nothing of the kind."""
+        """Return the model's sentences that follow from the parts they cite; None where there are none."""
         if self._backends.models.model is None:
             return None
         now, ends = self._backends.clock(), asyncio.get_running_loop().time() + MODEL_SECONDS
@@ -112,7 +112,7 @@ class WindowSummaries:
         return _MadeSummary(sentences, "model") if _chosen(sentences) else None
 
     async def _by_reader(self, said: Sequence[tuple[_Part, MemorySentence]]) -> _MadeSummary:
-        """Return what the reader calls a fact, an instruction or a task; where it cannot tell, the first sentences."""
+        """Return the sentences that the reader calls a fact, an instruction or a task; without a reader, every one."""
         reader = self._backends.models.reader
         if reader is not None:
             try:
@@ -123,7 +123,7 @@ class WindowSummaries:
 
 
 def continued(newest: Summary | None, summary: Summary) -> Summary | None:
-    """Return the newest summary as it goes on with the turns of another; None where that would be too long for one."""
+    """Return the newest summary joined with another; None where their makers differ or one is too small for both."""
     if newest is None or newest.made_by != summary.made_by:
         return None
     both = [*newest.sentences, *summary.sentences]
@@ -133,7 +133,7 @@ def continued(newest: Summary | None, summary: Summary) -> Summary | None:
 
 
 def _joined(summaries: Sequence[Summary]) -> Summary:
-    """Return one summary of what several are of: their most telling sentences, made by the least of their makers."""
+    """Return one summary in place of several: their most telling sentences, by the least of their makers."""
     makers = get_args(MadeBy)
     whole = Summary(
         first_place=min(summary.first_place for summary in summaries),
@@ -149,7 +149,7 @@ def _joined(summaries: Sequence[Summary]) -> Summary:
 
 
 def _with(summary: Summary, sentences: Sequence[SummarySentence]) -> Summary:
-    """Return a summary with as many of these sentences as it may have, the most telling ones, in their order."""
+    """Return a summary with the most telling of these sentences, as many as it may have, in their order."""
     chosen = _chosen(sentences)
     named = _once(id_ for sentence in chosen for id_ in sentence.memories)
     others = [id_ for id_ in summary.memories if id_ not in named]
@@ -159,9 +159,10 @@ def _with(summary: Summary, sentences: Sequence[SummarySentence]) -> Summary:
 
 
 def _chosen(sentences: Sequence[SummarySentence]) -> list[SummarySentence]:
-    """Choose the most telling sentences that there is room for, of equal ones the later, each text once.
+    """Choose the most telling sentences for which there is room, of equally telling ones the later, each text once.
 
-    One that rests on more memories than a sentence may cite is left out: merged again and again, it would rest on all.
+    A sentence that rests on more memories than a sentence may cite is left out: merged repeatedly, it would rest on all
+    memories.
     """
     last = {sentence.text: place for place, sentence in enumerate(sentences) if len(sentence.memories) <= MAX_CITED}
     ordered = sorted(last.values(), key=lambda place: (-sentences[place].weight, -place))
@@ -175,7 +176,7 @@ def _chosen(sentences: Sequence[SummarySentence]) -> list[SummarySentence]:
 
 
 def _parts(turn: FallingTurn) -> Iterator[_Part]:
-    """Give a turn in parts that are read as a whole, each cut where a sentence ends, else a word."""
+    """Yield a turn in parts that are read as a whole; a part ends where a sentence ends, else where a word ends."""
     speaker = (speaker_of(turn.content, {}) if turn.role == "user" else "") or turn.role
     begin, is_rest = 0, False
     while begin < len(turn.content):
@@ -189,9 +190,9 @@ def _parts(turn: FallingTurn) -> Iterator[_Part]:
 
 
 def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, MemorySentence]]:
-    """Return the first sentences of each part, of the newest parts where these are too many.
+    """Return the first sentences of each part; where there are too many parts, of the newest parts.
 
-    One that is cut, since it does not end for so long, is left out: it may have said otherwise.
+    A sentence that is cut because of its length is left out: its end may change what it says.
     """
     newest = parts[-_READ_SENTENCES:]
     share = _READ_SENTENCES // len(newest)
@@ -204,7 +205,13 @@ def _looked_at(parts: Sequence[_Part]) -> list[tuple[_Part, MemorySentence]]:
 
 
 async def _telling(said: Sequence[tuple[_Part, MemorySentence]], reader: TenantReader) -> list[SummarySentence]:
-    """Return the sentences that are no questions, no single words and no events; raise ``ReaderUnavailable``."""
+    """Return the sentences that are no questions, no single words and no events.
+
+    The first sentence of a part is taken too where the reader does not know its script.
+
+    Raises:
+        ReaderUnavailable: the reader does not answer.
+    """
     kinds = await _kinds_of([one for _, one in said if _is_read(one)], reader)
     telling: list[SummarySentence] = []
     for part, one in said:

@@ -1,4 +1,4 @@
-"""Windows of one tenant: the newest messages of an agent's instance; older ones fall out into long-term memory."""
+"""Windows of one tenant: the newest messages of an agent's instance; older messages fall out into long-term memory."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,32 +32,33 @@ from app.storage.rows import read_row, read_rows
 from app.storage.tiers.windows import Windows, read_summaries
 
 _MAX_ROUNDS = 64
-"""Batches that one attempt moves: what is left is moved by the next one."""
+"""Batches that one attempt moves; the next attempt moves the turns that are left."""
 
 
 class WindowService:
-    """Keeps the windows of one tenant's agents, bound here.
+    """Keeps the windows of one tenant's agents; the tenant is bound here.
 
-    A message that was appended is in the window until it is in long-term memory: it leaves the window in the run of the
-    database that finds it there. Whoever brought it is its author there too.
+    A message that was appended is in the window until it is in long-term memory: the run of the database that finds its
+    memory removes it from the window. The author who appended the message is the author of the memory.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
-        # Turns are moved without the caller's credential: each becomes a memory of the author who has brought it.
+        # Turns are moved without the caller's credential: each turn becomes a memory of the author who appended it.
         self._mover = replace(backends, author=Author())
 
     async def append(
         self, agent_id: str, instance: str, messages: Sequence[NewMessage], *, ttl_seconds: int
     ) -> AppendedTurns:
-        """Append messages; one that is there already, in the window or in long-term memory, stays as it is.
+        """Append messages. A message that the window or long-term memory has already stays as it is.
 
-        What the window does not keep falls out of it after this, in the background.
+        The turns that the window does not keep fall out of it afterwards, in the background.
 
         Raises:
-            ContentTooLarge: the window would hold too much, since turns cannot fall out of it; nothing was appended.
+            ContentTooLarge: the window would have too many bytes or messages, since its turns could not fall out;
+                nothing was appended.
             QuotaExceeded: the tenant has too many instances; nothing was appended.
             InvalidRequest: a field is outside its bounds.
             Erasing, Unauthenticated, Unavailable: as ``write`` says; appending again is safe.
@@ -86,10 +87,10 @@ class WindowService:
         return AppendedTurns(instance, appended, len(messages) - appended, state)
 
     async def window(self, agent_id: str, instance: str, *, max_tokens: int | None = None) -> Window:
-        """Return the newest messages that fit, and the summaries of those that fell out before them.
+        """Return the newest messages that fit, and the summaries of the messages that fell out before them.
 
-        ``max_tokens`` is for the messages; None: those that a window keeps, the newest whatever it costs. An instance
-        that has no window has none.
+        ``max_tokens`` bounds the messages alone; None: the messages that a window keeps, and the newest message however
+        many tokens it has. An instance without a window has no messages.
 
         Raises:
             InvalidRequest: a field is outside its bounds.
@@ -107,20 +108,20 @@ class WindowService:
         return Window(instance, turns, used, messages - len(turns), state, read_summaries(summaries))
 
     async def turns(self, agent_id: str, instance: str, *, max_tokens: int) -> Sequence[WindowTurn]:
-        """Return the newest messages that fit, alone; raises as ``window`` does."""
+        """Return the newest messages that fit, without summaries; raises as ``window`` does."""
         (rows,) = await self._database.run([self._window(agent_id, instance).newest(max_tokens)])
         return read_rows(WindowTurn, rows)
 
     async def summaries(self, agent_id: str, instance: str) -> Sequence[Summary]:
-        """Return what sums up the messages that fell out of a window, the newest last; raises as ``window`` does."""
+        """Return the summaries of the messages that fell out of a window, newest last; raises as ``window`` does."""
         (rows,) = await self._database.run([self._window(agent_id, instance).summaries()])
         return read_summaries(rows)
 
     async def settle(self, agent_id: str, instance: str) -> bool:
-        """Move what the window does not keep into long-term memory.
+        """Move the turns that the window does not keep into long-term memory.
 
-        Returns whether nothing is left to do here; what another process moves at this moment is left to that process.
-        What cannot be moved now stays in the window, and is tried again with the next append and by the runtime.
+        Returns whether this process has no turns left to move: turns that another process moves at this moment are left
+        to that process. A turn that cannot be moved now stays in the window; the next append and the runtime try again.
         """
         statements = self._window(agent_id, instance)
         try:
@@ -138,14 +139,14 @@ class WindowService:
         return False
 
     async def _move(self, statements: Windows, falling: Sequence[FallingTurn]) -> bool:
-        """Move the first turns that have one author, and return whether these are gone. Raises as an ingestion does."""
+        """Move the first turns, up to another author, and return whether they are gone. Raises as an ingestion does."""
         batch = list(takewhile(lambda turn: turn.author == falling[0].author, falling))
         if batch:
             leaving = sum(turn.counted_bytes for turn in batch)
             backends = replace(
                 self._backends, author=batch[0].author, limits=replace(self._backends.limits, leaving_bytes=leaving)
             )
-            with suppress(LongTermDisabled, Unauthenticated):  # these can never become memories: they are dropped
+            with suppress(LongTermDisabled, Unauthenticated):  # such turns can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
                 await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
         if batch and not batch[0].idle:
@@ -153,9 +154,10 @@ class WindowService:
         return await self._fall(statements, batch, idle=bool(batch))
 
     async def _sum_up(self, statements: Windows, batch: Sequence[FallingTurn]) -> bool:
-        """Let the turns fall that are memories now, with what sums them up in the same run; tell whether all are gone.
+        """Let the turns that are memories now fall, and write their summary in the same run of the database.
 
-        If none of the batch became a memory, the turns that long-term memory refuses fall without a summary.
+        Returns whether all turns of the batch are gone. If no turn of the batch became a memory, the turns that
+        long-term memory refuses fall without a summary.
         """
         reads = [statements.remembered([turn.place for turn in batch]), statements.summaries()]
         rows, summed_up = await self._mover.data.database.run(reads)
@@ -171,7 +173,7 @@ class WindowService:
         return gone and len(fallen) == len(batch)
 
     async def _merged(self, statements: Windows, summaries: Sequence[Summary]) -> Sequence[Summary]:
-        """Return a window's summaries; where there is no room for another, the oldest become one first."""
+        """Return a window's summaries. Where there is no room for another summary, merge the oldest into one first."""
         if len(summaries) < limits.MAX_WINDOW_SUMMARIES:
             return summaries
         oldest = summaries[: len(summaries) - limits.MAX_WINDOW_SUMMARIES + limits.MERGED_SUMMARIES]
@@ -218,6 +220,6 @@ def _too_large(_: str) -> ContentTooLarge:
 
 
 def _remembered(batch: Sequence[FallingTurn], rows: Sequence[Row]) -> list[FallingTurn]:
-    """Return the turns that are memories by now."""
+    """Return the turns that are memories by now, with the ids of their memories."""
     ids = {int(row["place"] or 0): str(row["memory_id"]) for row in rows if row["memory_id"] is not None}
     return [replace(turn, memory_id=ids[turn.place]) for turn in batch if turn.place in ids]

@@ -30,7 +30,7 @@ _NO_STATE = "The run has no state, or it has expired."
 
 @dataclass(frozen=True, slots=True)
 class WorkingWrite:
-    """A value that was set, and whether there was none before."""
+    """A key whose value was set, and whether the key was created."""
 
     value: WorkingKey
     created: bool
@@ -38,7 +38,7 @@ class WorkingWrite:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What an instance holds, and how many bytes of its budget that is."""
+    """The keys of an instance, and how many bytes of the instance's budget they use."""
 
     keys: Sequence[WorkingKey]
     used_bytes: int
@@ -47,7 +47,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of a run's log, and after which number the next one begins; None: there is no more."""
+    """A page of a run's log, and the number after which the next page begins; None: no entry follows."""
 
     entries: Sequence[LogEntry]
     after: int | None
@@ -55,7 +55,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """How many entries were appended, the number of the last one, and when they expire."""
+    """How many entries were appended, the number of the last entry, and when the entries expire."""
 
     appended: int
     last: int
@@ -63,10 +63,10 @@ class Logged:
 
 
 class WorkingMemory:
-    """Keeps the scratch state of one tenant's agents, bound here. What has expired is never seen."""
+    """Keeps the scratch state of one tenant's agents; the tenant is bound here. Expired data are never returned."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
         self._database = backends.data.database
         self._large = LargeValues(backends)
@@ -74,10 +74,10 @@ class WorkingMemory:
     async def set(
         self, agent_id: str, instance: str, key: str, value: Json, *, ttl_seconds: int, only: Precondition
     ) -> WorkingWrite:
-        """Set a key of an instance, where it is as the precondition says.
+        """Set a key of an instance, where the key fulfils the precondition.
 
         Raises:
-            PreconditionFailed: it is not; nothing was changed.
+            PreconditionFailed: the key does not fulfil it; nothing was changed.
             ContentTooLarge: the instance would hold too many bytes, or there is no object store for a large value;
                 nothing was changed.
             QuotaExceeded: the instance has too many keys, or the tenant too many instances or, for a large value,
@@ -89,20 +89,20 @@ class WorkingMemory:
         return await self._set(self._keys(agent_id, instance), key, value, ttl_seconds, only)
 
     async def get(self, agent_id: str, instance: str, key: str) -> WorkingKey:
-        """Return what a key holds.
+        """Return a key with its value.
 
         Raises:
             NotFound: there is no such key, or it has expired; or ``BlobGone``: its value is lost.
-            InvalidRequest: a name has not the form of one.
+            InvalidRequest: a field is outside its bounds.
             Unavailable: the database does not answer.
         """
         self._check(agent_id, instance, key)
         return await self._read(self._keys(agent_id, instance).one(key), absent=_NO_KEY)
 
     async def list(self, agent_id: str, instance: str) -> Contents:
-        """Return all keys of an instance by their names; one that was never used holds nothing.
+        """Return all keys of an instance, by their names; an instance that was never used has no keys.
 
-        In place of a large value there is the pointer to it.
+        A key with a large value has the pointer to it in place of the value.
 
         Raises:
             InvalidRequest, Unavailable: as ``get`` says.
@@ -113,11 +113,11 @@ class WorkingMemory:
         return Contents(read_rows(WorkingKey, rows), int(used["used"] or 0))
 
     async def delete(self, agent_id: str, instance: str, key: str, only: Precondition) -> None:
-        """Delete a key, where it is as the precondition says; without one, a key that is not there is no error.
+        """Delete a key that fulfils the precondition. Without a precondition, a key that is not there is no error.
 
         Raises:
-            PreconditionFailed: it is not; nothing was deleted.
-            InvalidRequest: a name has not the form of one.
+            PreconditionFailed: the key does not fulfil it; nothing was deleted.
+            InvalidRequest: a field is outside its bounds.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
         self._check(agent_id, instance, key)
@@ -139,7 +139,7 @@ class WorkingMemory:
         """Set the turn state of a run, which counts in the budget of the instance of the run's id; raises as ``set``.
 
         Raises:
-            NotFound: there is no such run, or it is not of the only agent that may be asked for.
+            NotFound: there is no such run, or the run is not one of ``only_agent``.
         """
         scope = await self._run(run_id, only_agent)
         return await self._set(WorkingKeys(scope, run_id, of_run=True), STATE_KEY, value, ttl_seconds, only)
@@ -148,9 +148,9 @@ class WorkingMemory:
         """Return the turn state of a run.
 
         Raises:
-            NotFound: there is no such run, or not for the only agent that may be asked for, or it has no state; or
-                ``BlobGone``: its state is lost.
-            InvalidRequest: the id has not the form of one.
+            NotFound: there is no such run, the run is not one of ``only_agent``, or it has no state; or ``BlobGone``:
+                its state is lost.
+            InvalidRequest: the id has not the form of a run's id.
             Unavailable: the database does not answer.
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
@@ -162,11 +162,11 @@ class WorkingMemory:
         """Append entries to the log of a run.
 
         Raises:
-            NotFound: there is no such run, or it is not of the only agent that may be asked for.
+            NotFound: there is no such run, or the run is not one of ``only_agent``.
             ContentTooLarge: the log would hold too many bytes; nothing was appended.
             QuotaExceeded: the tenant has too many instances; nothing was appended.
             InvalidRequest: a field is outside its bounds.
-            Erasing, Unauthenticated, Unavailable: as ``write`` says; where the answer is lost, it may be appended.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says; the entries may have been appended.
         """
         scope = await self._run(run_id, only_agent)
         limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
@@ -177,7 +177,13 @@ class WorkingMemory:
         return Logged(len(texts), int(end["number"] or 0), int(end["expires_at"] or 0))
 
     async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
-        """Return the next entries of a run's log behind a number, oldest first; raises as ``state``."""
+        """Return the next entries of a run's log behind a number, oldest first.
+
+        Raises:
+            NotFound: there is no such run, or the run is not one of ``only_agent``.
+            InvalidRequest: the id has not the form of a run's id.
+            Unavailable: the database does not answer.
+        """
         scope = await self._run(run_id, only_agent)
         (rows,) = await self._database.run([log_page(scope, run_id, limit=limit, after=after)])
         entries = read_rows(LogEntry, rows[:limit])
@@ -197,7 +203,7 @@ class WorkingMemory:
         return WorkingWrite(replace(read_row(WorkingKey, row), value=value), created=not before)
 
     async def _read(self, statement: ScopedStatement, *, absent: str) -> WorkingKey:
-        """Read a key with its whole value; again where another write came before the bytes were read."""
+        """Read a key with its whole value. Read the key again where a write replaced its blob meanwhile."""
         lost = None
         while True:
             (rows,) = await self._database.run([statement])

@@ -1,4 +1,4 @@
-"""What working memory refuses, and how it says so."""
+"""The errors with which working memory refuses a write."""
 
 from app.domain import limits
 from app.domain.errors import ContentTooLarge, NotFound, PreconditionFailed, QuotaExceeded
@@ -6,7 +6,7 @@ from app.services.tenant.writing import NO_RUN, Refusals
 
 
 def too_many_instances(_: str) -> QuotaExceeded:
-    """Return the refusal of another instance where the tenant has as many as it may."""
+    """Return the refusal of another instance where the tenant has as many instances as it may."""
     most = limits.MAX_WORKING_INSTANCES
     return QuotaExceeded(
         f"The tenant has {most} instances that hold working memory, as many as it may. Nothing was changed.",
@@ -39,4 +39,4 @@ REFUSALS: Refusals = {
     "too_many_keys": _too_many_keys,
     "over_log": _over_log,
 }
-"""What refusals by the schema mean (``schema.sql``)."""
+"""The errors by the schema's reasons for a refusal (``schema.sql``)."""

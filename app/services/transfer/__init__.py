@@ -1,1 +1,1 @@
-"""Memories that come from elsewhere or go there: our own format, and those of other memory systems."""
+"""Export and import of a tenant's data: our own format, and formats of other memory systems."""

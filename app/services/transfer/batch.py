@@ -1,4 +1,4 @@
-"""Memories of an import before they are stored: their batches, their ids, and what the database has of them already."""
+"""Memories of an import before they are stored: their batches, their ids, and the rows that are there of them."""
 
 import base64
 import hashlib
@@ -22,10 +22,10 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _CROCKFORD.encode())
 _TIME_CHARACTERS = 10
 BATCH_BYTES = 800_000
-"""Of the lines of one batch, as their sizes tell."""
+"""The bytes of the lines of one batch at most, by their sizes."""
 _CANDIDATES = 3
 _ORDERED_BYTES = 5
-"""Of a content's hash: what is left of the random part of an id tells tenants and agents apart."""
+"""The bytes of a content's hash in an id: the rest of its random part tells tenants and agents apart."""
 _COMPARED = ("agent_id", "created_at", "expires_at", "content", "session_id", "occurred_at")
 
 
@@ -37,11 +37,11 @@ class MemoryImportLine(ImportLine):
     candidates: Sequence[str]
     """The ids that the memory may be stored under."""
     at: int = 0
-    """When it is stored, unless the record says so (ms since the epoch)."""
+    """When the memory is stored, unless the record has a ``created_at`` (ms since the epoch)."""
     stored_id: str = ""
-    """Under which id it is to be stored."""
+    """The id under which the memory is to be stored."""
     undoes: int = 0
-    """The revision of the deletion under way that storing it undoes; 0: of none."""
+    """The revision of the deletion under way that storing the memory undoes; 0: no deletion."""
     vector: Vector | None = None
     embedded: bool = False
     """Whether the vector was made for the import."""
@@ -53,13 +53,13 @@ class MemoryImportLine(ImportLine):
 
     @property
     def content(self) -> tuple[str, str]:
-        """Return what only one memory has: the agent, and the hash of its content."""
+        """The agent and the hash of the content: only one memory has both."""
         return self.record.agent_id, self.record.content_hash
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingRows:
-    """What the database has of a batch's ids and contents."""
+    """The rows that the database has of a batch's ids and contents."""
 
     own: Mapping[str, Row]
     taken: frozenset[str]
@@ -67,9 +67,9 @@ class ExistingRows:
     removed: Mapping[str, tuple[str | None, int]] = field(default_factory=dict)
 
     def free(self, line: MemoryImportLine) -> str | None:
-        """Return the first id that the tenant may use for the line's agent, or does so already.
+        """Return the first id that the tenant may use for the line's agent, or uses already; None without such an id.
 
-        A memory that is moved from one agent to another leaves the first agent's memory its id.
+        A memory that is moved to another agent does not take the id of another agent's memory.
         """
         agent_id = line.record.agent_id
         for id_ in line.candidates:
@@ -79,7 +79,7 @@ class ExistingRows:
         return None
 
     def has(self, line: MemoryImportLine) -> bool:
-        """Tell whether the memory is there in every respect, under one of its candidates."""
+        """Tell whether the agent has the same memory, equal in every field, under one of its candidates."""
         record = line.record
         for id_ in line.candidates:
             row = self.own.get(id_)
@@ -93,10 +93,9 @@ class ExistingRows:
 
 
 def batches(lines: Sequence[MemoryImportLine], most: int) -> Iterator[list[MemoryImportLine]]:
-    """Group lines into batches; where there are several, in the order of their ids, so that each has ids in a row.
+    """Group lines into batches. Several batches are in the order of their ids, so that each has consecutive ids.
 
-    Those with the same content or the same id stay in the order of the file, since the first of them is the one that is
-    stored.
+    Lines with the same content or the same id stay in the order of the file, since the first of them is stored.
     """
     if len(lines) > most:
         firsts: dict[tuple[str, str], str] = {}
@@ -105,7 +104,7 @@ def batches(lines: Sequence[MemoryImportLine], most: int) -> Iterator[list[Memor
 
 
 def grouped(items: Iterable[T], size: Callable[[T], int], most: int, most_bytes: int) -> Iterator[list[T]]:
-    """Group items in their order: in each group are at most so many, with at most so many bytes or one item."""
+    """Group items in their order: a group has at most ``most`` items, and ``most_bytes`` bytes or one item."""
     group: list[T] = []
     taken = 0
     for item in items:
@@ -122,22 +121,22 @@ def grouped(items: Iterable[T], size: Callable[[T], int], most: int, most_bytes:
 def candidates(tenant_id: str, record: Record, *, moved: bool = False) -> list[str]:
     """Return the ids a memory may be stored under, in the order in which they are tried.
 
-    An id is unique over all tenants. Should another one have it, the memory gets one that follows from its tenant
-    and its id, so that importing it again finds it; and who could guess that one has taken nothing but the first.
-    Where a memory is ``moved`` from one agent to another, it follows from the other agent too.
+    An id is unique over all tenants. Where another tenant has the id, the memory gets an id that follows from its own
+    tenant and the first id, so that a later import finds the memory. A tenant that guesses and takes this id takes only
+    the first of several. Where a memory is ``moved`` from one agent to another, the ids follow from the new agent too.
     """
     if record.id is not None:
         return id_candidates(tenant_id, record.agent_id, record.id, moved=moved)
     own = _random_part(tenant_id, record.agent_id, record.content_hash)
-    # Memories in the order of such ids are in that of their contents' hashes too, by which another index has them.
+    # The order of such ids is the order of the contents' hashes too, which another index has.
     ordered = _crockford(bytes.fromhex(record.content_hash)[:_ORDERED_BYTES])
     first = _time(record) + ordered + own[: len(own) - len(ordered)]
-    earlier = _time(record) + own  # what versions before gave it, under which it may be there
+    earlier = _time(record) + own  # the id from earlier versions, under which the memory may be there
     return [*id_candidates(tenant_id, record.agent_id, first, moved=moved), earlier]
 
 
 def id_candidates(tenant_id: str, agent_id: str, first: str, *, moved: bool) -> list[str]:
-    """Return the ids under which the agent may have the memory that has the ``first`` of them in its line."""
+    """Return the ids under which the agent may have the memory whose line has the id ``first``."""
     whose = (tenant_id, agent_id) if moved else (tenant_id,)
     ids = [first]
     while len(ids) < _CANDIDATES:
@@ -146,13 +145,13 @@ def id_candidates(tenant_id: str, agent_id: str, first: str, *, moved: bool) -> 
 
 
 def look_up(bulk: Bulk, lines: Sequence[MemoryImportLine]) -> list[ScopedStatement]:
-    """Make the statements that ``existing`` reads."""
+    """Make the statements whose results ``existing`` reads."""
     ids = sorted({id_ for line in lines for id_ in line.candidates})
     return [bulk.by_id(ids), bulk.taken(ids), bulk.by_content([line.content for line in lines]), bulk.removed(ids)]
 
 
 def existing(results: Sequence[Sequence[Row]]) -> ExistingRows:
-    """Read what ``look_up`` asked."""
+    """Read the results of the statements of ``look_up``."""
     own, taken, holders, removed = results
     return ExistingRows(
         own={str(row["id"]): row for row in own},
@@ -166,7 +165,7 @@ def existing(results: Sequence[Sequence[Row]]) -> ExistingRows:
 
 
 def judge(lines: Sequence[MemoryImportLine], there: ExistingRows) -> list[MemoryImportLine]:
-    """Settle every line but those whose memories are new, and return these with their ids."""
+    """Settle the lines whose memories are not new, and return the other lines with their ids."""
     new: dict[str, MemoryImportLine] = {}
     contents: dict[tuple[str, str], MemoryImportLine] = {}
     for number, line in enumerate(lines):
@@ -200,7 +199,7 @@ def _time(record: Record) -> str:
 
 
 def _random_part(*what: str) -> str:
-    """Return 80 bits that follow from what is given, as the second part of a ULID."""
+    """Return 80 bits that follow from texts, as the second part of a ULID."""
     digest = hashlib.sha256("\0".join(what).encode()).digest()
     return _crockford(digest[:10])
 

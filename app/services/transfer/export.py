@@ -1,4 +1,4 @@
-"""What a tenant has, as lines, page by page: deterministic, and no more than a page of it in memory."""
+"""Exports a tenant's data as lines, page by page: deterministic, and with at most a page in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -23,17 +23,17 @@ from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 RETRY_SECONDS = 60.0
-"""How long a transfer over HTTP may wait in all for calls to be let through."""
+"""How many seconds a transfer over HTTP may wait in all to repeat calls that were refused for their number."""
 _LARGE_AT_ONCE = 8
 """Rows whose large values are read at once, and are in memory together."""
 _CHARACTERS_AT_ONCE = 32 * 1024
-"""Of lines that are written before the event loop goes on: one or two milliseconds."""
+"""Characters of lines that are written before the event loop goes on, which takes one or two milliseconds."""
 _OF_A_LINE = 2000
-"""What a line takes beside its texts, counted as characters; most of a memory's is its vector."""
+"""The work for a line beside its texts, counted as characters; for a memory most of it is the vector."""
 
 
 class Export:
-    """One export of a tenant, or of one of its agents. What was stored after it began may be left out."""
+    """One export of a tenant, or of one of its agents. Data stored after its start may be left out."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Export:
         vectors: bool = False,
         retry_budget: RetryBudget | None = None,
     ) -> None:
-        """Bind the tenant; ``vectors`` says whether the lines carry them."""
+        """Bind the tenant; ``vectors`` says whether the lines have vectors."""
         self._tenant_id = backends.tenant_id
         self._backends = backends
         self._agent_id = agent_id
@@ -54,15 +54,15 @@ class Export:
         self._large = LargeRows(backends)
         self.total = Total()
         self.memories = 0
-        """How many there were when it began."""
+        """How many memories there were when the export began."""
         self.agents: set[str] = set()
-        """Those whose lines were yielded, or who are named in them."""
+        """The agents whose lines were yielded, or that these lines name."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield whole lines: the manifest, the memories by time and id, rows by kind and key, and the closing line.
 
         Raises:
-            Unavailable: a part does not answer; without its closing line what was yielded is no export.
+            Unavailable: an upstream service does not answer; lines without a closing line are no export.
         """
         survey = await self._rows(self._bulk.survey())
         self.memories = sum(int(row["memories"] or 0) for row in survey)
@@ -131,7 +131,7 @@ class Export:
         return await self._retry_budget.rows(self._backends.data.database, statement)
 
     async def _vectors_of(self, page: Sequence[Row]) -> Mapping[str, Vector]:
-        """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
+        """Return the vectors of the config in use, as far as the index or the outbox has them now."""
         config = self._config
         wanted = {str(row["id"]): str(row["agent_id"]) for row in page}
         await self._backends.admission.part()

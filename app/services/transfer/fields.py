@@ -1,4 +1,4 @@
-"""The fields of a line: each is declared once, with what it may be, how it is read and how it is written."""
+"""The fields of a line: each field is declared once, with its bound, how it is read and how it is written."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,10 +12,10 @@ _TYPES: Mapping[type, str] = {str: "a text", dict: "an object", bool: "true or f
 
 
 class BadLineError(Exception):
-    """A line that cannot be taken, and why; ``id`` is that of its memory or row, where it can be read."""
+    """A line that cannot be taken, and why; ``id`` is the id of its memory or row, where the id can be read."""
 
     def __init__(self, detail: str, id_: str | None = None) -> None:
-        """Keep what to report; ``detail`` goes on from what the line is called."""
+        """Keep the reason; ``detail`` continues a sentence that begins with the name of the line."""
         super().__init__(detail)
         self.detail = detail
         self.id = id_
@@ -31,12 +31,12 @@ class Field:
     """A field of an object.
 
     Attributes:
-        type: What its JSON is; ``object``: the bound alone decides.
-        bound: Which values of the type it may have.
-        required: Whether every object has it; one that may be absent is None in what is written.
-        pair: The field that an object has with it, or not at all.
-        parse: Makes its value of its JSON; raises ``ValueError`` with what is wrong with it. None: it is its JSON.
-        write: Makes its JSON of its value; None: it is its JSON.
+        type: The type of the field's JSON; ``object``: the bound alone decides.
+        bound: Which values of the type are allowed; None: all values.
+        required: Whether every object has the field; an object that is written has None in place of an absent field.
+        pair: The field that an object has together with this field, or lacks together with it.
+        parse: Makes the value from the JSON; raises ``ValueError`` with the reason. None: the value is the JSON.
+        write: Makes the JSON from the value; None: the value is the JSON.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Field:
     write: Callable[[Any], Json] | None = None
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - a value of any field
-        """Return the value of its JSON; raises ``BadLineError`` where it may not be that."""
+        """Return the value of the field's JSON; raises ``BadLineError`` where the JSON is not allowed."""
         if not isinstance(value, self.type):
             bad(f"{self.name} must be {_TYPES[self.type]}")
         if self.bound is not None and (violation := self.bound.violation(value)) is not None:
@@ -63,7 +63,7 @@ class Fields:
     """The fields of a kind of object, in the order in which they are read and written."""
 
     def __init__(self, *declared: Field) -> None:
-        """Take each once."""
+        """Take the fields, each once."""
         self.declared = declared
         self._names = {field.name for field in declared}
         self._required = sorted(field.name for field in declared if field.required)
@@ -73,7 +73,7 @@ class Fields:
         """Return the values of an object's fields, by name.
 
         Raises:
-            BadLineError: a field is not declared, or is missing, or cannot be what it is.
+            BadLineError: a field is not declared, is missing, or has a value that is not allowed.
         """
         if "tenant" in value and "tenant" not in self._names:
             bad("a memory names no tenant: it is that of the credential")
@@ -87,7 +87,7 @@ class Fields:
         return {field.name: field.read(value[field.name]) for field in self.declared if field.name in value}
 
     def write(self, item: object) -> dict[str, Json]:
-        """Return the fields of an object as JSON; what it has not is left out."""
+        """Return the fields of an object as JSON; a field that is None is left out."""
         written: dict[str, Json] = {}
         for field in self.declared:
             if (value := getattr(item, field.name)) is not None:
@@ -96,17 +96,17 @@ class Fields:
 
 
 def bounded(holds: Callable[[Any], bool], message: str) -> Bound:
-    """Bound a field to what holds of it."""
+    """Bound a field to the values for which ``holds`` is true."""
     return Bound(lambda value: None if holds(value) else Violation(message))
 
 
 def texts(most: int, of: Bound, *, least: int = 0) -> Bound:
-    """Bound a field to a list of at most so many texts within a bound."""
+    """Bound a field to a list of ``least`` to ``most`` texts, each within the bound ``of``."""
 
     def violation(value: Json) -> Violation | None:
         if not isinstance(value, list) or not is_texts(value) or len(value) > most:
             return Violation(f"must be a list of at most {most} texts")
-        wanting = [""] * (least - len(value))  # what is missing is not within the bound either
+        wanting = [""] * (least - len(value))  # a missing text counts as empty, which is not within the bound
         return next(filter(None, map(of.violation, [*value, *wanting])), None)
 
     return Bound(violation)

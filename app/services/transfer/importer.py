@@ -1,4 +1,4 @@
-"""Stores what comes from elsewhere: memories and rows of the tiers, in batches of one kind (docs/format.md)."""
+"""Stores the memories and the rows of the tiers of an import, in batches of one kind (docs/format.md)."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from app.storage.tiers.tables import TierTable
 
 _REPORTED_AT_ONCE = 200
 _LONGEST_MS = MAX_WORKING_TTL_SECONDS * 1000 + 60_000
-"""How much later than now a row of working memory may expire; the clocks of two services differ a little."""
+"""How many milliseconds from now a row of working memory may expire; the clocks of two services differ a little."""
 
 
 @dataclass(slots=True)
@@ -30,11 +30,11 @@ class WaitingLines:
     bytes: int = 0
     agents: set[str | None] = field(default_factory=set)
     in_order: bool = True
-    """Whether they come in the order of their ids."""
+    """Whether the lines came in the order of their ids."""
     last_id: str = ""
 
     def fits(self, table: TierTable, line: ImportLine, *, most_bytes: int, most_agents: float) -> bool:
-        """Tell whether a line may be stored together with these."""
+        """Tell whether a line may be stored together with the lines that wait."""
         few = self.bytes + line.size <= most_bytes and len(self.agents | {line.agent_id}) <= most_agents
         return few and self.table in {None, table}
 
@@ -49,9 +49,9 @@ class WaitingLines:
 
 
 class Import:
-    """One import into a tenant; with ``only_agent`` it takes nothing for another agent.
+    """One import into a tenant; with ``only_agent`` it rejects lines for another agent.
 
-    Nothing is acknowledged before it is stored. The same lines again find what was stored ``unchanged``.
+    No line is acknowledged before it is stored. Stored lines are ``unchanged`` in a second import.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Import:
         to_agent: str | None = None,
         retry_budget: RetryBudget | None = None,
     ) -> None:
-        """Bind the tenant; what becomes of each line goes into the report.
+        """Bind the tenant; the status of each line goes into the report.
 
-        Everything of an agent becomes ``to_agent``'s, where that is given, whatever agent its line names.
+        With ``to_agent``, each line that names an agent becomes a line of ``to_agent``.
         """
         self._backends = backends
         self._report = report
@@ -86,10 +86,10 @@ class Import:
         await self._backends.admission.part()
 
     async def begin(self) -> None:
-        """Make sure that something could be imported.
+        """Check that the tenant may be imported into.
 
         Raises:
-            Erasing: the tenant, or the only agent, is being erased.
+            Erasing: the tenant, or the agent that is imported into, is being erased.
             EmbeddingConfigMismatch: the data was embedded with another config.
             Unavailable: the database does not answer.
         """
@@ -100,9 +100,9 @@ class Import:
         self._backends.models.embedder_of(self._backends.data.configs.active)
 
     async def add(self, number: int, line: Line) -> None:
-        """Take a memory that is within the limits of a store, or a row that is as its table is declared.
+        """Take a line: a memory within the limits of a store, or a row that agrees with its table's declaration.
 
-        It is stored with its batch, behind the lines before it. Raises as ``flush`` does.
+        The line is stored with its batch, behind the lines before it. Raises as ``flush`` does.
         """
         agent_id = line.value("agent_id")
         line = line if self._to_agent is None else line.given_to(self._to_agent)
@@ -121,7 +121,7 @@ class Import:
     async def reject(self, number: int, detail: str, id_: str | None = None, *, times: int = 1) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does.
 
-        ``times``: how many lines in a row this says of, the first of which it is.
+        ``times``: how many consecutive lines are rejected, of which ``number`` is the first.
         """
         listed = min(times, self._report.listable)
         for position in range(number, number + listed):
@@ -129,13 +129,13 @@ class Import:
         self._report.count_rejected(times - listed)
 
     async def flush(self) -> None:
-        """Store what was taken and report it.
+        """Store the lines that were taken, and report them.
 
         Raises:
             Erasing: the tenant, or an agent of the batch, is being erased; nothing more of that agent was stored.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing of the batch was stored.
             Unauthenticated: the credential was revoked; nothing more was stored.
-            Unavailable: a part does not answer; some of the batch may be stored, and importing it again is safe.
+            Unavailable: an upstream service does not answer; a part of the batch may be stored. A new import is safe.
         """
         lines, self._waiting = self._waiting.lines, WaitingLines()
         if memories := [line for line in lines if isinstance(line, MemoryImportLine)]:
@@ -148,13 +148,13 @@ class Import:
             self._report.add(line)
 
     async def finish(self) -> None:
-        """Store and report what is left, and bring the last vectors to the index. Raises as ``flush`` does."""
+        """Store and report the last lines, and bring the last vectors to the index. Raises as ``flush`` does."""
         await self.flush()
         await self._memories.deliver()
 
     async def _take(self, line: ImportLine) -> None:
         self._waiting.add(line)
-        # Lines that come in the order of their ids, as an export has them, gain nothing from others behind them.
+        # Lines in the order of their ids, as an export has them, need not be sorted with the lines behind them.
         limits = self._backends.limits
         if len(self._waiting.lines) >= (limits.import_lines if self._waiting.in_order else limits.import_window):
             await self.flush()

@@ -1,4 +1,4 @@
-"""What an import reads: bytes, cut into lines, taken line by line."""
+"""Reads an import: cuts its bytes into lines, and takes the lines one by one."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -14,14 +14,14 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import Ending, ImportReport
 
 _LINES_AT_ONCE = 8
-"""Lines that are read in one part of an import: about a millisecond."""
+"""Lines that are read in one part of an import, which takes about a millisecond."""
 _BLANK_LINES = re.compile(rb"(?:[ \t\r]*+\n)+")
 
 
 class CutLine(NamedTuple):
-    """A line of a file: its number from 1, and its text; None where it is over the limit.
+    """A line of a file: its number from 1, and its text; None where the text is over the limit.
 
-    Blank lines in a row are one, with the number of the first of them, and ``times`` says how many they are.
+    Consecutive blank lines are one ``CutLine`` with the number of the first line, and ``times`` is how many they are.
     """
 
     number: int
@@ -30,7 +30,7 @@ class CutLine(NamedTuple):
 
 
 class LineCutter:
-    """Cuts chunks of any size into lines, and never holds more than one line's limit."""
+    """Cuts chunks of any size into lines, and never holds more bytes than a line may have."""
 
     def __init__(self) -> None:
         """Begin with the first line."""
@@ -44,7 +44,7 @@ class LineCutter:
         while (end := chunk.find(b"\n", start)) >= 0:
             yield self._line(chunk[start:end])
             start = end + 1
-            # A line for each byte would take a thousand times as long as the bytes.
+            # To read each blank line alone would take a thousand times as long as to count its bytes.
             if (blank := _BLANK_LINES.match(chunk, start)) is not None:
                 start, times = blank.end(), blank[0].count(b"\n")
                 yield CutLine(self.number + 1, b"", times)
@@ -52,7 +52,7 @@ class LineCutter:
         self._keep(chunk[start:])
 
     def last(self) -> Iterator[CutLine]:
-        """Yield what stands after the last line's end, where there is anything."""
+        """Yield the bytes behind the last line's end as a line, where there are any."""
         if self._rest or self._too_long:
             yield self._line(b"")
 
@@ -73,7 +73,7 @@ class LineCutter:
 
 
 class ReadLine(NamedTuple):
-    """A line of a file that was read: what it holds, or why it cannot be taken; ``times`` is as of ``CutLine``."""
+    """A line of a file that was read: its content, or why it cannot be taken; ``times`` is that of ``CutLine``."""
 
     number: int
     line: FileLine | BadLineError
@@ -81,7 +81,7 @@ class ReadLine(NamedTuple):
 
 
 class LineReader:
-    """Reads the lines of one file in their order, whatever is done with them, and holds it against its closing line."""
+    """Reads the lines of one file in their order, and compares the file with its closing line."""
 
     def __init__(self) -> None:
         """Begin with the first line."""
@@ -96,17 +96,17 @@ class LineReader:
         return map(self._read, self._cutter.lines(chunk))
 
     def last(self) -> Iterator[ReadLine]:
-        """Yield what stands after the last line's end, where there is anything."""
+        """Yield the bytes behind the last line's end as a line, where there are any."""
         return map(self._read, self._cutter.last())
 
     @property
     def count(self) -> int:
-        """How many lines there were so far."""
+        """How many lines were read so far."""
         return self._cutter.number
 
     @property
     def ending(self) -> Ending:
-        """Whether the closing line says of the lines before it what they are."""
+        """Whether the closing line agrees with the lines before it, or is missing."""
         if self._end is None:
             return "missing"
         return "holds" if self._end == self.total.end else "wrong"
@@ -148,9 +148,9 @@ class LineReader:
 async def import_lines(
     chunks: AsyncIterator[bytes], to: Import, report: ImportReport, *, of_tenant: str | None = None
 ) -> None:
-    """Import lines of our own format; what became of each is in the report. Raises as ``Import`` does.
+    """Import lines of our own format; the report has the status of each line. Raises as ``Import`` does.
 
-    They are an export of the tenant itself, or of the one that is named.
+    The lines are an export of the tenant itself, or of the tenant ``of_tenant``.
     """
     whose = of_tenant or to.tenant_id
     await to.begin()
@@ -175,7 +175,7 @@ async def import_lines(
 
 
 async def import_records(records: Iterable[Record | Flaw], to: Import, report: ImportReport) -> None:
-    """Import what was read from another format, each entry for a line. Raises as ``Import`` does."""
+    """Import records of another format; each entry counts as a line. Raises as ``Import`` does."""
     await to.begin()
     for number, record in enumerate(records, start=1):
         if isinstance(record, Flaw):

@@ -1,4 +1,4 @@
-"""Large values of rows on their way out and in: a line has the value itself, wherever it lies (docs/format.md)."""
+"""Large values of rows in exports and imports: a line has the value itself, even of a blob (docs/format.md)."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -14,10 +14,10 @@ from app.storage.tiers.tables import Large, TierTable
 
 
 class LargeRows:
-    """Takes large values out of rows and puts them back, for one tenant, bound here."""
+    """Puts large values into exported rows, and takes them out of imported rows, for one tenant, bound here."""
 
     def __init__(self, backends: TenantBackends) -> None:
-        """Take what the tenant's services work with; the tenant is bound in it."""
+        """Take the backends of the tenant's services; they bind the tenant."""
         self._values = LargeValues(backends)
 
     def has(self, tier: TierTable, row: Mapping[str, Scalar]) -> bool:
@@ -25,7 +25,7 @@ class LargeRows:
         return any(is_large(str(row.get(large.column, ""))) for large in tier.large)
 
     async def whole(self, tier: TierTable, row: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """Return a row of the table with its large values. One that is lost stays a pointer.
+        """Return a row of the table with its large values. A value that is lost stays a pointer.
 
         Raises:
             Unavailable: the object store does not answer.
@@ -44,10 +44,10 @@ class LargeRows:
 
     @asynccontextmanager
     async def stored(self, tier: TierTable, row: Mapping[str, Scalar]) -> AsyncIterator[Mapping[str, Scalar]]:
-        """Give a line's row as it is to be written, its large values as blobs; those that no row took are removed.
+        """Yield a line's row as it is to be written, its large values as blobs; remove the blobs that no row took.
 
         Raises:
-            BadLineError: a value is larger than it may be.
+            BadLineError: a value is larger than it may be, or its column lacks it.
             ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``LargeValues.kept`` does.
         """
         agent_id, changed = str(row.get("agent_id")), dict[str, Scalar]()
@@ -64,7 +64,7 @@ class LargeRows:
 
 
 def _value(large: Large, column: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return the value in what a column has, as JSON."""
+    """Return the large value of a column, as JSON."""
     if large.within and not (isinstance(column, dict) and large.within in column):
         raise BadLineError(f"{large.column} must be an object with {large.within}")
     text = to_json(column[large.within] if large.within else column)
@@ -74,5 +74,5 @@ def _value(large: Large, column: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def _with_value(large: Large, column: Any, value: Json) -> str:  # noqa: ANN401 - any JSON
-    """Return what a column has, with another value in it."""
+    """Return the JSON of a column with another large value in it."""
     return to_json({**column, large.within: value} if large.within else value)

@@ -1,4 +1,4 @@
-"""The lines of the format that docs/format.md describes: what each kind has, and how it is written and hashed."""
+"""The lines of the format that docs/format.md describes: the fields of each kind, and how it is written and hashed."""
 
 import binascii
 import hashlib
@@ -23,10 +23,10 @@ from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 FORMAT = "memory-gateway"
 VERSION = 3
-"""The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at``,
-``message_id``, ``memory_type`` and ``learned``; version 3 has rows of the tiers."""
+"""The version that is written; earlier versions are read too. Version 2 added ``superseded_at``, ``forgotten_at``,
+``message_id``, ``memory_type`` and ``learned``; version 3 added rows of the tiers."""
 LINE_BYTES = 1024 * 1024
-"""The longest line that is read; nothing that the limits allow is written longer."""
+"""The bytes of the longest line that is read; data within the limits make no longer line."""
 
 _EXACT = 2**53
 """Whole numbers below it are the same as integers and as doubles."""
@@ -68,7 +68,7 @@ _moment = partial(Field, parse=lambda value: milliseconds(parse_moment(value)), 
 
 HASH = Field("hash", object, _SHA256)
 GIVEN_HASH = Field("hash", object)
-"""It is looked at once all else of the line is as it must be."""
+"""The hash of a line, which is checked once all other fields are valid."""
 VERSION_FIELD = Field("version", object, _COUNT)
 MANIFEST = Fields(
     Field("format"),
@@ -100,7 +100,7 @@ MEMORY = Fields(
     _moment("superseded_at", required=False),
     _moment("forgotten_at", required=False),
 )
-"""What a memory is: of this its hash is made."""
+"""The fields of a memory, of which its hash is made."""
 VECTOR = Fields(
     Field("vector", required=False, pair="embedding", parse=_from_base64, write=_base64),
     Field("embedding", bound=_LABEL, required=False),
@@ -112,7 +112,7 @@ END = Fields(Field("memories", object, _COUNT), Field("rows", object, _COUNT, re
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The first line: whose memories follow, and how many there were when it was written."""
+    """The first line: the tenant, the agent, and how many memories there were when the line was written."""
 
     tenant: str
     agent_id: str | None
@@ -132,8 +132,8 @@ class Manifest:
 class Line:
     """A memory or a row of a tier, from its reading to its writing; ``hash`` is that of its line.
 
-    ``table`` says of which kind it is. The payload is a record of a memory, and else a row by its columns, without
-    those that are NULL; the content is what its line says of it, but for a vector.
+    ``table`` is the table of the memory or row. The payload is the record of a memory, or a row by its columns, without
+    columns that are NULL. The content is the JSON of the line, without a vector.
     """
 
     table: TierTable
@@ -143,12 +143,12 @@ class Line:
 
     @property
     def is_memory(self) -> bool:
-        """Whether it is a memory, and no row of a tier."""
+        """Whether the line has a memory, and no row of a tier."""
         return self.table is MEMORIES
 
     @property
     def record(self) -> Record:
-        """The memory."""
+        """The record of the memory."""
         return cast("Record", self.payload)
 
     @property
@@ -157,32 +157,32 @@ class Line:
         return cast("Mapping[str, Scalar]", self.payload)
 
     def value(self, column: str) -> Any:  # noqa: ANN401 - of any column
-        """Return what it has in a column; None: nothing."""
+        """Return the value of a column; None: the column has no value."""
         return getattr(self.payload, column) if isinstance(self.payload, Record) else self.payload.get(column)
 
     @property
     def id(self) -> str | None:
-        """Its id, where it has one."""
+        """The id of the memory or row, where it has an id."""
         id_ = self.value("id")
         return id_ if isinstance(id_, str) else None
 
     @property
     def agent_id(self) -> str | None:
-        """Its agent; None where it belongs to all agents."""
+        """The agent of the memory or row; None where it belongs to all agents."""
         return str(self.value("agent_id")) if self.table.of_agent else None
 
     @property
     def key(self) -> tuple[Scalar, ...]:
-        """What it is known by in its table."""
+        """The values of the key of its table."""
         return tuple(self.value(column) for column in self.table.key)
 
     @property
     def position(self) -> tuple[Any, ...]:
-        """What lines are in the order of; numbers come before texts."""
+        """The position of the line in the order of a file; numbers come before texts."""
         return _ORDER[self.table.kind], *((isinstance(part, str), part) for part in self.key)
 
     def given_to(self, agent_id: str) -> "Line":
-        """Return it as this agent's; what names no agent is of none: it tells of the tenant."""
+        """Return the line with this agent in place of its own. A line that names no agent stays the tenant's."""
         if not ((self.table.of_agent or self.table.names_agent) and self.value("agent_id")):
             return self
         if self.is_memory:
@@ -198,7 +198,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The closing line: what came before it."""
+    """The closing line: counts and hash of the lines before it."""
 
     memories: int
     hash: str
@@ -229,18 +229,18 @@ class Total:
 
     @property
     def end(self) -> End:
-        """The closing line behind these; its hash is the SHA-256, in hex, of the lines' hashes one after another."""
+        """The closing line for these lines; its hash is the SHA-256, in hex, of the lines' hashes one after another."""
         return End(memories=self.memories, rows=self.rows, hash=self._digest.hexdigest())
 
 
 def memory_line(record: Record) -> Line:
-    """Return the line of a memory, which has an id and a moment. Its vector is not in its hash."""
+    """Return the line of a memory. The vector is not in the hash."""
     content = MEMORY.write(record)
     return Line(MEMORIES, record, content, sha256(content))
 
 
 def exported_row(table: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return what a line has of a row, in the order of its columns; a number is alike wherever it was kept."""
+    """Return a row as a line has it, in the order of its columns; whole numbers are integers in every database."""
     there = {column: row[column] for column in table.told if row.get(column) is not None}
     return {
         column: int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
@@ -249,14 +249,14 @@ def exported_row(table: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scala
 
 
 def row_line(table: TierTable, row: Mapping[str, Scalar], hash_: str | None = None) -> Line:
-    """Return the line of a row; ``hash_`` is that of the line that it comes from, where it comes from one."""
+    """Return the line of a row; ``hash_`` is the hash of the line that the row was read from, if any."""
     row = exported_row(table, row)
     content: dict[str, Json] = {"kind": table.kind, "row": row}
     return Line(table, row, content, hash_ or sha256(content))
 
 
 def whole_file(manifest: Manifest, lines: Iterable[Line]) -> bytes:
-    """Write a whole file of these lines."""
+    """Return a whole file of these lines."""
     total, written = Total(), [manifest.data]
     for line in lines:
         total.add(line)
@@ -265,7 +265,7 @@ def whole_file(manifest: Manifest, lines: Iterable[Line]) -> bytes:
 
 
 def sha256(value: Json) -> str:
-    """SHA-256, in hex, of the canonical form of some JSON."""
+    """Return the SHA-256, in hex, of the canonical form of a JSON value."""
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 

@@ -37,9 +37,9 @@ from app.storage.memories import Batch, MemoryWrite
 from app.storage.scoped import ScopedStatement
 
 _WINDOW_LINE_BYTES = 1_600
-"""What a line that is read before it is written takes, about: of longer ones fewer are read."""
+"""How many bytes a line takes that waits to be stored, about: of longer lines fewer wait."""
 _LINE_BYTES = 400
-"""What a line takes in a statement beside its texts and its vector."""
+"""How many bytes a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
 _READ_AT_ONCE = 256
@@ -49,12 +49,12 @@ _READ_AT_ONCE = 256
 class MemoryImport:
     """The memories of one import into a tenant.
 
-    A batch is stored as a store is: should the process die, or a part fail, the same lines again find what was stored
-    unchanged and go on from there.
+    A batch is stored as a store is. Where the process dies or an upstream service fails, a second import of the same
+    lines finds the stored memories ``unchanged`` and goes on from there.
     """
 
     most_agents = inf
-    """Of how many agents lines may be that are stored together."""
+    """Agents whose lines may be stored together at most."""
 
     def __init__(self, backends: TenantBackends, retry_budget: RetryBudget) -> None:
         """Bind the tenant."""
@@ -63,12 +63,12 @@ class MemoryImport:
         self._vectors: list[IndexedVector] = []
         self._last_at = 0
         self._config = backends.data.configs.active
-        """What the vectors that wait for the index were made with."""
+        """The config that made the vectors which wait for the index."""
         self._embedded_with = self._config
-        """What the vectors of the batch at hand were made with."""
+        """The config that made the vectors of the batch at hand."""
 
     def line(self, number: int, line: Line, *, moved: bool) -> MemoryImportLine:
-        """Return a line of the file with what is needed to store it."""
+        """Return the import line of a memory, with its size and its candidates."""
         record = line.record
         size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
         size += 0 if record.learned is None else len(record.learned.json.encode())
@@ -93,7 +93,7 @@ class MemoryImport:
                 await settled(partial(self._store, new))
 
     async def deliver(self) -> None:
-        """Bring the last batch's vectors to the index; what fails is left to the indexer."""
+        """Bring the last batch's vectors to the index; the vectors that fail are left to the indexer."""
         vectors, self._vectors = self._vectors, []
         if not vectors:
             return
@@ -102,20 +102,20 @@ class MemoryImport:
         await self._backends.data.deliveries.deliver(index, name, vectors, first_time=True, wait_seconds=BATCH_SECONDS)
 
     def _date(self, lines: Sequence[MemoryImportLine]) -> None:
-        """Give each line the moment when it is stored: of two the later in the file is the newer, in all of it."""
+        """Give each line the moment when it is stored: in the whole file, a later line has a later moment."""
         first = self._backends.clock() - (len(lines) if len(lines) > self._backends.limits.import_lines else 0)
         for position, line in enumerate(lines):
             self._last_at = line.at = max(self._last_at + 1, first + position)
 
     async def _new(self, lines: Sequence[MemoryImportLine]) -> list[MemoryImportLine]:
-        """Settle what is there already, and return the others with their vectors."""
+        """Settle the lines whose memories are there already, and return the other lines with their vectors."""
         await self._backends.admission.part()
         new = judge(lines, existing(await self._run(look_up(Bulk(self._backends.tenant_id), lines))))
         await self._embed(new)
         return new
 
     async def _embed(self, lines: Sequence[MemoryImportLine]) -> None:
-        """Give each line its vector: the one it came with, where it was made with the config in use."""
+        """Give each line its vector: the vector of its record where the config in use made it, else a new vector."""
         config = self._backends.data.configs.active
         without: list[MemoryImportLine] = []
         for line in lines:
@@ -166,20 +166,20 @@ class MemoryImport:
         for line, write, outcome in zip(lines, writes, outcomes, strict=True):
             _settle(line, outcome)
             revision = outcome.revisions.get(used.active.index_name)
-            # A deletion under way may reach the index at any moment of its minute of grace: what is sent after it is
-            # safe, and left to the indexer.
+            # A deletion under way may reach the index at any moment of its minute of grace: a vector that is sent after
+            # it is safe, which is left to the indexer.
             if line.status == "imported" and revision is not None and not line.undoes:
                 memory, vector = write.memory, write.vectors[used.active.index_name]
                 indexed = IndexedVector(memory.scope, memory.id, vector, memory.created_at, revision, memory.metadata)
                 self._vectors.append(indexed)
-            line.vector = None  # of the lines that were read with it, many are yet to be stored
+            line.vector = None  # many of the lines that were read with this line are yet to be stored
 
     async def _writes(self, lines: Sequence[MemoryImportLine], config: EmbeddingConfig) -> list[MemoryWrite]:
-        """Return what is to be written of lines whose memories are new."""
+        """Return the writes of lines whose memories are new."""
         memories = ((line, line.record.memory(self._backends.tenant_id, line.stored_id, line.at)) for line in lines)
         writes = []
         async for line, memory in paced(memories, _characters, _READ_AT_ONCE, self._backends.admission.part):
-            assert line.vector is not None  # noqa: S101 - each that is new has one
+            assert line.vector is not None  # noqa: S101 - each new line has a vector
             detail = audited(config) | {"embedded": line.embedded}
             stated = permitted(memory, self._backends.author)
             writes.append(MemoryWrite(memory, {config.index_name: line.vector}, detail, line.undoes, stated=stated))
@@ -191,13 +191,13 @@ def _embedded_bytes(line: MemoryImportLine) -> int:
 
 
 def _characters(made: tuple[MemoryImportLine, Memory]) -> int:
-    """Return how much of a memory is read for words, which takes the time."""
+    """Return how many characters of a memory are read for words, which takes the time."""
     _, memory = made
     return len(memory.content) + len(memory.segments)
 
 
 def _settle(line: MemoryImportLine, outcome: WriteOutcome) -> None:
-    """Say what became of a line whose memory was to be written."""
+    """Settle a line by the outcome of the write of its memory."""
     if outcome.holder == line.stored_id:
         line.settle("imported")
     elif outcome.holder is not None:
@@ -209,7 +209,7 @@ def _settle(line: MemoryImportLine, outcome: WriteOutcome) -> None:
 
 
 def _new_vectors(writes: Sequence[MemoryWrite], config: EmbeddingConfig) -> list[NewVector]:
-    """Return the vectors that the run of the batch may write; those of a deletion under way wait for its end."""
+    """Return the vectors that the run of the batch may write; a vector whose id is being deleted waits."""
     return [
         NewVector(
             write.memory.scope.agent_id, write.memory.id, write.memory.content_hash, write.vectors[config.index_name]

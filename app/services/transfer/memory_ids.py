@@ -1,4 +1,4 @@
-"""Tells under which ids the memories that rows name are there, where an import gave them others (docs/format.md)."""
+"""Finds the ids of the memories that rows name, where an import gave the memories other ids (docs/format.md)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,17 +12,17 @@ from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import Bulk
 
 _AT_ONCE = 500
-"""Ids that are looked for in one statement."""
+"""Memories that are looked for in one statement."""
 
 NamedMemory: TypeAlias = tuple[str, bool, str]
-"""The agent of a row, whether the row was moved to it, and the id by which the row names a memory."""
+"""The agent of a row, whether the row was moved to this agent, and the id by which the row names a memory."""
 
 
 class MemoryIds:
-    """The ids of one tenant's memories, by those that they had where they come from.
+    """The ids of one tenant's memories, by the ids that the lines of an import have.
 
-    Which id a memory got follows from the tenant, the agent and the id that its line has. So nothing is remembered
-    between the lines of memories and those of rows, and rows of a later import find the memories too.
+    The id that a memory got follows from the tenant, the agent and the id in its line. So no id is remembered between
+    the lines of memories and the lines of rows, and rows of a later import find the memories too.
     """
 
     def __init__(self, backends: TenantBackends, retry_budget: RetryBudget) -> None:
@@ -32,9 +32,9 @@ class MemoryIds:
         self._bulk = Bulk(backends.tenant_id)
 
     async def renamed(self, lines: Sequence[tuple[Line, bool]]) -> list[Line]:
-        """Return the rows with the ids that their memories have here; an id without a memory here stays.
+        """Return the rows with the ids that their memories have in this tenant; an id without a memory here stays.
 
-        Each comes with whether it is moved to another agent than its line names.
+        Each row is given with whether it was moved to another agent than its line names.
 
         Raises:
             Unavailable: the database does not answer.
@@ -51,7 +51,7 @@ class MemoryIds:
         return [renamed(line, moved=moved) for line, moved in lines]
 
     async def _new_ids(self, wanted: Sequence[NamedMemory]) -> dict[NamedMemory, str]:
-        """Return the ids that differ, of memories that their agents have."""
+        """Return the ids that differ from those of the rows, of memories that their agents have."""
         tenant_id = self._backends.tenant_id
         candidates = {name: id_candidates(tenant_id, name[0], name[2], moved=name[1]) for name in wanted}
         asked = self._bulk.agents_of(sorted({one for ids in candidates.values() for one in ids}))
@@ -76,7 +76,7 @@ def _ids(line: Line) -> list[str]:
 
 
 def _with_ids(line: Line, id_of: Callable[[str], str]) -> Line:
-    """Return a row that names each memory by the id that ``id_of`` tells for its id."""
+    """Return the line of a row with ``id_of`` applied to the id of each memory that the row names."""
     table = line.table
     texts = {column: line.row[column] for column in table.memories if column in line.row}
     values = {name: json.loads(str(text)) if name in table.json else text for name, text in texts.items()}
@@ -88,7 +88,7 @@ def _with_ids(line: Line, id_of: Callable[[str], str]) -> Line:
 
 
 def _replaced(value: Any, id_of: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """Replace the ids in a value: one, or a list of them, or a list of objects that have ``memories``."""
+    """Replace the ids in a value: an id, a list of ids, or a list of objects that have ``memories``."""
     if isinstance(value, str):
         return id_of(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reads the lines of the format that docs/format.md describes, and trusts none of them."""
+"""Reads the lines of the format that docs/format.md describes, and checks every value in them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,17 +37,17 @@ from app.storage.tiers.tables import TIER_TABLES, TierTable
 _TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.travels}
 _AGENT_ID = re.compile(limits.ID_FORM)
 _NAMES = ("agent_id", "agent_type", "instance", "task_type")
-"""Columns, in whatever table, that hold what has the form of an agent's id."""
+"""Columns, of any table, whose values have the form of an agent's id."""
 _LARGEST = 2**63 - 1
 _UNIT_WITHIN = 0.01
-"""A vector that was kept in half precision is a little off its length."""
+"""How far a vector may be off unit length: a vector that was kept in half precision is a little off."""
 
 
 def read_line(data: bytes) -> FileLine:
     """Read a line of any type.
 
     Raises:
-        BadLineError: it is none, or over a limit, or its hash is not that of what it says.
+        BadLineError: the line is not of the format, is over a limit, or has not the hash of its content.
     """
     try:
         value = DECODER.decode(data.decode())
@@ -63,7 +63,7 @@ def read_line(data: bytes) -> FileLine:
 
 
 def check(record: Record) -> None:
-    """Hold a memory against the limits of a store.
+    """Check a memory against the limits of a store.
 
     Raises:
         BadLineError: a field is over its limits.
@@ -122,7 +122,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], FileLine]] = {
 
 @contextmanager
 def _of(id_: object) -> Iterator[None]:
-    """Have a refusal name the id of what is read, where it has the form of one."""
+    """Name the id of the memory or row in a refusal, where the id has the form of one."""
     try:
         yield
     except BadLineError as error:
@@ -138,17 +138,17 @@ def _unit_vector(data: bytes, embedding: str) -> Vector:
     if len(data) != 4 * int(embedding.rpartition("/")[2]):
         bad("vector has not as many numbers as its embedding has dimensions")
     values = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
-    # What is no number is not within either bound; what is far too large must not be squared.
+    # NaN is not within either bound; a number that is far too large must not be squared.
     if not (np.abs(values).max() <= 1 + _UNIT_WITHIN and abs(float(values @ values) - 1) <= 2 * _UNIT_WITHIN):
         bad("vector is not of unit length")
     return values
 
 
 def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
-    """Hold a row against the declaration of its table, whose own rules decide the rest.
+    """Check a row against the declaration of its table; the rules of the database's table decide the rest.
 
     Raises:
-        BadLineError: it has other columns, or a value that no column can have.
+        BadLineError: the row has other columns, lacks a column of its key, or has a value that the column cannot have.
     """
     if "tenant_id" in row:
         bad("a row names no tenant: it is that of the credential")
@@ -166,17 +166,17 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
 
 
 def _rules(tier: TierTable) -> Iterator[tuple[Iterable[str], Callable[[Any], bool], str]]:
-    """Yield what columns hold, unless they are NULL: which ones, whether a value is so, and what to say if not."""
+    """Yield the rules of columns that are not NULL: the columns, whether a value is allowed, and the message if not."""
     yield tier.told, _is_scalar, "be a text, a number or null"
     yield _NAMES, lambda value: (value == "" and tier.unnamed) or _is_name(value), "have the form of an agent's id"
-    # A database would turn the one into the other, and the row would not be found under the key that it came with.
+    # A database would turn a text into an integer or back, and the row would not be found under its key in the line.
     yield [column for column in tier.key if column in tier.integers], _is_integer, "be an integer"
     yield [column for column in tier.key if column not in tier.integers], _is_text, "be a text"
     yield tier.json, _is_json, "be a text that is valid JSON"
 
 
 def _check_weight(weighs: tuple[tuple[str, ...], int], row: Mapping[str, Any]) -> None:
-    """Refuse a row that says that it has fewer bytes than it has: limits are held against what rows say."""
+    """Refuse a row whose column ``bytes`` is less than the row has: limits are checked against this column."""
     columns, beside = weighs
     least = sum(len(row[column].encode()) for column in columns if isinstance(row.get(column), str))
     if not (_is_integer(row.get("bytes")) and row["bytes"] >= least + beside):
@@ -190,7 +190,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is a text that a database keeps: without NUL and without half a surrogate pair."""
+    """Tell whether a value is a text that a database keeps: without NUL and without half a surrogate pair."""
     return isinstance(value, str) and "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -203,7 +203,7 @@ def _is_integer(value: object) -> bool:
 
 
 def _is_json(value: object) -> bool:
-    """Whether it is a text of JSON."""
+    """Tell whether a value is a text of JSON."""
     try:
         return isinstance(value, str) and DECODER.decode(value) is not NotImplemented
     except (ValueError, RecursionError):

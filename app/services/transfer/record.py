@@ -1,4 +1,4 @@
-"""A memory on its way in or out, whatever the format it travels in."""
+"""A memory that is exported or imported, in any format."""
 
 from dataclasses import dataclass, fields
 
@@ -13,15 +13,15 @@ class Record(Supersedable):
     """One memory of an agent.
 
     Attributes:
-        id: A ULID; None where the memory comes from a system with ids of another form, and gets one on import.
-        superseded_at: When what replaced it was said; None: it holds.
-        forgotten_at: Since when no recall finds it; None: it is remembered.
-        message_id: The message that it is (``app.domain.memory.Memory``); None: it is none.
-        memory_type: What it is; None, where it follows from its content.
-        learned: What is known of it where a language model made it; None: it is in the words of whoever stored it.
-        run_id: The run under which it was first written; None: none was named.
-        created_at: None where it is not known: the moment of the import.
-        embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
+        id: A ULID; None where the memory comes from a system with ids of another form, and gets an id on import.
+        superseded_at: When its successor was said; None: the memory holds.
+        forgotten_at: Since when no recall finds the memory; None: it is remembered.
+        message_id: The message that the memory is (``app.domain.memory.Memory``); None: it is no message.
+        memory_type: The type of the memory; None where the type follows from the content.
+        learned: Messages and topic of a memory that a language model made; None: it has the words of its author.
+        run_id: The run under which the memory was first written; None: no run was named.
+        created_at: None where the moment is not known: the memory gets the moment of the import.
+        embedding: ``EmbeddingConfig.label`` of the config that made ``vector``; both fields are given, or neither.
     """
 
     agent_id: str
@@ -38,11 +38,11 @@ class Record(Supersedable):
     embedding: str | None = None
 
     def memory(self, tenant_id: str, id_: str, stored_at: int) -> Memory:
-        """Return the memory that storing it under an id makes; it is of that moment, where it brings none."""
+        """Return the record as the memory of an id; ``stored_at`` is its moment where the record has none."""
         same = {name: getattr(self, name) for name in _SAME}
         scope, created_at = Scope(tenant_id, self.agent_id), stored_at if self.created_at is None else self.created_at
         return Memory(**same | {"id": id_, "created_at": created_at}, scope=scope, type=self.memory_type)
 
 
 _SAME = {of_record.name for of_record in fields(Record)} & {of_memory.name for of_memory in fields(Memory)}
-"""The fields that a record has of a memory."""
+"""The fields that records and memories have in common."""

@@ -1,4 +1,4 @@
-"""What became of each line of an import, kept in a temporary file until all of it has been read."""
+"""The status of each line of an import, kept in a temporary file until the whole import has been read."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,70 +9,70 @@ from typing import IO, Literal, TypeAlias
 from app.domain.json_types import Json, to_json
 
 Status: TypeAlias = Literal["imported", "unchanged", "duplicate", "conflict", "rejected"]
-"""What became of a line.
+"""The status of a line.
 
-- ``imported``: the memory is new.
-- ``unchanged``: it was there already, the same in everything.
+- ``imported``: the memory or the row is new.
+- ``unchanged``: the tenant had the memory or the row already, the same in every field.
 - ``duplicate``: the agent has this content under another id.
-- ``conflict``: its id is that of another memory.
-- ``rejected``: the line cannot be taken, for the reason it is told with.
+- ``conflict``: another memory has the id, or another row has the key.
+- ``rejected``: the line cannot be taken, for the reason in its ``detail``.
 """
 STATUSES: tuple[Status, ...] = ("imported", "unchanged", "duplicate", "conflict", "rejected")
 Ending: TypeAlias = Literal["holds", "wrong", "missing"]
-"""Whether the closing line says of the lines before it what they are."""
+"""Whether the closing line agrees with the lines before it, or is missing."""
 
 MAX_REJECTED_LISTED = 1000
-"""Rejected lines that a report lists; more of them are only counted: a line of a byte would get a line of 60."""
+"""Rejected lines that a report lists; further lines are only counted: a line of a byte would get a line of 60 bytes."""
 
 _MAX_AGENTS = 1000
-"""Agents whose memories and rows a report counts one by one."""
+"""Agents for each of which a report counts memories and rows."""
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
 
 
 @dataclass(slots=True)
 class ImportLine:
-    """A line of an import, and what became of it: it is settled from the first where it cannot be taken."""
+    """A line of an import with its status; a line that cannot be taken has its status from the start."""
 
     number: int
     id: str | None
-    """The id that its line has."""
+    """The id of the memory or row, as the line has it."""
     status: Status | None = None
     detail: str | None = None
     agent_id: str | None = None
-    """Whom its memory or its row is imported to; None: all agents."""
+    """The agent that the memory or row is imported to; None: it belongs to all agents."""
     size: int = 0
-    """What it takes in a statement, in bytes, about."""
+    """How many bytes the line takes in a statement, about."""
     moved: bool = False
     """Whether the line names another agent than the one that it is imported to."""
 
     def settle(self, status: Status, detail: str | None = None) -> None:
-        """Say what became of it."""
+        """Give the line its status."""
         self.status, self.detail = status, detail
 
     @property
     def first_id(self) -> str:
-        """The first of the ids by which lines are stored in order; most need none."""
+        """The id that orders lines which wait to be stored; empty where their order does not matter."""
         return ""
 
 
 class ImportReport:
-    """Takes lines in their order and gives them back, with a summary, once all are there."""
+    """Takes lines in their order, and yields them with a summary once all lines are there."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without lines."""
         self.counts: Counter[Status] = Counter()
         self.agents: Counter[str] = Counter()
         """How many memories and rows were imported to each agent; the agents beyond the first thousand are left out."""
         self.listable = MAX_REJECTED_LISTED
-        """How many rejected lines may still be listed; those beyond are only counted."""
+        """How many rejected lines may still be listed; further lines are only counted."""
         self.lines = 0
         self.manifest = False
         self.end: Ending = "missing"
-        self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by whoever made the report
+        self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - ``close`` closes it
 
     def add(self, line: ImportLine) -> None:
-        """Note what became of a line, and to which agent a memory or a row was imported."""
+        """Take a line with its status, and count its memory or row for the agent that it was imported to."""
         status, agent_id = line.status or "rejected", line.agent_id
         self.counts[status] += 1
         if status == "imported" and agent_id and (agent_id in self.agents or len(self.agents) < _MAX_AGENTS):
@@ -91,7 +91,7 @@ class ImportReport:
 
     @property
     def summary(self) -> dict[str, Json]:
-        """The counts, and whether the file was whole."""
+        """The counts, whether the file had a manifest, and whether its closing line agrees."""
         counts: dict[str, Json] = {status: self.counts[status] for status in STATUSES}
         summary: dict[str, Json] = {"type": "summary", "lines": self.lines, **counts}
         if (unlisted := self.counts["rejected"] - MAX_REJECTED_LISTED) > 0:
@@ -100,16 +100,16 @@ class ImportReport:
 
     @property
     def flawless(self) -> bool:
-        """Whether every line was taken, and none is missing."""
+        """Whether every line was taken, and no line is missing."""
         return self.end == "holds" and not self.counts["rejected"] and not self.counts["conflict"]
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the report, line by line as they were added, and the summary."""
+        """Yield the lines as they were added, then the summary."""
         self._file.seek(0)
         while chunk := self._file.read(_CHUNK):
             yield chunk
         yield to_json(self.summary).encode() + b"\n"
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the temporary file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Waits out what an upstream asks to wait for: a transfer is in no hurry, and to fail would cost the most calls."""
+"""Waits as an upstream service asks: a transfer is in no hurry, and its failure would cost the most calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,16 +17,16 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(slots=True)
 class RetryBudget:
-    """How many seconds a whole transfer may wait in all."""
+    """The seconds that a whole transfer may wait in all."""
 
     seconds: float
     sleep: Sleep = asyncio.sleep
 
     async def of(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that may be made again, after a wait where too many have been made.
+        """Make a call that may be made again; repeat the call after a wait where the service refuses it for now.
 
         Raises:
-            RateLimited, UpstreamOverloaded: no patience is left.
+            RateLimited, UpstreamOverloaded: the wait would take more seconds than are left.
         """
         while True:
             try:

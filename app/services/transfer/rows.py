@@ -28,24 +28,24 @@ class RowImportLine(ImportLine):
 
     line: Line
     stored: Mapping[str, Scalar] | None = None
-    """The row as it is to be written, where large values of it are blobs."""
+    """The row as it is to be written, with its large values as blobs; None: as the line has it."""
     missing: bool = False
-    """Whether the row that it belongs to is missing."""
+    """Whether the parent of the row is missing."""
 
 
 class RowImport:
     """The rows of one import into a tenant.
 
-    A row is written where its key is free, and never over another. What was written before an import was cut off is
-    found unchanged by the next.
+    A row is written where its key is free, and never replaces another row. Rows that were written before an import was
+    cut off are ``unchanged`` in the next import.
     """
 
     most_agents = 50
-    """Of how many agents lines may be that are stored together: of each is asked whether it is being erased."""
+    """Agents whose lines may be stored together at most: each agent is checked for an erasure under way."""
     most_bytes = 800_000
 
     def __init__(self, backends: TenantBackends, retry_budget: RetryBudget, *, only_agent: str | None) -> None:
-        """Bind the tenant, and what ``Import`` is given."""
+        """Bind the tenant and the arguments of ``Import``."""
         self._backends = backends
         self._retry_budget = retry_budget
         self._large = LargeRows(backends)
@@ -54,7 +54,7 @@ class RowImport:
         self._refused_bytes: dict[str | None, int] = {}
 
     def line(self, number: int, line: Line, *, moved: bool) -> RowImportLine:
-        """Return a line of the file with what is needed to store it."""
+        """Return the import line of a row, with its size."""
         size = len(to_json(dict(line.row)).encode())
         return RowImportLine(number, line.id, agent_id=line.agent_id, size=size, moved=moved, line=line)
 
@@ -78,7 +78,7 @@ class RowImport:
             await self._store([line for line in lines if line.status is None])
 
     async def _keep_large(self, line: RowImportLine, values: AsyncExitStack) -> None:
-        """Put the large values of a row that is not there yet into the object store; settle any other."""
+        """Put the large values of a new row into the object store; settle the line of another row."""
         table, row = line.line.table, line.line.row
         known = TierRows(self._backends.tenant_id, table).known([row])
         there = await self._retry_budget.rows(self._backends.data.database, known)
@@ -92,7 +92,7 @@ class RowImport:
             line.settle("rejected", refusal.detail)
 
     async def _store(self, lines: Sequence[RowImportLine]) -> None:
-        """Write rows. Where one of them is refused, the others are written without it."""
+        """Write rows. Where a row is refused, the other rows are written without it."""
         lines = await self._of_own_parents([line for line in lines if not self._is_over(line)])
         if not lines:
             return
@@ -112,7 +112,7 @@ class RowImport:
             before.setdefault(key, after.get(key, {}))  # the same key again is no new row
 
     def _is_over(self, line: RowImportLine) -> bool:
-        """Settle a row that is no smaller than one of its agent for which there was no room; tell whether it is so."""
+        """Reject a row that is no smaller than a row of its agent which was over a quota; tell whether it is so."""
         refused_bytes = self._refused_bytes.get(line.agent_id)
         if refused_bytes is None or line.size < refused_bytes:
             return False
@@ -128,7 +128,7 @@ class RowImport:
         line.settle("rejected", f"its table does not take the row{why}")
 
     async def _of_own_parents(self, lines: Sequence[RowImportLine]) -> Sequence[RowImportLine]:
-        """Settle runs whose parents are other agents', whose logs their ends would be told; return the others."""
+        """Reject runs whose parents are runs of other agents, whose logs they would change; return the other lines."""
         ids = sorted({str(parent) for line in lines if (parent := line.line.value("parent_run_id"))})
         if self._only_agent is None or not ids:
             return lines
@@ -140,7 +140,7 @@ class RowImport:
         return [line for line in lines if line.status is None]
 
     async def _write(self, lines: Sequence[RowImportLine]) -> tuple["_Rows", "_Rows"]:
-        """Write rows, and return what the tenant had under their keys before, and what it has now."""
+        """Write rows, and return the tenant's rows with their keys from before and after the write."""
         table, tenant_id = lines[0].line.table, self._backends.tenant_id
         rows = TierRows(tenant_id, table)
         given = [line.line.row for line in lines]
@@ -158,7 +158,7 @@ class RowImport:
         return _by_key(table, before), _by_key(table, after)
 
     def _most(self, table: TierTable) -> list[int]:
-        """Return how much each limit of the table allows."""
+        """Return the number that each limit of the table allows."""
         of_tenant = {"TENANT_EPISODES": self._backends.limits.tenant_episodes}
         names = [limit.name for limit in table.limits]
         return [of_tenant[name] if name in of_tenant else getattr(limits, name) for name in names]
@@ -172,7 +172,7 @@ def _by_key(table: TierTable, rows: Sequence[Row]) -> _Rows:
 
 
 def _settle(line: RowImportLine, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None) -> None:
-    """Say what became of a line from what its key had before and has now."""
+    """Settle a line by the rows that its key had before and after the write."""
     table = line.line.table
     if before is not None and same_json(before, line.line.row):
         line.settle("unchanged")
@@ -183,6 +183,6 @@ def _settle(line: RowImportLine, before: Mapping[str, Scalar] | None, after: Map
     elif line.missing and table.parent is not None:
         line.settle("rejected", table.parent.missing)
     elif table.limits:
-        line.settle("rejected", table.over)  # nothing but its key is one of a kind in these tables, besides turns
+        line.settle("rejected", table.over)  # no value but the key is unique in these tables, except of turns
     else:
         line.settle("conflict", "another row has what only one may have")

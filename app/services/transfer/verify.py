@@ -1,4 +1,4 @@
-"""Holds a file against its own words: the form of its lines, their hashes, their order and its closing line."""
+"""Checks a file against itself: the form of its lines, their hashes, their order and its closing line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _SHOWN = 20
 
 @dataclass(slots=True)
 class ExportVerdict:
-    """What was found: counts, and the first flaws by line."""
+    """The result of a check: counts of lines and flaws, and the texts of the first flaws."""
 
     lines: int = 0
     memories: int = 0
@@ -23,20 +23,20 @@ class ExportVerdict:
     examples: list[str] = field(default_factory=list)
 
     def count(self, line: Line) -> None:
-        """Count what a line holds."""
+        """Count the memory or the row of a line, and its vector."""
         self.memories += line.is_memory
         self.rows += not line.is_memory
         self.vectors += line.is_memory and line.record.vector is not None
 
     def add(self, flaw: str, times: int = 1) -> None:
-        """Count a flaw that lines in a row have, and keep what is said of the first of them."""
+        """Count a flaw of ``times`` consecutive lines, and keep its text while few are kept."""
         self.flaws += times
         if len(self.examples) < _SHOWN:
             self.examples.append(flaw)
 
 
 class Verifier:
-    """Takes a file chunk by chunk; ``end`` says what is wrong with the whole of it."""
+    """Checks a file chunk by chunk; ``end`` returns the flaws of the whole file."""
 
     def __init__(self) -> None:
         """Begin with the first line."""
@@ -48,7 +48,7 @@ class Verifier:
         self._take(self._reader.lines(chunk))
 
     def end(self) -> ExportVerdict:
-        """Return what was found, once all bytes were taken."""
+        """Return the result, once all bytes were taken."""
         self._take(self._reader.last())
         self._verdict.lines = self._reader.count
         if self._reader.ending == "missing":
@@ -80,7 +80,7 @@ class Verifier:
 
 
 def verify(chunks: Iterable[bytes]) -> ExportVerdict:
-    """Read a whole file and say what is wrong with it."""
+    """Check a whole file, and return its flaws."""
     verifier = Verifier()
     for chunk in chunks:
         verifier.take(chunk)

@@ -1,7 +1,7 @@
 """The formats of other memory systems that an import reads.
 
-A field of theirs that is none of ours is kept in the metadata as ``<format>.<field>``. Limits are for whoever stores
-what is read.
+A field of an entry without a counterpart in a record is kept in the metadata as ``<format>.<field>``. The import that
+stores the records checks the limits of a store.
 """
 
 from collections.abc import Mapping

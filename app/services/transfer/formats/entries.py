@@ -1,4 +1,4 @@
-"""One foreign entry, taken field by field; what no field of ours takes goes to the metadata."""
+"""One foreign entry, taken field by field; the fields that are not taken go to the metadata."""
 
 import math
 import re
@@ -21,31 +21,31 @@ class ForeignEntry(dict[str, Json]):
     """The fields of an entry that are not taken yet."""
 
     def drop(self, *names: str) -> None:
-        """Leave fields behind that say nothing of the memory."""
+        """Drop fields that say nothing of the memory."""
         for name in names:
             self.pop(name, None)
 
     def drop_repeated(self, name: str, *, of: str) -> None:
-        """Leave a field behind that says what another says."""
+        """Drop a field that has the value of another."""
         if self.get(name) == self.get(of):
             self.drop(name)
 
     def content(self, name: str) -> str:
-        """Take the text of the memory; raises ``Untaken`` where it is none."""
+        """Take the text of the memory; raises ``Untaken`` where the value is no text."""
         text = self.pop(name, None)
         if not isinstance(text, str):
             raise Untaken(f"has no text in {name}")
         return text
 
     def metadata(self, name: str) -> dict[str, Json]:
-        """Take the entry's own metadata; raises ``Untaken`` where it is no object."""
+        """Take the entry's own metadata; raises ``Untaken`` where the value is no object."""
         metadata = {} if (value := self.pop(name, None)) is None else value
         if not isinstance(metadata, Mapping):
             raise Untaken(f"has no object in {name}")
         return dict(metadata)
 
     def moment(self, name: str) -> int | None:
-        """Take a moment; raises ``Untaken`` where it is none."""
+        """Take a moment; raises ``Untaken`` where the value is no moment."""
         value = self.pop(name, None)
         try:
             return None if value is None else _read_moment(value)
@@ -53,7 +53,7 @@ class ForeignEntry(dict[str, Json]):
             raise Untaken(f"{name} is no moment of the years 1 to 9999") from error
 
     def name(self, name: str) -> str | None:
-        """Take a text that names something; a blank one or another value stays."""
+        """Take a text that names something; a blank text or another value stays."""
         value = self.get(name)
         if not isinstance(value, str) or not value.strip():
             return None
@@ -62,18 +62,18 @@ class ForeignEntry(dict[str, Json]):
 
 
 def is_name(value: Json) -> bool:
-    """Whether it is a text that names something."""
+    """Tell whether a value is a text that names something."""
     return isinstance(value, str) and bool(value.strip())
 
 
 def _read_moment(value: Json) -> int:
     """Read a moment, however it is written, as milliseconds since the epoch, UTC.
 
-    It is a text in the form of RFC 3339 or ISO 8601, in UTC where it has no offset and at midnight where it is a day;
-    or a number of seconds, or of milliseconds where it is too large for seconds.
+    The value is a text in the form of RFC 3339 or ISO 8601, in UTC where it has no offset and at midnight where it is a
+    day; or a number of seconds, or of milliseconds where it is too large for seconds.
 
     Raises:
-        ValueError: it is anything else, or no moment of the years 1 to 9999.
+        ValueError: the value has another form, or is no moment of the years 1 to 9999.
     """
     if isinstance(value, str):
         return _in_calendar(milliseconds(_parsed(value.strip())))

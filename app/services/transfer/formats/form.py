@@ -13,20 +13,20 @@ from app.services.transfer.formats.values import values
 from app.services.transfer.record import Record
 
 ReadingProgress: TypeAlias = Callable[[int, int | None], object]
-"""Is told how much of a file was taken and of how much: entries of a document, bytes of lines; None is all it has."""
+"""Takes how much of a file was read, and of how much: entries of a document, bytes of lines; None: all of the file."""
 Located: TypeAlias = tuple[str, Json]
-"""A value and where in the file it stands."""
+"""The place of a value in the file, and the value."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """One foreign entry that cannot be taken; the rest goes on.
+    """One foreign entry that cannot be taken; the other entries are read on.
 
     Attributes:
-        place: Where it stands, as in ``results[3]`` or ``line 7``.
-        reason: What is wrong with it, without a word of what it says.
+        place: The place of the entry, as in ``results[3]`` or ``line 7``.
+        reason: Why the entry cannot be taken, without any of its content.
     """
 
     place: str
@@ -43,7 +43,7 @@ class Format:
         within: The fields that may have the list.
         mark: The field by which an object is known to be an entry.
         take: Makes a record of an entry's fields; raises ``Untaken``. The second argument is the agent of every memory
-            that names none. What it leaves of the fields goes to the metadata.
+            that names no agent. The fields that it does not take go to the metadata.
     """
 
     name: str
@@ -54,9 +54,10 @@ class Format:
     def read(
         self, stream: TextIO, agent_id: str, progress: ReadingProgress = lambda _done, _of: None
     ) -> Iterator[Record | Flaw]:
-        """Yield what a file holds, in its order: a JSON document, or lines of JSON.
+        """Yield the entries of a file in their order; the file is a JSON document, or lines of JSON.
 
-        Of lines, one is held at a time; a document is held whole. ``progress`` is called after each.
+        Of lines, one line is held at a time; a document is held whole. ``progress`` is called after each entry of a
+        document, or after each line.
 
         Raises:
             InvalidRequest: the document is not of the format.
@@ -76,7 +77,7 @@ class Format:
                 progress(source.end, None)
 
     def _entries(self, value: Json) -> Sequence[Located] | None:
-        """Find the entries in a document or a line; None where it holds none."""
+        """Find the entries in a document or a line; None where the value is not of the format."""
         if isinstance(value, list):
             return [(f"[{position}]", entry) for position, entry in enumerate(value)]
         if not isinstance(value, Mapping):
@@ -100,9 +101,9 @@ class Format:
 
 
 def _with_rest(record: Record, prefix: str, rest: Mapping[str, Json]) -> Record:
-    """Put what is left of an entry into the metadata as ``<prefix>.<field>``, with ``_`` behind a key that is there.
+    """Put the fields that are left of an entry into the metadata as ``<prefix>.<field>``; ``_`` follows a key in use.
 
-    What is null is left out.
+    A field that is null is left out.
     """
     metadata = dict(record.metadata)
     for name, value in rest.items():
@@ -116,7 +117,7 @@ def _with_rest(record: Record, prefix: str, rest: Mapping[str, Json]) -> Record:
 
 
 def _storable(record: Record) -> Record:
-    """Return a record; raises ``Untaken`` where something in it cannot be stored, whatever the limits."""
+    """Return a record; raises ``Untaken`` where a text in it cannot be stored, whatever the limits."""
     if not record.content.strip():
         raise Untaken("has a blank text")
     for text in (record.content, record.session_id or "", *_texts(record.metadata)):

@@ -9,7 +9,7 @@ Mapping: the text is the first text of ``value`` among ``content``, ``text``, ``
 nests it, ``value.content.content``; the rest of ``value`` is the metadata. A value without such a text is itself the
 text, as JSON. A namespace names no agent by itself; ``["memories", X]`` and ``[X, "memories"]`` are taken to mean the
 agent X where X has the form of an agent id. Namespace, key and score are kept as ``langgraph.<field>``, but for the
-namespaces ``["memories"]`` and ``["memories", X]``, which say nothing else.
+namespaces ``["memories"]`` and ``["memories", X]``, which hold no other information.
 """
 
 from collections.abc import Mapping

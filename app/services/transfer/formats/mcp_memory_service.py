@@ -5,9 +5,9 @@
 Sources: doobidoo/mcp-memory-service ``models/memory.py``, ``sync/converters/mem0.py``; ``sync/exporter.py`` as
 vanfleet-dev/mcp-memory-service keeps it.
 
-Mapping: ``metadata.agent_id``, where that service keeps a memory's agent, is the agent where it has the form of one.
-Tags, type, hash and every other field are kept as ``mcp-memory-service.<field>``; ``export_metadata`` is not, and
-neither is an ``embedding``: it names no model.
+Mapping: ``metadata.agent_id``, where that service keeps a memory's agent, is the agent where it has the form of an
+agent id. Tags, type, hash and every other field are kept as ``mcp-memory-service.<field>``; ``export_metadata`` is not
+kept, and neither is an ``embedding``, which names no model.
 """
 
 from app.domain.limits import is_id

@@ -1,8 +1,8 @@
-"""mem0: what ``get_all`` answers (platform and open source).
+"""mem0: the answers of ``get_all`` (platform and open source).
 
 ``{"results": [...]}`` or a list of memories, with ``memory``, ``created_at``, ``agent_id``, ``user_id``, ``run_id``,
-``metadata``, ``expiration_date`` and more, one or several such answers. A platform export has the schema that was asked
-for: it is read where that has ``results`` or ``memories`` of this form.
+``metadata``, ``expiration_date`` and more; a file has one or several such answers. A platform export has the schema
+that its request named: the export is read where this schema has ``results`` or ``memories`` of this form.
 Sources: docs.mem0.ai/api-reference/memory/get-memories, .../v1-get-memories; mem0ai/mem0 ``mem0/memory/main.py`` (get).
 
 Mapping: ``agent_id`` is the agent, else ``user_id`` (so that two users' memories stay apart), where it has the form of

@@ -16,23 +16,23 @@ _LONGEST_NUMBER = 20
 
 @dataclass(frozen=True, slots=True)
 class SourceValue:
-    """The whole of a file, or one line of several."""
+    """The value of a whole file, or of one line of several."""
 
     value: Json
-    """None, as JSON ``null`` is, where it is a line that is not JSON."""
+    """None, as for JSON ``null``, where the line is not JSON."""
     line: int | None = None
-    """The line's number; None: it is the whole."""
+    """The line's number; None: the value is that of the whole file."""
     end: int = 0
     """How many bytes of UTF-8 the file has up to the line's end."""
 
 
 def values(stream: TextIO) -> Iterator[SourceValue]:
-    """Read a file: a document is read whole, lines are read one by one, blank ones are passed over.
+    """Yield the values of a file: a document is read whole, lines one by one, and blank lines are passed over.
 
     A number that SQLite cannot compare exactly becomes a text, ``NaN`` and ``Infinity`` become null.
 
     Raises:
-        MalformedRequest: it is neither a JSON document nor begins with a line of JSON, or it is not UTF-8.
+        MalformedRequest: the file is neither a JSON document nor begins with a line of JSON, or is not UTF-8.
     """
     rest = _lines(stream)
     begun = list(islice(rest, 2))
@@ -56,7 +56,7 @@ def values(stream: TextIO) -> Iterator[SourceValue]:
 
 
 _NumberedLine: TypeAlias = tuple[int, int, str]
-"""A line's number, where it ends in the file, and its text."""
+"""A line's number, how many bytes the file has up to its end, and its text."""
 
 
 def _lines(stream: TextIO) -> Iterator[_NumberedLine]:
