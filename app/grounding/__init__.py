@@ -1,4 +1,4 @@
-"""Tells by code what a statement says that the lines which it cites do not say, and what a reader has to decide."""
+"""Finds by code the parts of a statement that its cited lines do not say, and the pairs that a reader has to decide."""
 
 from app.grounding.checking import Checked, Checker
 from app.grounding.source import Source, Ungrounded, UngroundedKind

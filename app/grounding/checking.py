@@ -1,4 +1,4 @@
-"""Tells what of a statement does not stand in the lines that it cites, and what a reader has still to decide."""
+"""Finds the parts of a statement that its cited lines do not support, and the pairs that a reader has to decide."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from app.grounding.guards.dates import in_words_of_the_sources
 from app.grounding.source import Source, Ungrounded
 
 MAX_STATEMENT: Final = 8_000
-"""Characters of a statement. A longer one is not grounded: nothing passes that was not read."""
+"""Characters of a statement. A longer statement is not grounded: no text passes that was not read."""
 MAX_SOURCES: Final = 64
 MAX_SOURCE: Final = 32 * 1024
 """Characters of a source that are read; the rest is no evidence."""
 MAX_ALL_SOURCES: Final = 256 * 1024
 """Characters of all sources that are read, the first ones first."""
 _MAX_PLACES: Final = 8
-"""Places of one source in which a statement is looked for."""
+"""Places of one source at which a statement may stand that are checked; also the marks read behind a sentence."""
 _STOPS = ".!?\u3002"
-"""As they are in a text that is compared. No space follows the last one."""
+"""The stops that end a sentence in a compared text. No space follows the last of them."""
 _QUOTES = '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u300e\u300f'
 _CLOSING = _QUOTES + ")]"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What code has found of a statement.
+    """The result of the check of a statement by code.
 
-    ``ungrounded``: what its sources do not support. ``stands``: it is one or more sentences of a source, word for word.
-    ``pairs``: what a reader is asked otherwise, of which one has to follow.
+    ``ungrounded``: the parts that its sources do not support. ``verbatim``: the statement is one or more sentences of a
+    source, word for word, or is empty. ``pairs``: else a reader reads these pairs, of which one has to follow.
     """
 
     ungrounded: Sequence[Ungrounded] = ()
@@ -42,10 +42,10 @@ class Checked:
 
 
 class Checker:
-    """Checks statements by code, and reads each source once, however many cite it."""
+    """Checks statements by code, and reads each source once, even where many statements cite it."""
 
     def __init__(self) -> None:
-        """Have read nothing yet."""
+        """Begin without any source."""
         self._sources: dict[tuple[Source, int], SourceReading] = {}
 
     def check(
@@ -56,7 +56,7 @@ class Checker:
         computed: Collection[date] = (),
         guards: Collection[str] = GUARDS.keys(),
     ) -> Checked:
-        """Check a statement; ``computed``: days that code has computed of the sources, which are told as well.
+        """Check a statement; ``computed``: days that code has computed of the sources, which support it too.
 
         The time is proportional to the length of the statement and the sources.
         """
@@ -73,7 +73,7 @@ class Checker:
         return Checked(pairs=pairs(in_words_of_the_sources(comparison), comparison.cited))
 
     def _read(self, sources: Sequence[Source]) -> Iterator[SourceReading]:
-        """Give the sources as far as they are read: within the bounds."""
+        """Yield the sources as far as the bounds allow them to be read."""
         left = MAX_ALL_SOURCES
         for source in sources[:MAX_SOURCES]:
             size = min(len(source.text), MAX_SOURCE, left)
@@ -87,7 +87,7 @@ class Checker:
 def _is_sentence(statement: str, lines: str) -> bool:
     """Tell whether lines have a statement as one or more of their sentences, outside of quotation marks.
 
-    What somebody quotes, what stands behind a colon, and what is asked is not said: whether it follows is to be read.
+    A quotation, a text behind a colon and a question are not stated: a reader decides whether the statement follows.
     """
     whole = plain(statement)
     wanted = whole.rstrip(_STOPS + " ")
@@ -108,7 +108,7 @@ def _places(wanted: str, lines: str) -> Iterator[int]:
 def _begins(lines: str, place: int) -> bool:
     """Tell whether a sentence begins at a place."""
     ahead = lines[lines.rfind("\n", 0, place) + 1 : place]
-    if sum(map(ahead.count, _QUOTES)) % 2 == 1:  # they come in twos: the last one has opened a quotation
+    if sum(map(ahead.count, _QUOTES)) % 2 == 1:  # quotation marks come in pairs: the last mark has opened a quotation
         return False
     before = ahead.rstrip(" ").rstrip(_CLOSING)[-1:]
     return not ahead or (before in {*_STOPS} and (ahead[-1] == " " or before == _STOPS[-1]))

@@ -1,4 +1,4 @@
-"""Reads what the sources of statements say: their sentences, words, quantities and days, each source once."""
+"""Reads the sources of statements: their sentences, words, quantities and days, each source once."""
 
 import re
 from collections import defaultdict
@@ -19,12 +19,12 @@ from app.language.numbers import quantities
 
 _LETTERS = re.compile(r"[^\W_]+")
 _COMMON = 40
-"""Sentences of one source in which a word stands that tells them apart no more."""
+"""Sentences of one source that may have a word which counts, at least: a more common word does not tell them apart."""
 _MAX_NEAR = 12
 
 
 class ComparedText:
-    """A text as it is compared, whose expressions of time are read on the day ``today``; None: on no certain day."""
+    """A text in compared form. Its expressions of time are read on the day ``today``; None: on no certain day."""
 
     def __init__(self, text: str, today: int | None = None) -> None:
         """Read a statement."""
@@ -47,7 +47,7 @@ class ComparedText:
 
 
 class SourceReading(ComparedText):
-    """What a source says, as far as it is read."""
+    """A source in compared form."""
 
     def __init__(self, source: Source) -> None:
         """Read a source."""
@@ -71,7 +71,7 @@ class SourceReading(ComparedText):
         return frozenset((value, quantity.unit) for quantity in self.quantities for value in quantity.values)
 
     def nearness(self, keys: Collection[str]) -> dict[int, float]:
-        """Return how many of some words each sentence has that has any, by its place; rare words count more."""
+        """Return by its place how many of the words a sentence has, for sentences with any; rare words count more."""
         found: defaultdict[int, float] = defaultdict(float)
         most = max(_COMMON, len(self.sentences) // 20)
         for key in keys:
@@ -84,19 +84,19 @@ class SourceReading(ComparedText):
 
 @dataclass(frozen=True)
 class SourceContents:
-    """All that the sources of a statement say. ``computed``: days that code has computed of them."""
+    """The sources of a statement together. ``computed``: days that code has computed of them."""
 
     sources: Sequence[SourceReading]
     computed: Collection[date] = ()
 
     @cached_property
     def today(self) -> Sequence[int]:
-        """The days on which they were said."""
+        """The days on which the sources were said."""
         return list(dict.fromkeys(source.today for source in self.sources if source.today is not None))
 
     @cached_property
     def days(self) -> frozenset[Interval]:
-        """Every stretch of time that they may mean."""
+        """Every stretch of time that the sources may mean."""
         found = {Interval.of_day(day.toordinal()) for day in self.computed}
         for source in self.sources:
             sure = [time for time in source.times if source.today is not None or time.fixed]
@@ -105,16 +105,16 @@ class SourceContents:
 
     @cached_property
     def times(self) -> Sequence[TimeExpression]:
-        """Their expressions of time."""
+        """The sources' expressions of time."""
         return [time for source in self.sources for time in source.times]
 
     @cached_property
     def text(self) -> str:
-        """All they say, as it is compared."""
+        """The sources' text in compared form."""
         return "\n".join(source.plain for source in self.sources)
 
     def nearest(self, keys: Iterable[str], most: int) -> list[tuple[int, int]]:
-        """Return the sentences that have most of some words, each by the number of its source and its place there."""
+        """Return the sentences that have most of the words, each by the number of its source and its place there."""
         different = frozenset(keys)
         found = (
             (-near, number, place)
@@ -124,24 +124,24 @@ class SourceContents:
         return [(number, place) for _, number, place in nsmallest(most, found)]
 
     def has_word(self, word: str) -> bool:
-        """Tell whether a folded word stands in any of them, or names who says it."""
+        """Tell whether a folded word stands in any source, or in the name of a source's speaker."""
         return any(word in source.forms or word in source.joined or word in source.speaker for source in self.sources)
 
     def has_name(self, word: str) -> bool:
-        """Tell whether a folded word is written as a name within a sentence of any of them."""
+        """Tell whether a folded word is written as a name within a sentence of any source."""
         return any(word in source.names for source in self.sources)
 
 
 @dataclass(frozen=True)
 class GuardedStatement:
-    """A statement beside its sources, as each guard looks at it."""
+    """A statement beside its sources, which each guard reads."""
 
     claim: ComparedText
     cited: SourceContents
 
     @cached_property
     def near(self) -> Sequence[tuple[Clause, Sequence[tuple[SourceReading, Clause]]]]:
-        """Each clause of the statement with the clauses of those sentences that have most of its words, a few."""
+        """Each clause of the statement, with the clauses of the ``_MAX_NEAR`` sentences that have most of its words."""
         return [(clause, list(self._near(clause))) for clause in self.claim.clauses]
 
     def _near(self, clause: Clause) -> Iterator[tuple[SourceReading, Clause]]:

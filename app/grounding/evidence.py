@@ -1,4 +1,4 @@
-"""Picks what of its sources a reader is shown of a statement: the sentences that are nearest to it."""
+"""Picks the sentences of its sources that a reader reads for a statement: those nearest to the statement."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,18 +7,18 @@ from app.grounding.compared import SourceContents
 from app.language.clauses import sentences
 
 MAX_PAIRS: Final = 8
-"""Of a statement that are read."""
+"""Pairs of one statement that are read, at most."""
 MAX_TOKENS: Final = 180
-"""Of a pair, about: what separates the texts takes some of 192."""
+"""Tokens of a pair, about: the separators of the texts take some of 192."""
 _LETTERS: Final = 4
-"""Of a token, in long words; a word has at least one."""
+"""Letters of a token, in long words; a word has at least one token."""
 
 
 def pairs(text: str, cited: SourceContents) -> list[tuple[str, str]]:
-    """Return the pairs of sources and a statement of which one has to follow, the likeliest first.
+    """Return pairs of source text and a statement, the likeliest first; the statement has to follow in one of them.
 
-    Where all sources fit into a pair it is the only one. Else the first has the nearest sentences of all of them, each
-    with the sentence before it, and the others have one of them each.
+    Where all sources fit into a pair, that pair is the only one. Else the first pair has the nearest sentences of all
+    sources, each with the sentence before it, and each of the other pairs has one of these sentences.
     """
     room = MAX_TOKENS - size(text)
     if room <= 0:
@@ -38,7 +38,7 @@ def size(text: str) -> int:
 
 
 def _joined(near: Sequence[tuple[int, int]], cited: SourceContents, room: int) -> str:
-    """Return as many sentences as there is room for, in the order of the sources, each with the one before it."""
+    """Return as many sentences as there is room for, in the order of the sources, each with the sentence before it."""
     texts: dict[tuple[int, int], str] = {}
     for number, place in (*near, *((number, place - 1) for number, place in near if place)):
         source = cited.sources[number]

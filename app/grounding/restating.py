@@ -1,4 +1,4 @@
-"""Tells by code whether one text says all that another one says, as far as numbers, dates and names go."""
+"""Tells by code whether one text says all that another text says, as far as numbers, dates and names go."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ _ASKS: Final = frozenset("?\uff1f\u061f\u037e")
 
 
 def is_of_its_day(text: str) -> bool:
-    """Tell whether a text names a time that is another one on another day, such as "tomorrow" or "in March"."""
+    """Tell whether a text names a time that depends on the day of the text, such as "tomorrow" or "in March"."""
     return any(not expression.fixed for expression in time_expressions(text, None))
 
 
@@ -44,10 +44,10 @@ def tells(text: str) -> int:
 def says_all(source: Source, other: Source) -> bool:
     """Tell whether one text has every number, date, name and quotation of another, and denies nothing of it.
 
-    Whatever is written with a capital counts as a name, at the beginning of a sentence too: what is one word too many
-    keeps both texts, what is one too few would lose a name. Numbers, names, and what has marks in it, as addresses and
-    code have, are to be written alike and to come in the same order: "5 to 6" does not say "6 to 5". A question says no
-    statement, and what denies says nothing of what does not.
+    Every word with a capital counts as a name, at the beginning of a sentence too: a word too many keeps both texts, a
+    word too few would lose a name. Numbers, names, and words with marks, as addresses and code have them, must be
+    written alike and come in the same order: "5 to 6" does not say "6 to 5". A question says no statement, and a denial
+    and a text that denies nothing do not say each other.
     """
     if any(tells_of(source.text) != tells_of(other.text) for tells_of in (_ASKS.isdisjoint, may_not_have_happened)):
         return False
@@ -65,13 +65,13 @@ def says_all(source: Source, other: Source) -> bool:
 
 
 def _in_order(details: Iterable[_T], among: Iterable[_T], are_alike: Callable[[_T, _T], bool]) -> bool:
-    """Tell whether each detail is among others, behind the one before it."""
+    """Tell whether each detail is among the others, behind the detail before it."""
     left = iter(among)
     return all(any(are_alike(detail, other) for other in left) for detail in details)
 
 
 def _is_named(name: Word, word: Word) -> bool:
-    """Tell whether a word is a name as it is written; of one that begins a sentence the capital tells nothing."""
+    """Tell whether a word is a name as it is written; the capital of a name that begins a sentence does not count."""
     return name.text == word.text or (name.first and not name.coded and name.folded == word.folded)
 
 
@@ -80,11 +80,11 @@ def _is_as_many(quantity: Quantity, other: Quantity) -> bool:
 
 
 def _marked(text: str) -> list[str]:
-    """Return in their order what is written with digits or marks: "-3", "a.b@example.com", "!="."""
+    """Return in their order the words with digits or marks: "-3", "a.b@example.com", "!="."""
     words = (word.lstrip("(").rstrip(_ENDS) for word in text.split())
     return [word for word in words if word and not _APOSTROPHES.sub("", word).isalpha()]
 
 
 def _names(claim: ComparedText) -> Iterator[Word]:
-    """Give the words that are written as names and codes are."""
+    """Yield the words that are written as names and codes are."""
     return (word for word in claim.words if word.coded or (word.capital and word.folded not in PARTICIPANTS))

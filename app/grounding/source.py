@@ -1,4 +1,4 @@
-"""What is checked and what is found: a line that a statement cites, and what of the statement it does not support."""
+"""A line that a statement cites, and a part of a statement that its cited lines do not support."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,16 +6,17 @@ from typing import Literal, TypeAlias
 UngroundedKind: TypeAlias = Literal[
     "number", "date", "name", "quotation", "placeholder", "denial", "person", "claim", "length"
 ]
-"""Denial: what the source denies is affirmed, or the other way round. Person: the source says it of another. Claim: it
-does not follow, or nothing tells that it does. Length: it is too long to be read."""
+"""Denial: the statement affirms what the source denies, or denies what the source affirms. Person: the source says it
+of another person. Claim: the statement does not follow, or nothing tells that it does. Length: the statement is too
+long to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A line that a statement cites.
 
-    ``said_at``: when it was said (ms since the epoch), from which "yesterday" is counted; None: it counts no days.
-    ``speaker``: "user", "assistant" or a name, who is "I" in it; "": not known, it may be anybody.
+    ``said_at``: the line's moment (ms since the epoch), from which "yesterday" is counted; None: no day is counted.
+    ``speaker``: "user", "assistant" or a name, which "I" means in the line; "": the speaker is not known.
     """
 
     text: str

@@ -1,1 +1,1 @@
-"""What is known of text as such: its words, sentences, numbers and expressions of time."""
+"""Reads text alone, without memories or sources: its words, sentences, numbers and expressions of time."""

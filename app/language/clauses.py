@@ -13,44 +13,44 @@ _TOKEN = re.compile(
 )
 _STEM: Final = 4
 _ENDING: Final = 3
-"""Letters that forms of a word differ by at most."""
+"""Letters by which the lengths of two forms of a word differ at most."""
 _LONGEST: Final = 60
-"""Words of a sentence; a longer one is read as several."""
+"""Words of a sentence; a longer sentence is read as several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text: as it is written, folded without what an apostrophe adds to it, and where it stands."""
+    """A word of a text: as it is written, in folded form without an ending behind an apostrophe, and its place."""
 
     text: str
     folded: str
     starts: int
     ends: int
     first: bool
-    """It begins a sentence."""
+    """Whether the word begins a sentence."""
 
     @property
     def capital(self) -> bool:
-        """Whether it is written as names are."""
+        """Whether the word is written with a capital, as names are."""
         return self.text[0].isupper()
 
     @property
     def coded(self) -> bool:
-        """Whether it has digits, or capitals inside: a code or a product's name."""
+        """Whether the word has digits, or capitals inside: a code or a product's name."""
         return any(letter.isdigit() for letter in self.text) or any(letter.isupper() for letter in self.text[1:])
 
     @property
     def owns(self) -> bool:
-        """Whether it says whose something is: "Ann's"."""
+        """Whether the word is a possessive: "Ann's"."""
         return self.text[-2:] in {"'s", "\u2019s"}
 
     @property
     def key(self) -> str:
-        """The beginning by which forms of it are looked for."""
+        """The beginning of the word, by which other forms of the word are searched for."""
         return self.folded[:_STEM]
 
     def akin(self, other: "Word") -> bool:
-        """Tell whether words may be forms of one, in any language: they begin alike, and differ at their ends."""
+        """Tell whether words may be forms of one word, in any language: they begin alike and differ at their ends."""
         if self.folded == other.folded:
             return True
         short, long = sorted((self.folded, other.folded), key=len)
@@ -63,7 +63,7 @@ class Word:
 
 @dataclass(slots=True)
 class Clause:
-    """The words between two marks."""
+    """The words between two punctuation marks."""
 
     words: list[Word] = field(default_factory=list)
     asks: bool = False
@@ -71,7 +71,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, or a part of one that has no end; text[starts:ends] is it."""
+    """A sentence at text[starts:ends], or a part of a sentence that is too long."""
 
     starts: int
     ends: int
@@ -80,7 +80,7 @@ class Sentence:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Return the sentences of a text in their order; a line is one too."""
+    """Return the sentences of a text in their order; a line break ends a sentence too."""
     found: list[Sentence] = []
     clauses: list[Clause] = [Clause()]
     count, first = 0, True

@@ -1,7 +1,7 @@
-"""Tells by their words whether a sentence tells the event that a question asks for: the same deed, of the same thing.
+"""Tells by words whether a sentence tells the event that a question asks for: the same deed, of the same thing.
 
-A reader finds what is about the same; it takes "sold the bike" for "bought the bike". So the words of the question have
-to be in the sentence. Where the two are in different languages words tell nothing.
+A reader finds sentences about the same subject, but takes "sold the bike" for "bought the bike". So the words of the
+question have to be in the sentence. Where the two are in different languages, words tell nothing.
 """
 
 import re
@@ -15,7 +15,7 @@ from app.language.lexicon import LANGUAGES, words
 from app.language.stemming import lacking, stem
 
 Entailment = Literal["entails", "unknown", "differs"]
-"""Whether a sentence tells an event: it does, its words do not say so, or it tells something else."""
+"""Whether a sentence tells an event: it does, its words do not decide, or it tells another event."""
 
 
 _SMALL: Final = words("small") | frozenset(FORMS_OF_UNITS)
@@ -26,12 +26,12 @@ _TELL: Final = {
 }
 """The small words by which a language is known."""
 _LIGHT: Final = frozenset(map(stem, words("light")))
-"""They may be left out of a sentence that has nothing else: "I was at the dentist"."""
+"""Stems that a sentence with no other words may leave out: "I was at the dentist"."""
 _BEGIN: Final = frozenset(map(stem, words("begin")))
 _END: Final = frozenset(map(stem, words("end")))
 _I: Final = words("i")
 _SELF: Final = _I | {"user"}
-"""Who asks, as messages and as what was learned of them name that."""
+"""Words for the asking user in messages and in learned memories."""
 _PRONOUN: Final = words("pronouns")
 _ACTIVE = re.compile(r"(?<!\w)(?:did|has|have|had|does|do)(?!\w)")
 _WORD: Final = re.compile(r"[^\W_]+(?:[.:/][^\W_]+)*")
@@ -42,20 +42,20 @@ _AT_FIRST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What the words of a question, or of a part of it, ask for."""
+    """The event that a question, or a part of a question, asks for, by its words."""
 
     words: frozenset[str]
-    """The stems of those that carry its meaning; none where it has none."""
+    """The stems of the words that carry the event's meaning; empty where no word does."""
     names: frozenset[str]
-    """Those of them that are written as names are."""
+    """The stems of the words that are written as names are."""
     languages: frozenset[str]
-    """The languages that it may be in."""
+    """The languages in which the text may be."""
     mine: bool
-    """Whether who asks has done it."""
+    """Whether the asking user has done the deed."""
     others: bool
-    """Whether somebody or something else has done it."""
+    """Whether another person or thing has done the deed."""
     refers: bool
-    """Whether it speaks of something by a word such as "it"."""
+    """Whether the text has a pronoun such as "it"."""
 
 
 def event(text: str) -> Event:
@@ -69,9 +69,9 @@ def event(text: str) -> Event:
 
 
 def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = False) -> Entailment:
-    """Tell whether a text, a sentence, tells an event; ``around`` is who says it, and what it may lean on.
+    """Tell whether a sentence tells an event; ``around`` is its speaker and the text on which it may lean.
 
-    What ``lasts`` is told by how it began, whatever the word for it.
+    With ``lasts``, a sentence tells the event by its beginning, with any word for a beginning.
     """
     bare = without_times(text)
     stems = _stems(bare)
@@ -93,14 +93,14 @@ class _Sentence:
     tokens: Sequence[str]
     stems: frozenset[str]
     missing: frozenset[str]
-    """The stems of the event that it does not have."""
+    """The stems of the event that the sentence does not have."""
     more: frozenset[str]
-    """Those that the event does not have."""
+    """The stems of the sentence that the event does not have."""
 
     def is_comparable(self, expected: Event) -> bool:
-        """Tell whether its words tell anything: both have some, and are of one language.
+        """Tell whether words decide: the event and the sentence have words, and may be in one language.
 
-        Where they have some words in common they are of one, unless that is sure not to be.
+        Where they have words in common they count as one language, unless both languages are known and differ.
         """
         if not expected.words or not self.stems or not self.missing:
             return bool(expected.words and self.stems)
@@ -109,20 +109,20 @@ class _Sentence:
         return is_unknown or not expected.languages.isdisjoint(languages)
 
     def has_subject(self, expected: Event, around: str) -> bool:
-        """Tell whether it may speak of the deed of whom the question asks for."""
+        """Tell whether the sentence may speak of a deed of the person for whom the question asks."""
         if expected.mine:
             is_by_user = not _I.isdisjoint(self.tokens) or not _SELF.isdisjoint(self.tokens[:_AT_FIRST])
             return is_by_user or not self.more
         return not (expected.others and not around and not _I.isdisjoint(self.tokens[:1]))
 
     def has_another_time(self, expected: Event) -> bool:
-        """Tell whether the event is in a part of it that tells no time, and the time beside another one."""
+        """Tell whether the event is in a part of the sentence that has no time, so that a time is of another part."""
         parts = [part for part in _PARTS.split(self.text) if part.strip()]
         holding = [part for part in parts if common(expected, part) == len(expected.words)]
         return len(parts) > 1 and bool(holding) and not any(map(expressions, holding))
 
     def implies(self, expected: Event, *, lasts: bool) -> bool:
-        """Tell whether it tells the event without some of its words."""
+        """Tell whether the sentence tells the event without some of the event's words."""
         if self.missing & expected.names or self.missing == expected.words:
             return False
         may_begin = lasts and len(self.missing) == 1
@@ -131,12 +131,12 @@ class _Sentence:
 
 
 def common(expected: Event, text: str) -> int:
-    """Return how many words of an event are in a text."""
+    """Return the number of an event's words that are in a text."""
     return len(expected.words - lacking(expected.words, _stems(without_times(text))))
 
 
 def extra(expected: Event, text: str) -> int:
-    """Return how many words a text has that an event does not ask for."""
+    """Return the number of a text's words that an event does not have."""
     return len(lacking(_stems(without_times(text)), expected.words))
 
 

@@ -1,4 +1,4 @@
-"""Tells by a word whether a text says of something that it did not happen or may not have, or that it was planned."""
+"""Tells by a word whether a text says that an event did not happen or may not have, or that it was planned."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from app.language.lexicon import patterns, words
 
 DENIALS: Final = words("denials")
-"""Besides every word that ends in "n't"."""
+"""Words that deny, besides every word that ends in "n't"."""
 _UNDONE: Final = DENIALS | words("undone")
 _PLANS: Final = words("plans")
 _WORD = re.compile(r"[\w'\u2019]+")
@@ -16,12 +16,12 @@ _APART = re.compile(rf"(?<!\w)(?:{patterns('undone_apart')})(?!\w)")
 
 
 def may_not_have_happened(text: str) -> bool:
-    """Tell whether a text has a word by which something in it did not happen, or may not have."""
+    """Tell whether a text has a word by which an event in it did not happen, or may not have."""
     lowered = text.lower()
     undone = any(word in _UNDONE or _DENIED.search(word) for word in _WORD.findall(lowered))
     return undone or _APART.search(lowered) is not None
 
 
 def is_planned(text: str) -> bool:
-    """Tell whether a text has a word by which a day in it is one that was planned, and not one on which it was."""
+    """Tell whether a text has a word by which a day in it is a planned day, and not the day of the event."""
     return not _PLANS.isdisjoint(_WORD_ALONE.findall(text.lower()))

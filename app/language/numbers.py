@@ -1,4 +1,4 @@
-"""Finds the quantities in a text, each in one form: 90 minutes and 1.5 hours are one, 4 pm and 16:00, -3 and minus 3.
+"""Finds the quantities in a text, each in one form: 90 minutes equal 1.5 hours, 4 pm is 16:00, -3 is minus 3.
 
 Figures are read in any language, numbers in words in English, German and Swedish.
 """
@@ -18,16 +18,16 @@ ONES: Final = {code: language["ones"].split() for code, language in LANGUAGES.it
 UNITS: Final = {
     name: (base, Decimal(factor)) for name, meaning in meanings("units").items() for base, factor in [meaning.split()]
 }
-"""By what is written behind or before a number: the base unit, and how many of it one is."""
+"""The base unit and the factor of each unit, by the unit's form behind or before a number."""
 _MULTIPLES: Final = {name: Decimal(number) for name, number in meanings("multiples").items()}
 _MINUTES: Final = {name: int(number) for name, number in meanings("minutes", "|").items()}
 _SHIFTS: Final = {name: int(number) for name, number in meanings("minutes_past", "|").items()}
 _OTHERWISE: Final = words("other_words_too")
-"""Numbers that are other words too: they are evidence, and need none."""
+"""Number words that are other words too: in a source they are evidence, in a statement they need none."""
 
 
 def _words() -> Iterator[tuple[str, int]]:
-    """Give the words of 0 to 99 with their numbers."""
+    """Yield the words of 0 to 99 with their numbers."""
     for code, ones in ONES.items():
         language = LANGUAGES[code]
         yield from ((word, number) for number, word in enumerate(ones))
@@ -64,17 +64,17 @@ _SUFFIXES: Final = {
     **dict.fromkeys(_ORDINALS, ("", Decimal(1))),
     **UNITS,
 }
-"""The unit and the factor of what is written on to figures."""
+"""The unit and the factor of each suffix that is joined to figures."""
 _SUFFIXES_OF_MONEY: Final = {**_SUFFIXES, "m": ("", Decimal(1_000_000))}
 _DAY = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """text[starts:ends] is a quantity.
+    """The quantity at text[starts:ends].
 
-    ``values``: what it may be ("1.500" is two numbers); ``unit``: the base unit, "" for none, ``CLOCK``. ``demanded``:
-    it cannot be another word.
+    ``values``: its possible values ("1.500" may be two numbers); ``unit``: the base unit, "" for none, or ``CLOCK``.
+    ``demanded``: the text is surely a number, so a source must have it.
     """
 
     values: frozenset[Decimal]
@@ -162,7 +162,7 @@ def _time_of_day(match: re.Match[str], text: str) -> Quantity | None:
 
 
 def _values(figures: str) -> Iterator[Decimal]:
-    """Give what figures may be; none where they are a version or the like."""
+    """Yield the values that figures may have; none where the figures are a version or the like."""
     grouped = _GROUPED.fullmatch(figures)
     if grouped:
         yield Decimal(figures.replace(grouped[1], ""))
@@ -179,14 +179,14 @@ def _values(figures: str) -> Iterator[Decimal]:
 
 
 def _multiplied(value: Decimal, text: str, end: int) -> tuple[Decimal, int]:
-    """Read on in "2 million"."""
+    """Multiply a value by the multiples behind it, as in "2 million"; return the value and its end."""
     while (after := _NEXT.match(text, end)) is not None and after[1].casefold() in _MULTIPLES:
         value, end = value * _MULTIPLES[after[1].casefold()], after.end()
     return value, end
 
 
 def _with_unit(value: Decimal, text: str, end: int) -> tuple[Decimal, str, int]:
-    """Read on in "2 million euros"; the end is that of what was read."""
+    """Read the multiples and the unit behind a value, as in "2 million euros"; return the value, unit and end."""
     value, end = _multiplied(value, text, end)
     after = _NEXT.match(text, end)
     if after is None or after[1].casefold() not in UNITS:

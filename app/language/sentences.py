@@ -8,16 +8,16 @@ import sentencex
 from app.language.dates.time_words import MONTHS
 
 MAX_SENTENCES = 200
-"""No more sentences of a content are looked at."""
+"""Sentences of a content that are read, at most."""
 
 MAX_SENTENCE = 400
-"""A longer sentence is looked at up to here, in characters."""
+"""Characters of a sentence that are read, at most."""
 
 _SPLITTER = "en"
-"""Whose abbreviations end no sentence: a content does not say its language."""
+"""The language whose abbreviations end no sentence: a content does not say its language."""
 
 _UNREADABLE = re.compile('[\ud800-\udfff"\u00ab\u00bb\u201c-\u201f\u300c-\u300f]')
-"""What the splitter cannot take, and quotation marks: with them it looks at case, and takes long for many of them."""
+"""Characters that the splitter cannot take, and quotation marks: these make it read case, and many take it long."""
 
 _DAY = re.compile(r"(?<!\S)\d{1,2}\.[^\S\n]+\Z")
 _MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})(?!\w)", re.IGNORECASE)
@@ -26,7 +26,7 @@ _MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})(?!\w)", re.IGNORECASE)
 def sentences(content: str, start: int = 0) -> list[str]:
     """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops.
 
-    Each is without the white space around it, and cut to the length that is looked at.
+    Each sentence is without the white space around it, and cut to ``MAX_SENTENCE`` characters.
     """
     found: list[str] = []
     readable = _UNREADABLE.sub("_", content[start : start + MAX_SENTENCES * MAX_SENTENCE])
@@ -40,15 +40,18 @@ def sentences(content: str, start: int = 0) -> list[str]:
 
 
 def _lowered(text: str) -> str:
-    """Return a text in lower case, so that case does not decide where a sentence ends, where no place moves by it."""
+    """Return a text in lower case, so that case does not decide where a sentence ends.
+
+    A text whose length would change is returned as it is, so that no place moves.
+    """
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text
 
 
 def _lengths(pieces: Iterable[str]) -> Iterator[int]:
-    """Give the lengths of sentences.
+    """Yield the lengths of sentences.
 
-    A full stop without a space after it, as in a host name, ends none, nor does that of "am 3. Mai".
+    A full stop without a space after it, as in a host name, does not end a sentence, nor does that of "am 3. Mai".
     """
     before, length = "", 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Brings the forms of a word to one: "bought" and "buy", "gekauft" and "kaufte", "sålde" and "sålt"."""
+"""Reduces the forms of a word to one stem: "bought" and "buy", "gekauft" and "kaufte", "sålde" and "sålt"."""
 
 import re
 from functools import lru_cache
@@ -15,15 +15,15 @@ _FORMS: Final = {
     for forms in language.get("forms", "").split("|")
     for form in forms.split()
 }
-"""By each form that no ending tells, the first of its word."""
+"""The first form of a word, by each of its irregular forms."""
 _PARTICIPLE: Final = re.compile(rf"\A(?:{patterns('participle')})")
 _ALIKE: Final = 5
-"""Letters that are enough of a word where a longer one begins with it."""
+"""Letters of the shorter stem, at least, where a longer stem begins with it and counts as the same word."""
 
 
 @lru_cache(maxsize=4096)
 def stem(word: str) -> str:
-    """Return what forms of a word, in small letters, have in common, whichever its language."""
+    """Return the stem that the forms of a word, in small letters, have in common, in any language."""
     if word not in _FORMS and (participle := _PARTICIPLE.fullmatch(word)):
         word = participle[1]
     word = _FORMS.get(word, word)
@@ -33,11 +33,11 @@ def stem(word: str) -> str:
 
 
 def lacking(stems: frozenset[str], among: frozenset[str]) -> frozenset[str]:
-    """Return the stems of words of which no form is among others."""
+    """Return the stems of words that have no form among the other stems."""
     return frozenset(one for one in stems - among if not any(_is_longer(one, other) for other in among))
 
 
 def _is_longer(one: str, other: str) -> bool:
-    """Tell whether one stem begins with the other one."""
+    """Tell whether the longer of two stems begins with the shorter, which has ``_ALIKE`` letters at least."""
     short, long = sorted((one, other), key=len)
     return len(short) >= _ALIKE and long.startswith(short)

@@ -1,4 +1,4 @@
-"""Rejects what a small model overlooks, exactly. None of the guards accepts anything."""
+"""Exact checks that reject errors which a small model overlooks. No guard accepts a statement."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -21,6 +21,6 @@ GUARDS: Final[Mapping[str, Callable[[GuardedStatement], Iterator[Ungrounded]]]] 
     "negation": negation,
     "person": person,
 }
-"""Every guard by its name, in the order in which their findings are told."""
+"""Every guard by its name, in the order in which the parts that they reject are listed."""
 NAMING: Final = ("quotations", "dates", "numbers", "names")
-"""Those that look at what is named, and not at how it is said."""
+"""The guards of names, numbers, dates and quotations, which do not depend on the other words."""

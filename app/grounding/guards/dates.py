@@ -1,4 +1,4 @@
-"""Every day and stretch of time that a statement tells is told by a source, or follows from when that was said."""
+"""Every day and stretch of time of a statement is told by a source, or follows from the day of the source."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from app.language.dates.time_expressions import TimeExpression, is_supported, ti
 
 
 def dates(comparison: GuardedStatement) -> Iterator[Ungrounded]:
-    """Give the expressions of time of a statement that no source supports."""
+    """Yield the expressions of time of a statement that no source supports."""
     claim, cited = comparison.claim, comparison.cited
     for expression in claim.times:
         named = expression.weekday is not None and cited.has_word(expression.text)  # "every Friday" tells no day
@@ -18,9 +18,9 @@ def dates(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 
 
 def in_words_of_the_sources(comparison: GuardedStatement) -> str:
-    """Return a statement with the expressions of time of its sources instead of others that mean the same.
+    """Return a statement in which expressions of time are replaced by those of its sources that mean the same.
 
-    "On 9 March" is what "yesterday" was, which only who knows the day can tell: code does, and a reader does not.
+    Whether "on 9 March" is what "yesterday" was depends on the day of the source: code knows it, a reader does not.
     """
     claim, cited = comparison.claim, comparison.cited
     written, place = [], 0
@@ -44,7 +44,7 @@ def in_words_of_the_sources(comparison: GuardedStatement) -> str:
 
 
 def _readings(expression: TimeExpression, comparison: GuardedStatement) -> list[TimeExpression]:
-    """Return what an expression means on each day on which a source was said."""
+    """Return the readings of an expression on each day on which a source was said."""
     if expression.fixed:
         return [expression]
     text = comparison.claim.text[expression.starts : expression.ends]

@@ -1,4 +1,4 @@
-"""Every name, code and identifier of a statement stands in a source, or is who said it."""
+"""Every name, code and identifier of a statement stands in a source, or names the source's speaker."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _PLURAL = "s"
 
 
 def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
-    """Give the names of a statement that no source has; a number is the matter of another guard."""
+    """Yield the names of a statement that no source has; numbers are the matter of another guard."""
     claim = comparison.claim
     german = any(word in claim.forms or comparison.cited.has_word(word) for word in NOUNS_WITH_CAPITALS)
     for word in _named(claim, german=german):
@@ -26,7 +26,7 @@ def names(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 
 
 def _named(claim: ComparedText, *, german: bool) -> Iterator[Word]:
-    """Give the words that are written as names are, but what begins a sentence and German nouns: all have capitals."""
+    """Yield the words that are written as names are; first words and German nouns are left out: all have capitals."""
     for word in claim.words:
         if word.folded in PARTICIPANTS:
             continue
@@ -39,7 +39,7 @@ def _is_code(word: Word) -> bool:
 
 
 def _is_known(word: Word, cited: SourceContents) -> bool:
-    """Tell whether a source has a name, in any case, as one of several, or cut otherwise: "Next.js" and "nextjs"."""
+    """Tell whether a source has a name, in any case, singular or plural, or cut otherwise: "Next.js" and "nextjs"."""
     parts = _PARTS.findall(word.folded)
     candidates = (word.folded, "".join(parts), word.folded.removesuffix(_PLURAL), word.folded + _PLURAL)
     if any(cited.has_word(candidate) for candidate in candidates):

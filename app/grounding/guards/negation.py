@@ -1,6 +1,6 @@
-"""A statement does not deny what its source affirms, nor affirm what that denies.
+"""A statement does not deny what its source affirms, nor affirm what its source denies.
 
-Only what is certain is rejected: where one of the two clauses denies, and the other one has no word of its own that may
+Only certain cases are rejected: one of the two clauses denies, and the other clause has no word of its own that may
 deny in another way, as "quit" and "allergic" do.
 """
 
@@ -13,11 +13,11 @@ from app.language.clauses import Clause, Word
 from app.language.modality import DENIALS
 
 _SHORT = 3
-"""Letters of a word that says little."""
+"""Letters of the shortest word that counts as shared; a word must be longer to count as missing."""
 
 
 def negation(comparison: GuardedStatement) -> Iterator[Ungrounded]:
-    """Give the clauses of a statement that say the contrary of the sentence that is nearest to them."""
+    """Yield the clauses of a statement that contradict one of the clauses nearest to them and agree with none."""
     for clause, near in comparison.near:
         if any(_contradicts(clause, other) for _, other in near) and not any(
             _agrees(clause, other) for _, other in near
@@ -51,13 +51,13 @@ def _is_denial(word: Word) -> bool:
 
 
 def _denied(words: Sequence[Word]) -> Sequence[Word]:
-    """Return the words behind the last denial; where none is there, as in "das mag ich nicht", those before it."""
+    """Return the words behind the last denial; where there are none, as in "das mag ich nicht", those before it."""
     last = max(place for place, word in enumerate(words) if _is_denial(word))
     return _meaningful(words[last + 1 :]) or _meaningful(words[:last])
 
 
 def _meaningful(words: Iterable[Word]) -> list[Word]:
-    """Return the words that say something, as far as that is known of words of no certain language."""
+    """Return the words that neither deny nor name a participant; no more is known, as their language is not certain."""
     return [word for word in words if not _is_denial(word) and word.folded not in PARTICIPANTS]
 
 
@@ -67,6 +67,6 @@ def _shares(denied: Sequence[Word], words: Sequence[Word]) -> bool:
 
 
 def _has(words: Sequence[Word], affirmed: Sequence[Word]) -> bool:
-    """Tell whether words have all that others say, their shortest aside."""
+    """Tell whether each affirmed word, the shortest aside, has a form among the words."""
     telling = [word for word in _meaningful(affirmed) if len(word.folded) > _SHORT or word.coded]
     return all(any(word.akin(other) for other in words) for word in telling)

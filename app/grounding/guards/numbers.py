@@ -11,7 +11,7 @@ _MONTHS, _MINUTES = 12, 60
 
 
 def numbers(comparison: GuardedStatement) -> Iterator[Ungrounded]:
-    """Give the quantities of a statement that no source has; those of a date are the matter of another guard."""
+    """Yield the quantities of a statement that no source has; those of a date are the matter of another guard."""
     claim = comparison.claim
     expected = [quantity for quantity in claim.quantities if quantity.demanded and not claim.in_times(quantity.starts)]
     if not expected:

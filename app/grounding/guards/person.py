@@ -1,4 +1,4 @@
-"""What is said of somebody is not told of somebody else: of the user, of the assistant, of a third person."""
+"""A statement does not say of one person what its source says of another: the user, the assistant, a third person."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from app.language.clauses import Clause, Word
 
 _SHORT = 3
 _SUBJECT = 2
-"""Words with which a clause begins among which its subject is looked for."""
+"""The first words of a clause, among which its subject is searched for."""
 
 
 def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
-    """Give the clauses of a statement of which every clause that says the same says it of another."""
+    """Yield the clauses of a statement whose predicate the sources' clauses say only of another person."""
     cited = comparison.cited
     for clause, near in comparison.near:
         same = [(source, other) for source, other in near if _says(other, clause, cited)]
@@ -22,7 +22,7 @@ def person(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 
 
 def _says(other: Clause, clause: Clause, cited: SourceContents) -> bool:
-    """Tell whether a clause has all that another says, whoever it says it of."""
+    """Tell whether the other clause has all words of a clause's predicate, whatever the subject is."""
     subject = _subject(clause, cited)
     predicate = [word for word in clause.words if word is not subject and word.folded not in PARTICIPANTS]
     telling = [word for word in predicate if len(word.folded) > _SHORT or word.coded] or predicate
@@ -45,7 +45,7 @@ def _of_another(clause: Clause, source: SourceReading, other: Clause, cited: Sou
 
 
 def _subject(clause: Clause, cited: SourceContents) -> Word | None:
-    """Return who a clause begins with: "the user", "the assistant" or a name; none where it is something of theirs."""
+    """Return the subject that begins a clause: "the user", "the assistant" or a name; None for a thing of theirs."""
     for word in clause.words[:_SUBJECT]:
         if word.folded in USER | ASSISTANT:
             return None if word.owns else word
@@ -54,7 +54,7 @@ def _subject(clause: Clause, cited: SourceContents) -> Word | None:
 
 
 def _is_of_a_relative(clause: Clause, other: Clause) -> bool:
-    """Tell whether a clause is about "my aunt", of whom the statement knows nothing."""
+    """Tell whether the other clause is about a relative, as in "my aunt", whom the statement's clause does not name."""
     if len(other.words) <= _SUBJECT or other.words[0].folded not in SPEAKERS_OWN:
         return False
     relative = other.words[1]

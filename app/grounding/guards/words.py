@@ -1,4 +1,4 @@
-"""The only words that a guard knows beside those that deny: who is meant."""
+"""The only words that a guard knows beside those that deny: words that name a person of a conversation."""
 
 from typing import Final
 
@@ -9,10 +9,10 @@ SPEAKERS_OWN: Final = words("speakers_own")
 SPEAKING: Final = words("speaking")
 ADDRESSED: Final = words("addressed")
 OTHERS: Final = words("others")
-"""With which a clause begins that is about somebody else."""
+"""The first words of a clause that is about another person."""
 USER: Final = words("user")
 ASSISTANT: Final = words("assistant")
 PARTICIPANTS: Final = SPEAKER | USER | ASSISTANT
-"""Who takes part in a conversation: no names, and nothing that is said of anything."""
+"""Words for those who take part in a conversation: they count neither as names nor as part of a statement."""
 NOUNS_WITH_CAPITALS: Final = words("of_capitals")
-"""By these a text is known to be German, whose capitals tell no names."""
+"""Words by which a text is known to be German, where a capital does not mark a name."""

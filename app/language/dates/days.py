@@ -1,6 +1,6 @@
-"""Tells which days the expressions of time in a text mean, counted from a day, and writes them beside these.
+"""Tells which days the expressions of time in a text mean, counted from a day, and writes the days beside them.
 
-Nothing is told or written where it is not sure.
+Where the days are not sure, nothing is told or written.
 """
 
 import re
@@ -18,13 +18,13 @@ from app.language.numbers import Quantity, quantities
 from app.language.sentences import sentences
 
 MAX_TEXT = 32 * 1024
-"""No more characters of a text are read."""
+"""Characters of a text that are read, at most."""
 _VAGUE = frozenset(name for name, (least, most) in NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
-"""A date without its year is of the year that brings it so near, in days, to when it was said."""
+"""Days between a date without its year and the day of the text, at most; the date's year is the one that fits."""
 _MAX_MONTH = 12
 _MAX_READ = 4000
 _MAX_SENTENCES = 8
@@ -47,20 +47,20 @@ class Resolved:
     end: date
     place: int
     relative: bool
-    """It is counted from a day in the words of a query."""
+    """Whether the expression is counted from a day and found by ``spans``, not by the lexicon's relative times."""
 
     @property
     def days(self) -> Interval:
-        """Its days."""
+        """The days from ``start`` to ``end``."""
         return Interval(self.start.toordinal(), self.end.toordinal() + 1)
 
 
 def resolved(text: str, reference: datetime) -> list[Resolved]:
     """Return the expressions of time in a text whose days are sure, counted from the day of ``reference``.
 
-    English, Swedish, German. Left alone: what stands behind a quotation mark, "a few weeks ago", "next Friday", a bare
-    "Friday", a numeric date that can be read both ways. A count of weeks, months or years means that unit: "two weeks
-    ago" is the week from Monday to Sunday.
+    The languages are English, Swedish and German. These are left out: everything behind a quotation mark, "a few weeks
+    ago", "next Friday", a bare "Friday", a numeric date that can be read both ways. A count of weeks, months or years
+    means that unit: "two weeks ago" is the week from Monday to Sunday.
     """
     unquoted = _QUOTES.split(text[:MAX_TEXT], 1)[0]
     found = []
@@ -75,7 +75,10 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
 
 
 def resolved_by_sentence(text: str, reference: datetime) -> list[Resolved]:
-    """Return those of each sentence, with their places in the text: a quotation mark leaves alone its own sentence."""
+    """Return the resolved expressions of each sentence, at their places in the text.
+
+    A quotation mark hides the rest of its own sentence only.
+    """
     begin, found = 0, list[Resolved]()
     for sentence in _SENTENCE_ENDS.split(text):
         found += [replace(mention, place=begin + mention.place) for mention in resolved(sentence, reference)]
@@ -91,7 +94,7 @@ def ordinal(moment_: int) -> int:
 def with_days(text: str, happened_at: int) -> str:
     """Return a sentence with the days in brackets behind each expression that is counted from ``happened_at`` (ms).
 
-    Nothing is written where it is not sure what is meant: what somebody else said in quotation marks, "a few weeks
+    Nothing is written where the meaning is not sure: in another speaker's words in quotation marks, for "a few weeks
     ago", "the next week" in a tale, "next Friday", a season.
     """
     today = datetime.fromordinal(ordinal(happened_at))
@@ -100,7 +103,7 @@ def with_days(text: str, happened_at: int) -> str:
 
 
 def with_all_days(text: str, said_at: int) -> str:
-    """Return a text with the days in brackets behind each expression that needs the day on which it was said."""
+    """Return a text with the days in brackets behind each expression whose days depend on ``said_at`` (ms)."""
     reference = moment(said_at)
     found = resolved_by_sentence(text, reference)
     undated = [mention for mention in found if str(mention.start.year) not in mention.expression]
@@ -123,22 +126,22 @@ def shown(days: tuple[int, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MentionedDays:
-    """The stretches of days that a text mentions; it ``is_sure`` where it mentions no others."""
+    """The stretches of days that a text mentions; ``is_sure`` tells that the text mentions no others."""
 
     days: frozenset[Interval] = frozenset()
     is_sure: bool = True
 
     @property
     def only(self) -> Interval | None:
-        """The one stretch, where it is sure that there is no other one."""
+        """The one stretch of days, where the text surely mentions no other; else None."""
         return next(iter(self.days)) if self.is_sure and len(self.days) == 1 else None
 
 
 def mentioned_days(text: str, today: int, *, begun: bool = False, lasts: bool = False) -> MentionedDays:
     """Return the stretches of days that a text mentions on the day ``today``.
 
-    What is told to have ``begun`` may be told by "since". What ``lasts`` is told by that alone, where a length stands
-    beside the day: "as of yesterday it is 4 years".
+    With ``begun``, an event's day may be told by "since". With ``lasts``, where a text says a length beside the day,
+    only a day with "since" is sure: "as of yesterday it is 4 years".
     """
     by_since = lasts and tells_length(text)
     sure = resolved(text, datetime.fromordinal(today))
@@ -154,7 +157,7 @@ def mentioned_days(text: str, today: int, *, begun: bool = False, lasts: bool = 
 
 
 def tells_length(text: str) -> bool:
-    """Tell whether a text says a length of a day or more, as "for 4 years"; "two weeks ago" is a time."""
+    """Tell whether a text has a length of a day or more, as in "for 4 years"; "two weeks ago" is a time."""
     times = expressions(text)
     return any(
         _is_of_days(quantity) and all(quantity.ends <= time.starts or time.ends <= quantity.starts for time in times)
@@ -172,9 +175,9 @@ def _is_of_days(quantity: Quantity) -> bool:
 
 
 def dated_once(content: str) -> Sequence[str]:
-    """Return the sentences of a content where each names a day or a week, and none of them repeats; none otherwise.
+    """Return the sentences of a content if each names a day or a week and none repeats; else none.
 
-    What is due again and again holds for good, and so does what is due on no day.
+    A content that is due again and again holds for good, and so does a content that is due on no day.
     """
     if len(content) > _MAX_READ:
         return []
@@ -183,7 +186,7 @@ def dated_once(content: str) -> Sequence[str]:
 
 
 def repeats(text: str) -> bool:
-    """Tell whether a text says of something that it comes again."""
+    """Tell whether a text says that an event comes again."""
     return not _REPEATED.isdisjoint(_WORD.findall(in_small_letters(text)))
 
 
@@ -193,7 +196,7 @@ def last_day(content: str, reference: datetime) -> date | None:
 
 
 def swapped(span: Span) -> str | None:
-    """Return a date in digits with its month and its day changed about, where it may be read so too."""
+    """Return a date in digits with its month and its day exchanged, or None where the date can be read in one way."""
     if span.kind != "numeric" or "." in span.text:
         return None
     mark = "/" if "/" in span.text else "-"
@@ -203,7 +206,7 @@ def swapped(span: Span) -> str | None:
 
 
 def _sure_days(span: Span, text: str, today: int) -> Interval | None:
-    """Return the days that an expression means; None where that is not sure."""
+    """Return the days that an expression means; None where the days are not sure."""
     if span.is_relative:
         is_sure = span.sure or not (span.ends_range or span.part or _is_open(span, text))
         return span.days(today) if is_sure else None
@@ -213,14 +216,14 @@ def _sure_days(span: Span, text: str, today: int) -> Interval | None:
 
 
 def _nearest(span: Span, today: int) -> Interval | None:
-    """Return the day of a date without its year, where that of one year is far nearer than those of the others."""
+    """Return the day of a date without its year; None unless the day of just one year lies within ``_NEAR`` days."""
     readings = {span.days(min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
     near = [days for days in readings if days and days.is_day and abs(days.first - today) <= _NEAR]
     return near[0] if len(near) == 1 else None
 
 
 def _is_open(span: Span, text: str) -> bool:
-    """Tell whether a relative expression may mean several times, as "a few weeks ago" and "last March" may."""
+    """Tell whether a relative expression may mean several times, as "a few weeks ago" and "last March" do."""
     words = span.text.split()
     if span.kind != "which":
         return not _VAGUE.isdisjoint((" ".join(words[:-2]), " ".join(words[1:-1])))

@@ -1,6 +1,6 @@
-"""Tells whether the words beside an expression of time leave open which day it means.
+"""Tells whether the words beside an expression of time leave its day open.
 
-Such are small words: articles and prepositions, and those that open a time or make it a guess.
+These are small words: articles and prepositions, and words that open a time or make it a guess.
 """
 
 import re
@@ -9,12 +9,12 @@ from app.language.dates.time_spans import Span
 from app.language.lexicon import words
 
 _GUESSED = words("guesses")
-"""They may stand on both sides."""
+"""Words that make a time a guess; they may stand on both sides of it."""
 _OPENING = _GUESSED | words("openings")
 _SINCE = words("since")
 _MORE_OR_LESS = words("more_or_less")
 _PLAIN = words("beside")
-"""What may stand between."""
+"""Words that may stand between these words and the time."""
 _WORD = re.compile(r"\w+")
 _FAR = 60
 _AT_MOST = 6
@@ -26,7 +26,7 @@ def is_since(span: Span, text: str) -> bool:
 
 
 def is_doubtful(span: Span, text: str) -> bool:
-    """Tell whether words before or behind an expression of a text open its time, or make it a guess."""
+    """Tell whether words before or behind an expression of a text open its time, or make the time a guess."""
     before = set(_before(span, text))
     opened = _OPENING | _MORE_OR_LESS if span.kind == "ago" else _OPENING
     after = _WORD.findall(text[span.ends : span.ends + _FAR].lower())
@@ -40,7 +40,7 @@ def _before(span: Span, text: str) -> list[str]:
 
 
 def _run(behind: list[str]) -> list[str]:
-    """Return the small words that stand first among some."""
+    """Return the words up to the first that is no small word, at most ``_AT_MOST``."""
     run = list[str]()
     for word in behind[:_AT_MOST]:
         if word not in _PLAIN | _OPENING | _SINCE | _MORE_OR_LESS:

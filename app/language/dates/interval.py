@@ -17,18 +17,18 @@ class Interval(NamedTuple):
 
     @property
     def is_day(self) -> bool:
-        """Whether it is one day."""
+        """Whether the interval is one day."""
         return self.after - self.first == 1
 
     @property
     def date(self) -> date:
-        """Its first day."""
+        """The first day of the interval."""
         return date.fromordinal(self.first)
 
     def includes(self, other: "Interval") -> bool:
-        """Tell whether all days of another one are in it."""
+        """Tell whether all days of another interval are in this interval."""
         return self.first <= other.first and other.after <= self.after
 
     def overlaps(self, other: "Interval") -> bool:
-        """Tell whether a day of another one is in it."""
+        """Tell whether a day of another interval is in this interval."""
         return self.first < other.after and other.first < self.after

@@ -1,4 +1,4 @@
-"""Tells how long it is between two days, or two stretches of days."""
+"""Tells the length of time between two days, or between two stretches of days."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -10,12 +10,12 @@ Unit = Literal["day", "week", "month", "year"]
 
 UNITS: Final[tuple[Unit, ...]] = ("year", "month", "week", "day")
 _LONG = 60
-"""From so many days on, the months and years are told beside them."""
+"""The number of days from which on the months and years are told beside the days."""
 _WEEK = 7
 
 
 def length(first: int, last: int, unit: Unit | None = None) -> str:
-    """Return how long it is from one day (its ordinal) to a later one: "2 months and 9 days"."""
+    """Return the length of time from one day (an ordinal) to a later day: "2 months and 9 days"."""
     days = last - first
     if unit == "day" or (unit is None and days < _LONG):
         return _joined({"day": days}, "day")
@@ -29,7 +29,7 @@ def length(first: int, last: int, unit: Unit | None = None) -> str:
 
 
 def length_of(first: tuple[int, int], last: tuple[int, int], unit: Unit | None = None) -> str:
-    """Return how long it is from a day of one interval to a day of a later one: its bounds, where these differ."""
+    """Return the length of time from a day of one interval to a day of a later interval: its bounds, if they differ."""
     least, most = (first[1] - 1, last[0]), (first[0], last[1] - 1)
     if least == most:
         return length(*least, unit)
@@ -38,6 +38,6 @@ def length_of(first: tuple[int, int], last: tuple[int, int], unit: Unit | None =
 
 
 def _joined(counts: Mapping[Unit, int], unit: Unit) -> str:
-    """Return the parts of which there is any, or none of the unit."""
+    """Return the parts whose count is not zero, or "0" of the unit."""
     parts = [f"{counts[name]} {name}{'s' * (counts[name] != 1)}" for name in UNITS if counts.get(name)]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or f"0 {unit}s"

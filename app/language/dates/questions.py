@@ -1,6 +1,6 @@
-"""Tells what of time a question asks for: how long it is, on which day, or how many times.
+"""Tells which time a question asks for: a length, a day, or how many times an event happened.
 
-What is not one of a few forms asks for nothing that is computed.
+Only questions of a few forms are recognised; for all others nothing is computed.
 """
 
 import re
@@ -15,8 +15,8 @@ from app.language.lexicon import patterns
 from app.language.modality import is_planned, may_not_have_happened
 
 Form = Literal["past", "future", "between", "day", "times"]
-"""How long it is from a day of the past until today, from today until a day to come, or between two days; on which day
-something is; how many times it was."""
+"""The length of time from a past day until today, from today until a day to come, or between two days; the day of an
+event; how many times an event was."""
 
 _LENGTHS: Final[Sequence[Literal["past", "future", "between"]]] = ("past", "future", "between")
 _UNITS_BY_NAME: Final = {name: unit for name, word in FORMS_OF_UNITS.items() for unit in UNITS if unit == word}
@@ -38,38 +38,38 @@ _BACK, _SINCE_WHEN, _AHEAD, _WHEN, _LATEST, _TIMES = map(
     _pattern, ("back", "since_when", "ahead", "when", "latest", "times")
 )
 _STILL = _pattern("still")
-"""What lasts until today in these tenses."""
+"""Tenses and words of an event that lasts until today."""
 _NORM = _pattern("norm")
-"""Who asks for what has to be, is usual or is needed, does not ask for what was."""
+"""Words of a question about what has to be, is usual or is needed: it does not ask for an event of the past."""
 _NOW = _pattern("now")
-"""In these tenses a day may be asked for that is to come."""
+"""Tenses in which a question may ask for a day to come."""
 _RATE = re.compile(rf"(?<!\w){_UNIT}(?!\w)")
-"""Who asks how often a week it is, asks for no count."""
+"""A unit in a question such as "how often a week": it asks for a rate, and for no count."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeQuestion:
-    """What of time is asked for; without a unit a length is told in those that are usual for it."""
+    """The time that a question asks for; without a unit a length is told in the units that are usual for it."""
 
     form: Form
     unit: Unit | None = None
     latest: bool = False
-    """Whether the last of several days is meant."""
+    """Whether the question asks for the last of several days."""
     lasts: bool = False
-    """Whether it is of what began and still lasts."""
+    """Whether the question is about an event that began and still lasts."""
     ahead: bool = False
-    """Whether it is of a day from that of the question on."""
+    """Whether the question asks for a day not before its own day."""
     happened: bool = False
-    """Whether it is of what has happened: a day for which that was planned is not its day."""
+    """Whether the question is about an event that has happened: a day for which it was planned is not its day."""
 
     @property
     def of_one(self) -> bool:
-        """Whether it is told of the sentence that answers best, and of no others."""
+        """Whether the answer is computed from the sentences that answer best, and from no others."""
         return self.form in {"past", "future", "day"} and not self.latest
 
 
 def time_question(question: str) -> TimeQuestion | None:
-    """Return what of time a question asks for; None where it asks for nothing, or that is not sure."""
+    """Return the time that a question asks for; None where it asks for no time, or where the time is not sure."""
     text = " ".join(in_small_letters(question[:_MAX_READ]).split())
     bare = without_times(text)
     if _NORM.search(bare) or may_not_have_happened(bare):
@@ -87,7 +87,7 @@ def _times(_: str, bare: str) -> TimeQuestion | None:
 
 
 def _length(text: str, bare: str) -> TimeQuestion | None:
-    """Return between which days a length is asked for; None where the question says no end of it."""
+    """Return the form and the unit of the length that a question asks for; None where it names no end of the length."""
     how = next(_HOW.finditer(text))
     ends, back = _ENDS.search(text, how.end()), _BACK.search(text)
     is_still = _STILL.search(text) is not None
@@ -110,7 +110,7 @@ def _day(text: str, bare: str) -> TimeQuestion | None:
 
 
 def _leans(text: str) -> bool:
-    """Tell whether a question leans on another event, as by "before"; "till" is a direction in Swedish."""
+    """Tell whether a question leans on another event, by a word such as "before"; "till" is a direction in Swedish."""
     return any(ends[0] != "till" for ends in _ENDS.finditer(text))
 
 
@@ -119,4 +119,4 @@ _FORMS: Final[Sequence[tuple[re.Pattern[str], Callable[[str, str], TimeQuestion 
     (_HOW, _length),
     (_WHEN, _day),
 )
-"""What a question that a pattern finds is read as: of its text, and of that without its expressions of time."""
+"""The functions that read a question by the pattern it matches: from its text, and its text without times."""

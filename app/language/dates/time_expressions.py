@@ -1,4 +1,4 @@
-"""Finds the expressions of time in a text with every day that each may mean, and tells whether a day is told."""
+"""Finds the expressions of time in a text with all days that each may mean, and tells whether a text supports a day."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -12,19 +12,19 @@ from app.language.dates.time_spans import Span, expressions, in_small_letters
 
 _YEAR = 365
 _YEAR_END = date(2000, 12, 31).toordinal()
-"""A day on which each date without its year has been that year."""
+"""A day, the last of a leap year, on which each date without its year has been in that year."""
 _WEEK = 7
 
 
 Recurrence = Literal["none", "week", "year", "relative"]
-"""Whether a time is the same whenever it is said, comes every week or every year, or is counted from that day."""
+"""Whether a time is the same on whatever day it is said, comes every week or year, or is counted from that day."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """text[starts:ends] tells a time. ``days``: each stretch that it may mean.
+    """The expression of time at text[starts:ends]. ``days``: each stretch of days that the expression may mean.
 
-    ``weekday``: the day of the week that it names, from 0.
+    ``weekday``: the day of the week that the expression names, from 0.
     """
 
     starts: int
@@ -36,12 +36,12 @@ class TimeExpression:
 
     @property
     def fixed(self) -> bool:
-        """Whether it names its year, so that it means the same whenever it is said."""
+        """Whether the expression names its year, so that it means the same on whatever day it is said."""
         return self.recurrence == "none"
 
 
 def time_expressions(text: str, today: int | None) -> list[TimeExpression]:
-    """Return what a text tells of time when it is said on the day ``today`` (an ordinal); None: on no known day."""
+    """Return the expressions of time of a text said on the day ``today`` (an ordinal); None: on no known day."""
     lowered = in_small_letters(text)
     return [_time_expression(span, lowered[span.starts : span.ends], today) for span in expressions(text)]
 
@@ -63,7 +63,7 @@ def _recurrence(span: Span) -> Recurrence:
 
 
 def _readings(span: Span, recurrence: Recurrence, today: int | None) -> Iterator[Interval | None]:
-    """Give the days that an expression may mean when it is said on a day."""
+    """Yield the days that an expression may mean when it is said on the day ``today``."""
     match recurrence:
         case "week":
             yield from _weekdays(time_words.WEEKDAYS[span.text], today)
@@ -77,7 +77,7 @@ def _readings(span: Span, recurrence: Recurrence, today: int | None) -> Iterator
 
 
 def _weekdays(weekday: int, today: int | None) -> Iterator[Interval]:
-    """Give the last and the next day of a name, on whose day it may be today."""
+    """Yield the last day of a weekday's name before today, and the next, which may be today."""
     if today is not None:
         ahead = (weekday - date.fromordinal(today).weekday()) % _WEEK
         days = (today + ahead - _WEEK, today + ahead)
@@ -85,7 +85,7 @@ def _weekdays(weekday: int, today: int | None) -> Iterator[Interval]:
 
 
 def _relative(span: Span, today: int | None) -> Iterator[Interval | None]:
-    """Give what "last week", "two weeks ago" or "next Friday" may mean."""
+    """Yield the days that "last week", "two weeks ago" or "next Friday" may mean."""
     if today is None:
         return
     yield span.days(today)
@@ -103,7 +103,7 @@ def is_supported(
 ) -> bool:
     """Tell whether a time is told by ``mentions`` or by ``readings``, the stretches of time that the sources mean.
 
-    A stretch that holds one of those is told too ("in March" of "on 12 March"), a part of it is not.
+    A stretch of time that includes one of the readings is told too ("in March" by "on 12 March"), a part of one is not.
     """
     if not expected.fixed and any(mention.text == expected.text for mention in mentions):
         return True

@@ -11,7 +11,7 @@ from app.language.dates import time_words
 from app.language.dates.interval import Interval
 
 RELATIVE = frozenset(("which", "ago", "exact", "rolling", "fixed", "unspaced"))
-"""The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
+"""The kinds of expressions that are counted from a day. A bare "Friday" is not: it may be the last or the next."""
 
 _STEP = {
     "day": relativedelta(days=1),
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"\d+")
 
 @lru_cache(maxsize=1024)
 def read(kind: str, text: str, shift: str, part: str, today: int) -> Interval | None:
-    """Return the days an expression in small letters means on the day ``today``, or None where there are none such."""
+    """Return the days that an expression in small letters means on the day ``today``, or None where it means none."""
     try:
         days = _days(kind, text, date.fromordinal(today))
         if shift:
@@ -48,7 +48,7 @@ def read(kind: str, text: str, shift: str, part: str, today: int) -> Interval | 
 
 
 def yearly(kind: str, text: str) -> bool:
-    """Whether this comes every year, and none is said."""
+    """Tell whether an expression comes every year and names no year."""
     if kind == "cjk":
         return _YEAR.match(text) is None
     return kind in _YEARLY and _YEAR.search(text) is None and _WHICH_YEAR.search(text) is None
@@ -81,7 +81,7 @@ def _days(kind: str, text: str, day: date) -> Interval:
 
 
 def _unit(day: date, unit: str, shift: int = 0) -> Interval:
-    """Return the unit that holds a day, so many units on."""
+    """Return the unit that has a day, or the unit that is ``shift`` units after it."""
     day += _STEP[unit] * shift
     match unit:
         case "week" | "weekend":
@@ -107,7 +107,7 @@ def _from_to(first: date, last: date, unit: str = "day") -> Interval:
 
 
 def _dated(text: str, day: date) -> date:
-    """Return the date dateutil reads; without a year the most recent that is not after ``day``."""
+    """Return the date that dateutil reads; without a year, the most recent date that is not after ``day``."""
     found = _DATES.parse(text, default=_LEAP_YEAR, ignoretz=True).date()
     return found if _YEAR.search(text) else _latest(found.month, found.day, day)
 
@@ -123,7 +123,7 @@ def _latest(month: int, day_of_month: int, day: date) -> date:
 
 
 def _numbered(text: str, day: date) -> Interval:
-    """Read a date whose numbers stand from the year downwards: none may be taken for another."""
+    """Read a date whose numbers stand in the order year, month, day, so that none can be taken for another."""
     numbers = [int(number) for number in _NUMBER.findall(text)[:3]]
     if not _YEAR.match(text):
         found = _latest(numbers[0], numbers[1] if len(numbers) > 1 else 1, day)
@@ -133,7 +133,7 @@ def _numbered(text: str, day: date) -> Interval:
 
 
 def _recurring(text: str, which: int | None, day: date) -> Interval:
-    """Read what comes every year; ``which`` is the last that is over, this one, the next, or (None) the latest."""
+    """Read a period of every year; ``which``: the last that is over (-1), this (0), the next (1), the latest (None)."""
     if year := _YEAR.search(text):
         return _in_year(text.replace(year[0], ""), int(year[0]))
     around = [_in_year(text, day.year + shift) for shift in (-2, -1, 0, 1)]
@@ -188,7 +188,7 @@ def _which(which: int, thing: str, day: date) -> Interval:
 
 
 def _count(words: list[str]) -> tuple[int, int, str]:
-    """Return at least and at most how many of which unit the words say."""
+    """Return the least and the greatest count that the words mean, and the unit."""
     number = " ".join(words[:-1])
     least, most = time_words.NUMBERS.get(number) or (int(number), int(number))
     return least, most, _unit_of(words[-1])
@@ -205,14 +205,14 @@ def _ago(words: list[str], day: date) -> Interval:
 
 
 def _counted(words: list[str], side: int, day: date) -> Interval:
-    """Return the units that lie so many of them before a day (``side`` -1) or after it (1)."""
+    """Return the units that lie the words' count of units before a day (``side`` -1) or after it (1)."""
     least, most, unit = _count(words)
     ends = [_unit(day, unit, side * count) for count in (least, most)]
     return Interval(min(ends).first, max(ends).after)
 
 
 def _exact(words: list[str], day: date) -> Interval:
-    """Read so many units to the day, ago or from a day on: "2 weeks ago", "2 weeks from tomorrow"."""
+    """Read a count of units as one exact day: "2 weeks ago", "2 weeks from tomorrow"."""
     least, most, unit = _count(words[: words.index("from") if "from" in words else -1])
     if least != most or unit not in time_words.FORMS_OF_UNITS:
         raise ValueError("not so to the day")
@@ -232,7 +232,7 @@ def _shifted(days: Interval, words: list[str]) -> Interval:
         return _which(side, name, edge)
     unit = _unit_of(name)
     start, end = _unit(edge, unit, side)
-    if unit == "week" and side:  # of the calendar for some, the days up to it or from it on for others
+    if unit == "week" and side:  # the calendar's week, or the days next to it: both are included
         return Interval(start, days.first) if side < 0 else Interval(days.after, end)
     if unit == "weekend" and side:
         saturday = edge + relativedelta(days=-2 if side < 0 else 1, weekday=weekday(_SATURDAY, side))

@@ -13,7 +13,7 @@ _MAX_CANDIDATES = 40
 
 
 def _any(names: Iterable[str]) -> str:
-    """Return a pattern for the longest of the names, as a tree of their letters: a plain list takes thrice the time."""
+    """Return a pattern for the longest of the names: a tree of their letters, as a plain list takes thrice the time."""
     tails: dict[str, set[str]] = {}
     for name in names:
         tails.setdefault(name[:1], set()).add(name[1:])
@@ -88,7 +88,7 @@ _OF_A_PERIOD = re.compile(
     rf"(?:{_any(name for name, unit in time_words.UNITS.items() if unit in time_words.LONG)}\w{{0,2}}"
     rf"|{_any(time_words.MONTHS)}(?!\w))"
 )
-"""What stands behind a day of each week that is told of a longer period."""
+"""The words behind a weekday that is told of a longer period, as "of the month"."""
 _NAMED = re.compile(rf"(?:^|\s){_any(time_words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
 _MONTH_NAME = re.compile(rf"(?<!\w){_any(time_words.MONTHS)}(?!\w)")
@@ -112,8 +112,9 @@ class Span:
     """An expression of time, not yet read.
 
     ``text`` is of the named ``kind``; ``shift`` ("the week before"), ``part`` ("early") and ``lead`` ("since", one of
-    the roles in ``LEADS``) stand in front of it. It is query[starts:ends]; with any preposition, query[begins:ends].
-    It ``follows`` the span before when only "and", "to" or a hyphen is between; then it may be a range's other end.
+    the roles in ``LEADS``) stand in front of it. The span is query[starts:ends]; with any preposition, it is
+    query[begins:ends]. A span ``follows`` the span before it when only "and", "to" or a hyphen stands between them;
+    then it may be the other end of a range.
     """
 
     kind: str
@@ -128,35 +129,35 @@ class Span:
     ends_range: bool = False
     has_article: bool = False
     sure: bool = False
-    """It means one time wherever it stands."""
+    """Whether the expression means one time wherever it stands."""
 
     @property
     def lead_is_open(self) -> bool:
-        """Whether it means all that came before, or comes after."""
+        """Whether the lead makes it an open time: all the time before it, or after it."""
         return self.lead in _OPEN
 
     @property
     def is_yearly(self) -> bool:
-        """Whether it comes every year, and none is said."""
+        """Whether the expression comes every year and names no year."""
         return yearly(self.kind, self.text)
 
     @property
     def floats(self) -> bool:
-        """Whether it comes every year, or week, and none is said; then the most recent is meant."""
+        """Whether the expression comes every year or week and does not say which; then it means the most recent."""
         return self.is_yearly or self.kind == "weekday"
 
     @property
     def is_relative(self) -> bool:
-        """Whether it is counted from a day."""
+        """Whether the expression is counted from a day."""
         return self.kind in RELATIVE
 
     def days(self, today: int) -> Interval | None:
-        """Return the days that it means on a day (an ordinal); None where there are none such."""
+        """Return the days that the expression means on a day (an ordinal); None where it means none."""
         return read(self.kind, self.text, self.shift, self.part, today)
 
     @property
     def is_placed(self) -> bool:
-        """Whether what stands before it makes it a time."""
+        """Whether the words before the expression make it a time."""
         return bool(self.follows or self.shift or self.part) or self.lead_is_open or self.lead in {"in", "between"}
 
 
@@ -179,7 +180,7 @@ def spans(query: str) -> Iterator[Span]:
 
 
 def expressions(text: str) -> list[Span]:
-    """Return the expressions of time in a text, in their order: these, and those of ``spans`` beside them."""
+    """Return the expressions of time in a text, in their order: the lexicon's relative times, and other ``spans``."""
     found = list(_relative_times(in_small_letters(text)))
     others = [
         span for span in spans(text) if all(span.ends <= other.starts or other.ends <= span.starts for other in found)
@@ -200,7 +201,7 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
     parts = match.groupdict("")
     kind = next(filter(parts.get, ("unspaced", "cjk", *_ATOMS)))
     lead = "since" if parts["onwards"] else time_words.LEADS.get(parts["lead"].strip(), "")
-    # A mere preposition is none of the words of the time.
+    # A preposition that opens no time is not part of the expression.
     first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
     ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
@@ -210,7 +211,7 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
 
 
 def _is_time(span: Span, query: str, lowered: str) -> bool:
-    """Tell whether the words are about time here: many are names, verbs or plain numbers too."""
+    """Tell whether the span's words are about time here: many words are names, verbs or plain numbers too."""
     if query[span.begins] in "-\u2013" and not span.follows:
         return False
     if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
@@ -227,7 +228,7 @@ def _is_unit(span: Span, query: str) -> bool:
 
 
 def _is_month(span: Span, query: str) -> bool:
-    """Tell whether a month's name is one, with neither a year nor a preposition to make it one too."""
+    """Tell whether a month's name without a year means the month: its place, its spelling or the query shows it."""
     name = span.text.rstrip(".")
     return (
         span.is_placed
@@ -262,7 +263,7 @@ _AMBIGUOUS: Mapping[str, Callable[[Span, str], bool]] = {
     "season": lambda span, _: span.is_placed and span.has_article,
     "quarter": lambda span, _: span.is_placed,
 }
-"""By its kind, what tells that an expression that may be something else is one of time."""
+"""By the kind of an ambiguous expression, the function that tells whether it is an expression of time."""
 
 
 def _relative_times(lowered: str) -> Iterator[Span]:
@@ -275,14 +276,14 @@ def _relative_times(lowered: str) -> Iterator[Span]:
 
 
 def _count(words: list[str]) -> str:
-    """Return how many of which unit an expression counts."""
+    """Return the count and the unit of an expression, as "2 weeks"."""
     place = next(place for place, word in enumerate(words[1:], 1) if word in time_words.FORMS_OF_UNITS)
     number = words[place - 1]
     return f"{time_words.COUNTS.get(number) or int(number)} {time_words.FORMS_OF_UNITS[words[place]]}s"
 
 
 def _is_ahead(match: re.Match[str], lowered: str) -> bool:
-    """Tell whether the words are a time here: "in two weeks" may be how long it took, "om två veckor" a doubt."""
+    """Tell whether the words are a time to come: "in two weeks" may be a length, "om två veckor" may be a doubt."""
     furthest = max(match.start() - _HOW_FAR_BACK, 0)
     begins = max(lowered.rfind(mark, furthest, match.start()) for mark in ".,;:!?\n") + 1
     before = lowered[max(begins, furthest) : match.start()]

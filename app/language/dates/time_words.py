@@ -1,7 +1,7 @@
-"""The words a time is told in, and the pattern that finds such expressions in a query.
+"""The words in which a time is told.
 
-The names of months go to dateutil, which reads the dates; the rest is what no parser of dates reads as a period:
-units, seasons, directions, parts.
+The names of months go to dateutil, which reads the dates; no parser of dates reads the other words as a period: units,
+seasons, directions, parts.
 """
 
 from dateutil.parser import parserinfo
@@ -16,7 +16,7 @@ _OTHER_MONTHS = zip(
 
 
 class DateWords(parserinfo):
-    """The words dateutil reads dates with: its own English ones, German, Swedish, French, Spanish and Arabic."""
+    """The words by which dateutil reads dates: its own English words, German, Swedish, French, Spanish and Arabic."""
 
     JUMP = [*parserinfo.JUMP, "the", "de", "den", "er"]  # noqa: RUF012  # as dateutil declares it
     MONTHS = [(*known, *others) for known, others in zip(parserinfo.MONTHS, _OTHER_MONTHS, strict=True)]  # noqa: RUF012
@@ -37,9 +37,9 @@ UNITS = meanings("periods")
 LONG = frozenset(("month", "quarter", "year"))
 """Units that have each day of the week more than once."""
 REPEATED = words("repeated")
-"""Words that say of a day that it comes again."""
+"""Words that say that a day comes again."""
 SEASONS = {name: int(month) for name, month in meanings("seasons").items()}
-"""The first of a season's three months."""
+"""The first of each season's three months."""
 COUNTS = dict.fromkeys(words("articles"), 1) | {
     name: number for ones in ONES.values() for number, name in enumerate(ones[1:13], 1)
 }
@@ -51,28 +51,28 @@ NUMBERS = {
     **dict.fromkeys(("few", "a few"), (2, 6)),
     "several": (3, 7),
 }
-"""How many a number word means: at least and at most."""
+"""The least and the greatest number that a number word means."""
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
 def _shifts(table: str, separator: str | None = None) -> dict[str, tuple[str, int]]:
-    """Return the expressions that mean one unit, so many units from the day of reference."""
+    """Return the expressions that mean one unit, each with the unit and its distance from the reference day."""
     shifts = ((name, *meaning.split()) for name, meaning in meanings(table, separator).items())
     return {name: (unit, int(shift)) for name, unit, shift in shifts}
 
 
 FIXED = _shifts("fixed", "|")
 UNSPACED = _shifts("unspaced")
-"""Those of languages whose words stand without spaces."""
+"""The fixed expressions of languages whose words stand without spaces."""
 LEADS = meanings("leads", "|")
-"""What a word before an expression makes of it."""
+"""The role of a word before an expression, by the word."""
 COUNTED = words("counted")
-"""What makes a number before it a count and no year."""
+"""Words that make a number before them a count and no year."""
 NUMBERED = words("numbered")
-"""What makes a number after it a name and no year."""
+"""Words that make a number after them a name and no year."""
 PAST = words("past")
-"""Words of what is over."""
+"""Words of the past."""
 
 _STEPS = {UNITS_OF_QUANTITIES[unit]: unit for unit in ("day", "week", "month", "year")}
 FORMS_OF_UNITS = {name: _STEPS[unit] for name, unit in UNITS_OF_QUANTITIES.items() if unit in _STEPS}
-"""The units as they stand after a number."""
+"""The units by their forms after a number."""

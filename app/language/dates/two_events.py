@@ -1,4 +1,4 @@
-"""Takes a question for the length between two events apart into what it says of each."""
+"""Splits a question for the length between two events into the parts that describe each event."""
 
 import re
 from typing import Final
@@ -16,7 +16,7 @@ _IS_OTHER: Final = re.compile(r"(?:did|was|were|had|has|have|habe|hat|wurde|war)
 
 
 def two_events(question: str) -> tuple[str, str] | None:
-    """Return what a question says of each of its two events; None where that is not sure."""
+    """Return the part of a question that describes each of its two events; None where the parts are not sure."""
     text = question[:_MAX_READ].strip().rstrip("?!. ")
     if both := _BOTH.search(text):
         return _pair(_AND.split(both[1]))

@@ -1,1 +1,1 @@
-"""Answers queries of profiles: with sentences of memories, or by a language model where it can be checked."""
+"""Answers queries of profiles: with sentences of memories, or by a language model whose answer is checked."""

@@ -17,27 +17,27 @@ from app.services.memories.recall import Recall
 from app.services.tenant.backends import TenantBackends
 
 MIN_SCORE = 0.5
-"""Without a reader the first memory is told if it scores as much."""
+"""The score from which on the first memory is quoted without a reader."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 """Memories from which sentences are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileQuestion:
-    """What a profile is asked."""
+    """A question to a profile."""
 
     query: str
     now: int
-    """When it is asked, ms since the epoch."""
+    """When the question is asked, ms since the epoch."""
     reference_time: int | None = None
     as_of: int | None = None
     length: ResponseLength = "medium"
     thinking: ThinkingLevel = "low"
     explain: bool = False
-    """Whether candidates tell what their score is made of."""
+    """Whether candidates tell the parts of their score."""
 
     def to_query(self, top_k: int, *, for_answer: bool) -> Query:
-        """Return what the memory is asked, for so many entries."""
+        """Return the query of the recall, for ``top_k`` entries."""
         return Query(
             self.query,
             top_k,
@@ -69,14 +69,15 @@ class Answering:
     async def _instructed(
         self, question: ProfileQuestion, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]
     ) -> ProfileRecall:
-        """Return what is answered from a recall with the standing instructions beside it.
+        """Return the answer from a recall, with the standing instructions beside it.
 
-        There are none where it is asked what held at another time. Raises as ``answering`` and the database do.
+        There are no instructions where the question asks what held at another time. Raises as ``answering`` and the
+        database do.
         """
         return await (answering if question.as_of is not None else self._standing.beside(recall, answering))
 
     async def _quoted(self, question: ProfileQuestion, recall: Recall) -> tuple[ComposedAnswer, Sequence[str]]:
-        """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
+        """Compose an answer of the entries' sentences; return it, and the codes of the services that did not answer."""
         best = without_repetitions(replace(recall, entries=recall.entries[: QUOTED_FROM[question.length]]), MIN_SCORE)
         chosen = await choice(question.query, best, self._reader, min_score=MIN_SCORE, now=question.now)
         composed = partial(compose, chosen.sentences, chosen.computed, best.formers, question.length)
@@ -91,13 +92,13 @@ class Answering:
 
 
 def is_nothing(recall: Recall) -> bool:
-    """Tell whether nothing was found at all, where all channels answered; how sure it is does not count."""
+    """Tell whether all channels answered and no entry scores above zero; a missing analysis does not count."""
     away = set(recall.degraded) - {ANALYSIS_UNAVAILABLE}
     return not (away or any(entry.score > 0 for entry in recall.entries))
 
 
 def recalled(answer: ComposedAnswer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
-    """Return what a profile answers, with the memories that the answer may rest on."""
+    """Return a profile's answer, with the memories that the answer may rest on."""
     recall.answered_with(entry.id for entry in recall.entries)
     return ProfileRecall(answer.text, [_candidate(entry) for entry in recall.entries], degraded, answer.cited)
 

@@ -1,4 +1,4 @@
-"""Chooses what an answer tells: sentences of memories that answer, as a reader finds, or else the first memory's."""
+"""Chooses the sentences of an answer: those of memories that a reader finds to answer, or else the first memory's."""
 
 import asyncio
 import re
@@ -25,43 +25,43 @@ MAX_RATED = 16
 """Sentences of long memories that a reader rates for one answer."""
 SURE_SCORE: Final = 0.3
 SURE_SHARE: Final = 0.85
-"""A memory without a session that comes first is told where its score reaches the one, and its relevance so much of
-``tells``. The score has beside the relevance how far the memory is ahead of the others by words and vectors, so that
+"""A first memory without a session answers where its score reaches ``SURE_SCORE``, and its relevance ``SURE_SHARE`` of
+``tells``. The score counts beside the relevance how far the memory is ahead of the others by words and vectors, so that
 less relevance is enough. Both are set on the scenes that are kept aside, with the packaged weights of the reader and of
-recalls: the most right answers, and no more wrong ones in all than by ``tells`` alone."""
+recalls: they give the most right answers, and no more wrong answers in all than ``tells`` alone gives."""
 
 _OF_TWO = 0.5
-"""A sentence that tells one of the two days between which a length is asked for needs so much of the relevance."""
+"""The share of ``tells`` that the relevance of a sentence needs that tells one of the two days of a length."""
 _STEM = 5
-"""Letters by which a word of the query is known again."""
+"""Letters of the beginning of a query's word by which a sentence is searched for it."""
 _NO_WORD = re.compile(r"\W+")
 _READ_AT_ONCE = 16 * 1024
-"""Characters of entries that are read in some milliseconds; more of them are read off the event loop."""
+"""Characters of entries that are read in some milliseconds; longer entries are read off the event loop."""
 
 _T = TypeVar("_T")
 _Sentences = Mapping[str, Sequence[MemorySentence]]
 """The sentences of entries by their ids, the best entry first."""
 _Ratings = Mapping[MemorySentence, float]
-"""How likely sentences answer, as a reader finds."""
+"""The likelihood, by a reader, that each sentence answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an answer is made of."""
+    """The sentences and the computed answer of which an answer is composed."""
 
     sentences: Sequence[MemorySentence]
-    """The best sentence of each memory that answers, in their order, and then others that do."""
+    """The best sentence of each memory that answers, in the memories' order, and then other sentences that answer."""
     computed: ComputedAnswer | None = None
     degraded: Sequence[str] = ()
-    """What could not be asked for it."""
+    """The codes of the services that did not answer."""
 
 
 async def choice(query: str, recall: Recall, reader: TenantReader | None, *, min_score: float, now: int) -> Choice:
-    """Choose of the entries of a recall what answers a query, which is asked ``now`` (ms since the epoch).
+    """Choose the sentences of a recall's entries that answer a query, which is asked ``now`` (ms since the epoch).
 
-    Where a reader has read them it is the first one, if that is sure to answer, and what else reaches ``tells``. Else
-    nothing tells whether a memory answers: it is the first one's sentence with most words of the query, where that
-    memory scores ``min_score``.
+    Where a reader has read the entries, they are sentences of the first entry, if that is sure to answer, and of the
+    entries whose relevance reaches ``tells``. Else it is the first entry's sentence with most words of the query, where
+    that entry scores ``min_score``: without a reader nothing tells whether a memory answers.
     """
     if reader is not None and recall.relevance:
         return await _Chooser(query, recall, reader).choice(now)
@@ -91,7 +91,7 @@ class _Chooser:
                 ratings |= zip(rated, relevances, strict=True)
             if self._time_question is not None:
                 computed = await self._computed(self._time_question, sentences, ratings, now)
-        except ReaderUnavailable as error:  # what is told of a memory that answers is then chosen by its words
+        except ReaderUnavailable as error:  # the sentence of a memory that answers is then chosen by its words
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             degraded.append(error.code)
         answers = {entry.id: sentences[entry.id] for entry in self._answering if entry.id in sentences}
@@ -100,7 +100,8 @@ class _Chooser:
     def _candidates(self) -> Sequence[Entry]:
         """Return the entries that answer, or that may tell the days that the query asks for.
 
-        Each of two events is told by its words, whatever its relevance; else none is told where none answers.
+        For two events these are all entries, since words tell each event, whatever the relevance. Else there are none
+        where no entry answers; for a length between two days the first entry needs ``_OF_TWO`` of ``tells``.
         """
         if self._time_question is None or (self._time_question.form != "between" and not self._answering):
             return self._answering
@@ -115,11 +116,11 @@ class _Chooser:
     async def _computed(
         self, time_question: TimeQuestion, sentences: _Sentences, ratings: _Ratings, now: int
     ) -> ComputedAnswer | None:
-        """Return what the query asks for of time, as the sentences tell it that tell of that."""
+        """Return the time that the query asks for, computed from the sentences that tell of its events."""
         of_two = time_question.form == "between"
         line = self._tells * _OF_TWO if of_two else self._tells
         best = _best(sentences, ratings, line)
-        first = zip(sentences, best, strict=False)  # the best one of each memory comes before all others
+        first = zip(sentences, best, strict=False)  # the best sentence of each memory comes before all others
         sure = {sentence for sentence in best if ratings.get(sentence, 0.0) >= line}
         sure |= {sentence for id_, sentence in first if not of_two and id_ in self._ids}
         formers = {id_: {former.id for former in own if former.id} for id_, own in self._recall.formers.items()}
@@ -130,7 +131,7 @@ class _Chooser:
         return await off_the_loop([sentence.memory for sentence in matched.all], computing)
 
     def _is_sure(self) -> bool:
-        """Tell whether the first entry is sure enough to answer; in a session the relevance alone tells."""
+        """Tell whether the first entry is sure enough to answer; in a session the relevance alone counts."""
         if not self._recall.entries:
             return False
         first = self._recall.entries[0]
@@ -139,7 +140,7 @@ class _Chooser:
         return self._relevance(first) >= SURE_SHARE * self._tells and first.score >= SURE_SCORE
 
     def _reaching(self, line: float) -> Sequence[Entry]:
-        """Return the first entry and those whose relevance reaches a line, without what held before another of them."""
+        """Return the first entry and those whose relevance reaches a line, without former memories of any of these."""
         first, *others = self._recall.entries
         reaching = [first, *(entry for entry in others if self._relevance(entry) >= line)]
         outdated = {former.id for entry in reaching for former in self._recall.formers.get(entry.id, ())}
@@ -150,7 +151,7 @@ class _Chooser:
 
 
 async def off_the_loop(entries: Sequence[ReadableMemory], reading: Callable[[], _T]) -> _T:
-    """Return what is read of entries; where they are long, the event loop goes on meanwhile."""
+    """Return the result of reading entries; where they are long, the event loop goes on meanwhile."""
     is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
     return await asyncio.to_thread(reading) if is_long else reading()
 
@@ -160,7 +161,7 @@ async def _sentences(query: str, entries: Sequence[Entry]) -> _Sentences:
 
 
 def _by_entry(query: str, entries: Sequence[Entry]) -> _Sentences:
-    """Return the sentences of each entry that has any, those first that have more words of the query."""
+    """Return the sentences of each entry that has any: statements first, then by the number of the query's words."""
     words = {word[:_STEM] for term in terms(query) for word in term.text.split()}
     time_question = [word if is_spaceless(word) else f" {word}" for word in words]
 
@@ -173,16 +174,16 @@ def _by_entry(query: str, entries: Sequence[Entry]) -> _Sentences:
 
 
 def _to_rate(sentences: _Sentences) -> Sequence[MemorySentence]:
-    """Return the sentences that are rated: the first ones of each memory that has several."""
+    """Return the sentences that are rated: the first sentences of each memory that has several."""
     long = [each for each in sentences.values() if len(each) > 1][:MAX_RATED]
     most = MAX_RATED // max(len(long), 1)
     return [sentence for each in long for sentence in each[:most]]
 
 
 def _best(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[MemorySentence]:
-    """Return the best sentence of each memory, and then others that reach a line.
+    """Return the best sentence of each memory, and then other sentences whose rating reaches a line.
 
-    A memory that answers has a sentence that is told, though none of them may do so alone.
+    The best sentence of a memory that answers is told, even where no sentence answers alone.
     """
     ordered = [sorted(each, key=lambda sentence: -ratings.get(sentence, 0.0)) for each in sentences.values()]
     others = [sentence for each in ordered for sentence in each[1:] if ratings.get(sentence, 0.0) >= line]
@@ -190,7 +191,7 @@ def _best(sentences: _Sentences, ratings: _Ratings, line: float) -> Sequence[Mem
 
 
 def _once(sentences: Sequence[MemorySentence]) -> Sequence[MemorySentence]:
-    """Return sentences, each text once."""
+    """Return the first sentence of each text."""
     by_text: dict[str, MemorySentence] = {}
     for sentence in sentences:
         by_text.setdefault(sentence.text, sentence)
@@ -198,7 +199,7 @@ def _once(sentences: Sequence[MemorySentence]) -> Sequence[MemorySentence]:
 
 
 async def _happened(sentences: Sequence[MemorySentence], reader: TenantReader) -> Collection[MemorySentence]:
-    """Return the sentences of what happened on the days of their memories."""
+    """Return the sentences that tell events which happened on the days of their memories."""
     without = await off_the_loop([sentence.memory for sentence in sentences], partial(undated, sentences))
     kinds = await reader.kinds([sentence.text for sentence in without]) if without else []
     return {sentence for sentence, kind in zip(without, kinds, strict=True) if kind.name == "event"}

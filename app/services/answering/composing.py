@@ -12,7 +12,7 @@ from app.services.learning.reading import Former, MemorySentence, moment, read, 
 Length = Literal["short", "medium", "long"]
 
 _MAX_FORMERS = 4
-"""Memories that one entry came in the place of, the latest, of which answers tell."""
+"""Former memories of one entry that an answer quotes at most, the latest."""
 _MAX_LINE = 700
 """Characters that a line takes at most: a sentence, its speaker and its days."""
 
@@ -37,9 +37,9 @@ class Quote:
 
     sentence: MemorySentence
     memory_id: str
-    """Of a former statement: the memory that came in its place."""
+    """The id of the sentence's memory; for a former statement, of the memory that came in its place."""
     until: int | None = None
-    """When it stopped holding, ms since the epoch; None: it holds, as far as is known."""
+    """When the statement stopped holding, ms since the epoch; None: it holds, as far as is known."""
 
     @property
     def text(self) -> str:
@@ -48,7 +48,7 @@ class Quote:
 
     @property
     def line(self) -> str:
-        """The sentence with its day, or the day until which it held, who said it, and the days it speaks of."""
+        """The sentence with its day, or the day until which it held, its speaker, and the days it speaks of."""
         sentence = self.sentence
         head = day(sentence.happened_at) if self.until is None else f"Before {day(self.until)}"
         head = f"{head}, {sentence.speaker}" if sentence.speaker else head
@@ -61,11 +61,11 @@ class ComposedAnswer:
 
     text: str = ""
     quotes: Sequence[Quote] = ()
-    """The sentences that it is made of, and those that tell the days of what was computed."""
+    """The sentences of the answer, and those that tell the days of a computed answer."""
 
     @property
     def cited(self) -> Sequence[str]:
-        """The ids of the memories that its sentences come from, each once."""
+        """The ids of the memories that the sentences come from, each once."""
         return tuple(dict.fromkeys(quote.memory_id for quote in self.quotes))
 
 
@@ -75,10 +75,10 @@ def compose(
     formers: Mapping[str, Sequence[Former]],
     length: Length,
 ) -> ComposedAnswer:
-    """Put an answer together of the sentences that are ``told``, the best first.
+    """Put an answer together of sentences, the best first.
 
-    What was computed comes first, then the sentences that tell its days. Else there is behind the sentences what held
-    before them: ``formers`` has it by the id of a memory.
+    A computed answer comes first, then the sentences that tell its days, then the others. Without a computed answer,
+    the sentences are followed by the statements that held before: ``formers`` has these by the id of a memory.
     """
     bounds = _BOUNDS[length]
     if computed is not None:
@@ -92,7 +92,7 @@ def compose(
 
 
 def _before(sentences: Iterable[MemorySentence], formers: Mapping[str, Sequence[Former]]) -> list[Quote]:
-    """Return what held before the memories of sentences, the latest first, where it is one sentence."""
+    """Return the former statements of the sentences' memories, the latest first; only those of a single sentence."""
     quotes: dict[tuple[str, int], Quote] = {}
     for id_ in dict.fromkeys(sentence.memory_id for sentence in sentences):
         latest = sorted(formers.get(id_, ()), key=lambda former: (-until(former), -moment(former), former.content))
@@ -104,7 +104,7 @@ def _before(sentences: Iterable[MemorySentence], formers: Mapping[str, Sequence[
 
 
 def _written(lines: list[str], quotes: Iterable[Quote], bounds: _Bounds) -> ComposedAnswer:
-    """Write the lines that there is room for."""
+    """Write the lines for which there is room."""
     quoted: list[Quote] = []
     room = bounds.characters - sum(map(len, lines))
     for quote in quotes:

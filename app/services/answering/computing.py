@@ -1,6 +1,6 @@
-"""Computes lengths of time, days and counts of what sentences tell; nothing where their days are not clear.
+"""Computes lengths of time, days and counts from sentences; nothing where their days are not clear.
 
-Which sentences speak of what a question asks for is found by a reader. Here it is only counted.
+The sentences were chosen before: here their days are only counted.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -22,18 +22,18 @@ _UNITS: Final[tuple[Unit | None, ...]] = ("day", "week", "month", None)
 
 @dataclass(frozen=True, slots=True)
 class ComputedAnswer:
-    """What code has computed of days."""
+    """An answer that code has computed of days."""
 
     text: str
-    """It as a sentence."""
+    """The answer as a sentence."""
     sentences: Sequence[MemorySentence]
-    """Those that tell its days."""
+    """The sentences that tell its days."""
     phrasings: Sequence[str] = ()
-    """Other ways in which it may be said."""
+    """Other ways in which the answer may be said."""
 
     @property
     def facts(self) -> Sequence[str]:
-        """It as a model is told it: in all the ways in which it may be said."""
+        """The answer for a model, in all the ways in which it may be said."""
         return [self.text, *self.phrasings]
 
 
@@ -46,12 +46,12 @@ class _Dated:
 
     @property
     def days(self) -> Interval | None:
-        """The one stretch that it mentions, where that is sure."""
+        """The one stretch of days that the sentence mentions, where that is sure."""
         return self.mentioned.only
 
     @property
     def spoken_on(self) -> int:
-        """The day of which it speaks, an ordinal."""
+        """The day of the sentence's moment, an ordinal."""
         return ordinal(self.sentence.happened_at)
 
 
@@ -60,9 +60,9 @@ _End = tuple[Interval, MemorySentence]
 
 
 def undated(sentences: Sequence[MemorySentence]) -> Sequence[MemorySentence]:
-    """Return those that may speak of the day of their memory: the store named it, and the memory names no time.
+    """Return the sentences that may speak of the day of their memory: the store named it, and the memory names no time.
 
-    The day of what was said in a session is when it was said; when it happened nothing tells.
+    The day of a memory of a session is the day on which it was said; nothing tells when its event happened.
     """
     memories = {sentence.memory_id: sentence.memory for sentence in sentences if not sentence.asks}
     of_a_day = {id_ for id_, memory in memories.items() if _has_its_day(memory)}
@@ -79,11 +79,12 @@ def _has_its_day(memory: ReadableMemory) -> bool:
 def compute(
     time_question: TimeQuestion, question: str, matched: EventSentences, happened: Collection[MemorySentence], now: int
 ) -> ComputedAnswer | None:
-    """Return what a question asks for of time; ``now`` (ms since the epoch) is when it asks.
+    """Return the time that a question asks for; ``now`` (ms since the epoch) is when it asks.
 
-    ``matched`` are the sentences that tell of it. What has ``happened`` did so on its memory's day. A day is told where
-    all sentences tell the same one, the last day and a count of all, and a length between two days where each event
-    has its own, or the question and all sentences tell these two and no other time.
+    ``matched`` are the sentences that tell of its events. The events of the sentences in ``happened`` happened on their
+    memory's day. A day is computed where all sentences tell the same day; the last day and a count are computed of all
+    days; a length between two days is computed where each event has its own day, or where the question and all
+    sentences tell these two days and no other time.
     """
     today = ordinal(now)
     named = mentioned_days(question, today)
@@ -108,13 +109,13 @@ def compute(
 
 
 def _only(dated: Sequence[_Dated]) -> _End | None:
-    """Return the day that sentences tell, and the first that does; None where two of them tell different ones."""
+    """Return the day that sentences tell, and the first of them; None where none tells a day, or two tell two days."""
     sure = [(mention.days, mention.sentence) for mention in dated if mention.days is not None]
     return sure[0] if len({days for days, _ in sure}) == 1 else None
 
 
 def _ends(first: Sequence[_Dated], second: Sequence[_Dated]) -> Sequence[_Dated]:
-    """Return the sentence of each of two events, where both have a sure day; a named day has no sentence."""
+    """Return the day and sentence of each of two events, where both have a sure day; a named day has no sentence."""
     ends = [_only(dated) for dated in (first, second) if dated]
     found = [_Dated(sentence, MentionedDays(frozenset((days,)))) for days, sentence in filter(None, ends)]
     return found if len(found) == len(ends) else []
@@ -123,7 +124,7 @@ def _ends(first: Sequence[_Dated], second: Sequence[_Dated]) -> Sequence[_Dated]
 def _mentioned(
     sentence: MemorySentence, happened: Collection[MemorySentence], time_question: TimeQuestion
 ) -> MentionedDays:
-    """Return the days of a sentence; those of what did not happen, or may not have, are not sure."""
+    """Return the days of a sentence; the days of an event that did not happen, or may not have, are not sure."""
     if may_not_have_happened(sentence.text) or (time_question.happened and is_planned(sentence.text)):
         return _UNSURE
     day = ordinal(sentence.happened_at)
@@ -132,21 +133,22 @@ def _mentioned(
     )
     is_one_of_many = time_question.form == "times" or time_question.latest
     if time_question.happened and not is_one_of_many and any(days.first > day for days in mentioned.days):
-        return _UNSURE  # it was told before its day
+        return _UNSURE  # the event was told before its day
     if mentioned == MentionedDays() and sentence in happened:
         return MentionedDays(frozenset((Interval.of_day(day),)))
     return mentioned
 
 
 def _is_within(days: Interval, named: Iterable[Interval]) -> bool:
-    """Tell whether days lie within each stretch that is named."""
+    """Tell whether days lie within each of the named stretches."""
     return all(stretch.includes(days) for stretch in named)
 
 
 def _over(dated: Iterable[_Dated], named: Collection[Interval], today: int) -> list[_End]:
-    """Return the days of what was until today, within what is named, in their order; of sentences that tell one.
+    """Return the days until today that lie within the named stretches, in their order, each with its sentence.
 
-    What is told before its day was a plan, of which nobody knows whether it came to be.
+    A sentence without one sure day is left out, and so is one said before its day: that was a plan, and nothing tells
+    whether the plan came to be.
     """
     sure = [
         (mention.days, mention.sentence)
@@ -158,7 +160,7 @@ def _over(dated: Iterable[_Dated], named: Collection[Interval], today: int) -> l
 
 
 def _latest(dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection[Interval], today: int) -> _End | None:
-    """Return the last of what was until today; None where another, or one of the others, may be later."""
+    """Return the last day until today; None where another sentence, or one of the ``others``, may tell a later day."""
     over = _over(dated, named, today)
     if not over:
         return None
@@ -176,7 +178,7 @@ def _latest(dated: Sequence[_Dated], others: Sequence[_Dated], named: Collection
 def _on_a_day(
     time_question: TimeQuestion, days: Interval, sentence: MemorySentence, today: int
 ) -> ComputedAnswer | None:
-    """Return a day, or how long it is from it or until it."""
+    """Return a day as an answer, or the length of time since that day or until it."""
     now = Interval.of_day(today)
     is_over, is_to_come = days.after <= now.after, days.first >= today
     is_told = {"past": is_over, "future": is_to_come, "day": is_to_come or not time_question.ahead}
@@ -185,7 +187,7 @@ def _on_a_day(
     if time_question.form == "future":
         return ComputedAnswer(_length(now, days, time_question.unit), [sentence])
     if names_no_year(sentence.text):
-        return None  # a birthday comes again, and was in a year that nobody named
+        return None  # a birthday comes again, and the text does not name its first year
     units = _UNITS if is_over and days.is_day else ()
     phrasings = list(dict.fromkeys(f"{length(days.first, today, unit)} ago." for unit in units))
     if time_question.form == "past":
@@ -231,9 +233,10 @@ def _is_one_date(days: Interval) -> bool:
 
 
 def _times(over: Iterable[_End]) -> ComputedAnswer | None:
-    """Return how many times something was at least until today, and on which days, where there are several.
+    """Return how many times at least an event was until today, and on which days, where there are several.
 
-    "Two weeks ago" and "last week" may be of one time, and what comes again and again is of none.
+    Stretches longer than a day do not count: "two weeks ago" and "last week" may mean one time. Sentences of an event
+    that repeats do not count either.
     """
     by_day: dict[Interval, MemorySentence] = {}
     for days, sentence in over:

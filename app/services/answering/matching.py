@@ -1,4 +1,4 @@
-"""Chooses of sentences those that tell the events that a question asks for, by their words."""
+"""Chooses the sentences that tell the events that a question asks for, by their words."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,27 +14,28 @@ from app.services.learning.reading import MemorySentence
 
 @dataclass(frozen=True, slots=True)
 class EventSentences:
-    """The sentences that tell of what a question asks for, the best first."""
+    """The sentences that tell the event or the two events of a question, the best first."""
 
     sentences: Sequence[MemorySentence]
     others: Sequence[MemorySentence] = ()
-    """Those that a reader finds to answer, though their words do not tell the event."""
+    """The sentences that a reader finds to answer, though their words do not tell the event."""
     second: Sequence[MemorySentence] | None = None
-    """Of the second of two events, where each has its own; of the first one are ``sentences``."""
+    """The sentences of the second event, where each of two has its own; ``sentences`` are then of the first event."""
 
     @property
     def all(self) -> Sequence[MemorySentence]:
-        """All of them that may tell a day, each once."""
+        """The sentences of the first and the second event, each once."""
         return list(dict.fromkeys([*self.sentences, *(self.second or ())]))
 
 
 @dataclass(frozen=True, slots=True)
 class EventMatcher:
-    """Sentences of memories, the best first, among which those are looked for that tell an event.
+    """Sentences of memories, the best first, among which the sentences of an event are searched for.
 
-    Those that are ``sure`` to answer, as a reader finds, may do so in other words, where words tell nothing: in another
-    language, or where one of the two has none. ``formers`` has by its id in the place of which memories another one
-    came: what has happened is told of one of them too, unless the other one tells the same event.
+    A sentence that is ``sure`` to answer, as a reader finds, may tell the event in other words, where words decide
+    nothing: in another language, or where the question or the sentence has none. ``formers`` has by a memory's id the
+    ids of the memories that held before it. An event that has happened may be told by a former memory too, unless the
+    memory that came in its place tells the same event.
     """
 
     sentences: Sequence[MemorySentence]
@@ -42,7 +43,7 @@ class EventMatcher:
     formers: Mapping[str, Collection[str]]
 
     def of_question(self, question: str, time_question: TimeQuestion) -> EventSentences:
-        """Return the sentences that tell what a question asks for."""
+        """Return the sentences that tell the events of a question."""
         if time_question.form != "between":
             return self._of_one(event(question), time_question)
         parts = two_events(question)
@@ -62,7 +63,7 @@ class EventMatcher:
         return EventSentences(self._among({*entailing, *unknown}), others)
 
     def _of_two(self, parts: tuple[str, str]) -> EventSentences:
-        """Return the sentences of each of two events; where one has none, and is no date, those that may tell both."""
+        """Return the sentences of each of two events; if one has none and is no date, those that may tell either."""
         events = (event(parts[0]), event(parts[1]))
         found = [self._of_either(*pair) for pair in (events, events[::-1])]
         if all(sentences or _is_date(part) for sentences, part in zip(found, parts, strict=True)):
@@ -74,7 +75,7 @@ class EventMatcher:
         )
 
     def _of_either(self, expected: Event, other: Event) -> list[MemorySentence]:
-        """Return the sentences that tell one of two events; "it" is what the other one speaks of."""
+        """Return the sentences that tell one of two events; a pronoun such as "it" refers to the other event."""
         entailing = [one for one in self.sentences if expected.words and _entailment(expected, one) == "entails"]
         if expected.refers:
             shared = {sentence: common(other, sentence.text) for sentence in entailing}
@@ -85,15 +86,15 @@ class EventMatcher:
     def _among(
         self, chosen: Collection[MemorySentence], of: Sequence[MemorySentence] | None = None
     ) -> list[MemorySentence]:
-        """Return those of the sentences, or of some of them, that are chosen, in their order."""
+        """Return the chosen ones of all sentences, or of the sentences ``of``, in their order."""
         return [sentence for sentence in (self.sentences if of is None else of) if sentence in chosen]
 
     def _holding(self, sentences: Sequence[MemorySentence]) -> list[MemorySentence]:
-        """Leave out of sentences those in whose memory's place another one came."""
+        """Return the sentences whose memory still holds: no other memory came in its place."""
         return self._without(sentences, self.formers.values())
 
     def _newest(self, sentences: Sequence[MemorySentence]) -> list[MemorySentence]:
-        """Leave out of sentences that tell one event what held before another of them."""
+        """Return the sentences without those of memories that held before the memory of another of these sentences."""
         return self._without(sentences, (self.formers.get(sentence.memory_id, ()) for sentence in sentences))
 
     @staticmethod
@@ -108,7 +109,7 @@ def _entailment(expected: Event, sentence: MemorySentence, *, lasts: bool = Fals
 
 
 def _closest(expected: Event, sentences: list[MemorySentence]) -> list[MemorySentence]:
-    """Return those that have the fewest words beside the event's; they may tell several days."""
+    """Return the sentences without words beside the event's, or all where each has some; they may tell several days."""
     beside = {sentence: extra(expected, sentence.text) for sentence in sentences}
     return sentences if all(beside.values()) else [sentence for sentence in sentences if not beside[sentence]]
 

@@ -1,4 +1,4 @@
-"""Answers the queries of a tenant's profiles, and sums profiles up, by a language model where it can be checked."""
+"""Answers the queries of a tenant's profiles, and sums profiles up, by a language model whose answers are checked."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ _SUMMED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _ModelInput:
-    """What a model is told."""
+    """The memories and the computed facts that a model is given."""
 
     evidence: Sequence[Evidence]
     facts: Sequence[str]
@@ -55,8 +55,8 @@ class _ModelInput:
 class ModelAnswering(Answering):
     """Answers for one profile of a tenant by a language model.
 
-    A recall never fails for the model. Without an answer that stands in the memories it gives their sentences, and
-    ``degraded`` says why.
+    A recall never fails because of the model. Where the model's answer does not follow from the memories, the recall
+    is answered with their sentences, and ``degraded`` says why.
     """
 
     def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
@@ -100,7 +100,7 @@ class ModelAnswering(Answering):
         return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
-        """Sum up memories, the newest first, of what they say and nothing else."""
+        """Sum up memories, the newest first; a sentence that does not follow from the memories is dropped."""
         model = self._recall_model()
         summed = await self._without_messages(memories)
         lines = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
@@ -117,7 +117,7 @@ class ModelAnswering(Answering):
         return ProfileSummary(text, [answer])
 
     async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
-        """Leave out the messages of which something among the memories was learned, or of which that is outdated."""
+        """Leave out the messages from which one of the memories was learned, or from which an outdated memory was."""
         stale = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
         others = [
             memory.message_id for memory in memories if memory.message_id is not None and memory.message_id not in stale
@@ -132,7 +132,7 @@ class ModelAnswering(Answering):
         return RecallModel(self._backends, self._scope.agent_id, self._model)
 
     async def _facts(self, question: ProfileQuestion, recall: Recall) -> Sequence[str]:
-        """Return what a query asks to be computed of days, as sentences; none where the entries do not tell it."""
+        """Return the answer computed of days, as sentences; none where the query or the entries give no such answer."""
         if time_question(question.query) is None:
             return []
         chosen = await choice(question.query, recall, self._reader, min_score=MIN_SCORE, now=question.now)
@@ -145,7 +145,7 @@ class ModelAnswering(Answering):
         return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[question.length])
 
     async def _grounded(self, sentences: Sentences, most: int) -> Grounded | str:
-        """Return what of an answer follows from its memories, or why nothing of it is told."""
+        """Return the sentences that follow from their memories, or the code of why there are none."""
         try:
             found = await grounded(sentences, self._backends.models.reader, max_tokens=most)
         except ReaderUnavailable as error:
@@ -159,5 +159,5 @@ def _types(memories: Sequence[Memory]) -> Mapping[str, str]:
 
 
 def _in_sections(checked: Grounded, memories: Sequence[Memory]) -> str:
-    """Write sentences as a summary: each where the first memory that it cites belongs, with its day."""
+    """Write sentences as a summary: each in the section, and with the day, of the first memory that it cites."""
     return written((memories[sentence.memories[0] - 1], sentence.text) for sentence in checked.sentences)

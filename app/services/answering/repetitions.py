@@ -1,4 +1,4 @@
-"""What was learned stands for its message: it has what held before it, and an answer quotes one of both."""
+"""A learned memory stands for its message: it has the message's former statements, and an answer quotes one of both."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from app.services.memories.recall import Recall
 
 
 def with_former_statements(recall: Recall) -> Recall:
-    """Return a recall whose learned entries have what held before their messages.
+    """Return a recall whose learned entries have the former statements of their messages, too.
 
-    That is so for messages that are no entries themselves.
+    A message that is an entry itself keeps its former statements.
     """
     if not recall.sources:
         return recall
@@ -30,10 +30,10 @@ def with_former_statements(recall: Recall) -> Recall:
 
 
 def without_repetitions(recall: Recall, min_score: float) -> Recall:
-    """Return a recall without what says again what another entry says: a message, or what was learned of it.
+    """Return a recall without repetitions: of a message and the memory that was learned of it, one entry is left.
 
-    That is so of messages of one sentence where what was learned scores ``min_score``. The message is left out, or, if
-    it alone says when, what was learned of it.
+    Only messages of one sentence count, and learned memories that score ``min_score``. The message is left out; if the
+    message alone names a time, the learned memory is left out instead.
     """
     repeated = list(_repeated(recall, min_score))
     superfluous = {id_ for _, id_ in repeated}
@@ -49,7 +49,7 @@ def without_repetitions(recall: Recall, min_score: float) -> Recall:
 
 
 def _repeated(recall: Recall, min_score: float) -> Iterator[tuple[str, str]]:
-    """Give each entry that says what another one says, behind that one."""
+    """Yield pairs of ids: an entry that stays, and the entry that repeats it."""
     entries = {entry.id: entry for entry in recall.entries}
     for id_, message_ids in recall.sources.items():
         learned = entries.get(id_)
@@ -65,7 +65,7 @@ def _repeated(recall: Recall, min_score: float) -> Iterator[tuple[str, str]]:
 
 
 def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]], listed: set[str]) -> Recall:
-    """Give entries what held before the ones for which they stand, each statement once."""
+    """Give entries the former statements of the entries for which they stand, each statement once."""
     formers = dict(recall.formers)
     for id_, others in stands_for.items():
         for other in others:
@@ -76,7 +76,7 @@ def _moved(recall: Recall, stands_for: Mapping[str, Sequence[str]], listed: set[
 
 
 def _once(formers: Sequence[Candidate], listed: set[str]) -> Sequence[Candidate]:
-    """Leave out the messages of which something among the others was learned; one that is an entry stays."""
+    """Leave out each message from which another of the former statements was learned, unless it is an entry."""
     told = {message for one in formers for message in one.sources or ()}
     return [one for one in formers if one.id in listed or one.message_id not in told]
 

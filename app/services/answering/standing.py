@@ -15,15 +15,15 @@ from app.storage.listing import MemoryListing
 from app.storage.rows import read_memory
 
 MOST: Final = 3
-"""Instructions beside an answer."""
+"""Instructions beside an answer, at most."""
 CONCERNS: Final = 0.2
 """The score from which on an entry of a recall may be on the subject of the query (docs/retrieval.md)."""
 _READ: Final = 8
-"""Instructions that are read for them: of one memory and another that says it again, one is told."""
+"""Instructions that are read to choose these: some may repeat others, and only one of those is told."""
 
 
 class StandingInstructions:
-    """Finds instructions of one profile that hold."""
+    """Finds the instructions of one profile that hold."""
 
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
         """Bind the profile."""
@@ -31,7 +31,7 @@ class StandingInstructions:
         self._scope = Scope(backends.tenant_id, agent_id)
 
     async def beside(self, recall: Recall, answering: Coroutine[Any, Any, ProfileRecall]) -> ProfileRecall:
-        """Return what is being answered from a recall, with the instructions, which are looked for meanwhile.
+        """Return the result of ``answering`` with the instructions, which are read from the database meanwhile.
 
         Raises as ``answering`` does.
 
@@ -47,7 +47,7 @@ class StandingInstructions:
             await asyncio.gather(finding, return_exceptions=True)
 
     async def _found(self, recall: Recall) -> Sequence[ProfileInstruction]:
-        """Return the instructions, in one run: those that the recall's entries are and that concern its query first."""
+        """Return the instructions, in one run: first those that are entries of the recall and concern its query."""
         concerned = [entry.id for entry in recall.entries if entry.score >= CONCERNS]
         wanted = MemoryListing(self._scope.tenant_id).standing(self._scope, concerned, limit=_READ)
         (rows,) = await self._database.run([wanted])
@@ -59,7 +59,7 @@ class StandingInstructions:
 def chosen(memories: Sequence[Memory]) -> Sequence[ProfileInstruction]:
     """Return the first of these instructions, at most ``MOST``, each text once.
 
-    Left out are those of which another here was learned, what a machine said, and what asks.
+    An instruction is left out where another of them was learned from it, where a machine said it, and where it asks.
     """
     learned = {id_ for memory in memories if memory.learned is not None for id_ in memory.learned.message_ids}
     by_text: dict[str, ProfileInstruction] = {}

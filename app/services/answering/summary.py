@@ -1,4 +1,4 @@
-"""Writes what is known of somebody as Markdown: the memories by their kind, each with its day."""
+"""Writes the summary of a profile as Markdown: sentences of its memories by kind, each with its day."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from app.services.learning.reading import MAX_READ, MemorySentence, moment, read
 MAX_LINES = 40
 MAX_CHARACTERS = 6_000
 MAX_MEMORIES = 200
-"""No more memories are read: the newest."""
+"""Memories that are read at most: the newest."""
 MAX_READ_TOGETHER = 30_000
 """Characters of all memories together that are read."""
 
@@ -34,14 +34,14 @@ _SECTIONS: Mapping[str, Section] = {
 _NO_WORD = re.compile(r"\W+")
 _MIN_WORDS = 2
 _MAX_SENTENCES = 8
-"""Of one memory, one line each."""
+"""Sentences of one memory, each of which is one line."""
 
 
 def summary(memories: Sequence[Memory]) -> str:
     """Return Markdown of at most ``MAX_LINES`` lines and ``MAX_CHARACTERS`` characters; "" where nothing is known.
 
-    Each memory stands in the section of its kind, the newest first. What does not hold is left out, and so are
-    questions and what a machine said.
+    Each memory stands in the section of its kind, the newest first. Memories that hold no longer are left out, and so
+    are questions and sentences that a machine said.
     """
     sections: dict[Section, list[MemorySentence]] = {section: [] for section in _TITLES}
     known = set[tuple[Section, str]]()
@@ -53,7 +53,7 @@ def summary(memories: Sequence[Memory]) -> str:
 
 
 def written(sentences: Iterable[tuple[Memory, str]]) -> str:
-    """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
+    """Return a summary, as ``summary`` does, of a model's sentences, each with the memory of its day and section."""
     sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
     for memory, text in sentences:
         line = f"- {day(moment(memory))}: {in_markdown(plain(text))}"
@@ -62,7 +62,7 @@ def written(sentences: Iterable[tuple[Memory, str]]) -> str:
 
 
 def _read(memories: Sequence[Memory]) -> Iterator[tuple[Section, MemorySentence]]:
-    """Give the sentences of the newest memories, those that may stand in a summary, each with its section."""
+    """Yield those sentences of the newest memories that may stand in a summary, each with its section."""
     newest = sorted(memories, key=lambda memory: (-moment(memory), memory.id or "", memory.content))
     left = MAX_READ_TOGETHER
     for memory in newest[:MAX_MEMORIES]:
@@ -81,7 +81,7 @@ def _section(memory: Memory) -> Section:
 
 
 def _written(sections: Mapping[Section, Sequence[str]]) -> str:
-    """Write the sections that hold anything; each may use the lines that others leave."""
+    """Write the sections that have lines; a section may use the lines that other sections leave free."""
     spare = sum(max(_ROOM[section] - len(found), 0) for section, found in sections.items())
     lines: list[str] = []
     room = MAX_CHARACTERS

@@ -1,1 +1,1 @@
-"""The archive of one tenant: what is old is moved into the object store, listed, read and restored."""
+"""The archive of one tenant: old items are moved into the object store, listed, read and restored."""

@@ -1,4 +1,7 @@
-"""Moves what is old of one agent into the object store. Killed anywhere, an item is here or there, and not twice."""
+"""Moves old items of one agent into the object store.
+
+Where the process is killed, each item is either in the database or in the archive, never in both.
+"""
 
 from collections.abc import Sequence
 
@@ -22,7 +25,7 @@ MEDIA_TYPE = "application/x-ndjson"
 class ArchiveMover:
     """Moves the items of one agent, oldest first, an object at a time.
 
-    The object is written, and read back, before the run that deletes what is in it, if none of it has changed.
+    The object is written, and read back, before the run that deletes its items, which it does if none has changed.
     """
 
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
@@ -34,10 +37,10 @@ class ArchiveMover:
         self._large = LargeRows(backends)
 
     async def move(self, until: int, *, now: int) -> int:
-        """Move all that is at most as young as ``until``; return how many items went.
+        """Move all items that are no younger than ``until``; return their number.
 
         Raises:
-            Erasing: the agent or the tenant is being erased; what was not moved is there as it was.
+            Erasing: the agent or the tenant is being erased; items that were not moved are there as they were.
             QuotaExceeded: the tenant may have no more blobs.
             Unavailable: the database or the object store does not answer; moving again goes on.
         """
@@ -49,7 +52,7 @@ class ArchiveMover:
         return moved
 
     async def _move(self, kind: Kind, until: int, now: int) -> int:
-        """Move the oldest items of a kind; return how many, 0 where there are none or one has just changed."""
+        """Move the oldest items of a kind; return their number, 0 where there are none or one has just changed."""
         (rows,) = await self._backends.data.database.run([self._rows.old(kind, until, now=now)])
         if not rows:
             return 0

@@ -21,7 +21,7 @@ from app.storage.archive import ArchivedObject, ArchiveRows
 from app.storage.rows import read_rows
 
 RESTORED_DAYS = 30
-"""For so long what was restored is not archived again, where nobody says otherwise."""
+"""Days for which restored items are not archived again, by default."""
 
 
 class Archives:
@@ -42,7 +42,7 @@ class Archives:
         before: str | None = None,
         limit: int = 100,
     ) -> Sequence[ArchivedObject]:
-        """Return the next objects, newest first: of an agent, of a kind, with items of this time (ms since the epoch).
+        """Return the next objects, newest first: of an agent, of a kind, with items of a time (ms since the epoch).
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -54,11 +54,11 @@ class Archives:
         return read_rows(ArchivedObject, rows)
 
     async def one(self, archive_id: str, *, only_agent: str | None = None) -> ArchivedObject:
-        """Return an object; with ``only_agent`` only one of this agent.
+        """Return an object; with ``only_agent``, only an object of this agent.
 
         Raises:
             NotFound: the tenant has no such object.
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id does not have the form of an id.
             Unavailable: the database does not answer.
         """
         limits.check(("archive_id", limits.MEMORY_ID, archive_id))
@@ -82,12 +82,12 @@ class Archives:
             raise ObjectGone(f"The archived object {key} is missing or has changed: {error.detail}") from error
 
     async def item(self, item_id: str, *, only_agent: str | None = None) -> tuple[ArchivedObject, dict[str, Any]]:
-        """Return an archived item by its id, as its line says it, and the object that has it.
+        """Return the object that has an archived item, found by the item's id, and the item's line as JSON.
 
-        With ``only_agent`` it is one of this agent.
+        With ``only_agent``, only an item of this agent is returned.
 
         Raises:
-            NotFound: nothing of this id is archived.
+            NotFound: no archived item has this id.
             InvalidRequest, ObjectGone, Unavailable: as ``one`` and ``read`` do.
         """
         limits.check(("id", limits.MEMORY_ID, item_id))
@@ -100,7 +100,7 @@ class Archives:
                     continue
                 try:
                     data = await self.read(archived)
-                except ObjectGone as error:  # another one may have the item
+                except ObjectGone as error:  # another object may have the item
                     gone = error
                     continue
                 for line in data.split(b"\n")[1:-2]:
@@ -121,11 +121,11 @@ class Archives:
     ) -> None:
         """Import the items of an object; once all are there the object is let go, and `prune` removes it.
 
-        They stay out of the archive for so many days. Where a line was not taken that has not just expired, the object
-        stays. Raises as ``read`` and ``import_lines`` do, and:
+        The items stay out of the archive for ``days``. Where a line was not taken although it has not expired, the
+        object stays. Raises as ``read`` and ``import_lines`` do, and:
 
         Raises:
-            NotFound: it was restored or erased meanwhile; what of it was stored since is there.
+            NotFound: the object was restored or erased meanwhile; items that were stored until then are there.
         """
         data = await self.read(archived)
         database = self._backends.data.database.beginning_with(self._rows.restoring(archived.id))

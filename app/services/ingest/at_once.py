@@ -1,4 +1,4 @@
-"""Does a few things at once."""
+"""Runs a function on several items at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def for_each(items: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:
-    """Do something with each item, as many at once as a model is called; the first error ends the others."""
+    """Call ``do`` with each item, on at most ``AT_ONCE`` items at a time; the first error cancels the other calls."""
     waiting = iter(items)
 
     async def worker() -> None:

@@ -23,17 +23,17 @@ SHOWN = 20
 """Topics that the model may pick from, at most."""
 _WORD = re.compile(WORD)
 _MAX_WORDS, _SHORTEST_WORD = 100, 3
-"""By which topics are found near to proposals."""
+"""Bounds of the words by which topics near to proposals are found: their number, and their letters at least."""
 
 
 class Classify:
-    """Has the proposals of an ingestion classified, some at a time. Implements ``Stage``.
+    """Has the proposals of an ingestion classified, in batches. Implements ``Stage``.
 
-    One call follows the other: what the first calls a topic, the second is shown.
+    The calls are made one after another: each call is shown the topics that the calls before it gave.
     """
 
     async def run(self, work: IngestionWork) -> None:
-        """Classify what waits; proposals for which the model does not answer have failed, and the others go on."""
+        """Classify the waiting proposals; where the model does not answer, a batch has failed and the others go on."""
         if not work.learns:
             return
         while True:
@@ -56,13 +56,13 @@ async def _topics(work: IngestionWork, batch: Sequence[KeptProposal]) -> list[st
 
 
 def words_of(batch: Sequence[KeptProposal]) -> list[str]:
-    """Return the words by which topics are found near to proposals."""
+    """Return the words by which topics near to proposals are found."""
     words = (word for proposal in batch for word in _WORD.findall(folded(proposal.content)))
     return list(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))[:_MAX_WORDS]
 
 
 def nearest(given: Sequence[KnownTopic], profile: Sequence[KnownTopic]) -> list[str]:
-    """Return the topics that the model is shown: up to half of them those that it has just given."""
+    """Return the topics that the model is shown; up to half of them are topics that it has just given."""
     just_given = [topic.topic for topic in given[: SHOWN // 2]]
     return list(dict.fromkeys([*just_given, *(topic.topic for topic in profile)]))[:SHOWN]
 
@@ -70,9 +70,9 @@ def nearest(given: Sequence[KnownTopic], profile: Sequence[KnownTopic]) -> list[
 async def classified(
     model: ModelCalls, batch: Sequence[KeptProposal], topics: Sequence[str], reader: TenantReader | None
 ) -> list[KeptProposal]:
-    """Return proposals with what the model says they are, or the reader where it says nothing.
+    """Return proposals with the type, topic and questions that the model gives them.
 
-    Raises as ``ModelCalls.ask`` does.
+    Where the model says nothing of a proposal, the reader gives its type. Raises as ``ModelCalls.ask`` does.
     """
     proposals = [proposal.proposal for proposal in batch]
     answer = await model.ask(lambda mark: classification(proposals, topics, mark))
@@ -83,7 +83,7 @@ async def classified(
 async def _kinds(
     reader: TenantReader | None, proposals: Sequence[Proposal], numbers: Sequence[int]
 ) -> Mapping[int, MemoryType]:
-    """Return what the proposals of these numbers are, as a reader finds; nothing where there is none."""
+    """Return the types that the reader gives the proposals of these numbers; nothing without a reader's answer."""
     if reader is None or not numbers:
         return {}
     try:
@@ -95,7 +95,7 @@ async def _kinds(
 
 
 def _grounded(batch: Sequence[KeptProposal], found: Sequence[Proposal], topics: Sequence[str]) -> list[KeptProposal]:
-    """Return proposals as they were classified, without topics and questions that name what they do not."""
+    """Return proposals as they were classified, without topics and questions that name what the proposal does not."""
     return [
         replace(
             proposal,

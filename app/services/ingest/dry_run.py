@@ -1,4 +1,4 @@
-"""Shows what an ingestion would store and learn, and writes nothing of it."""
+"""Shows what an ingestion would store and learn, and writes nothing."""
 
 import asyncio
 from collections import Counter
@@ -32,9 +32,9 @@ from app.storage.learning_report import (
 )
 
 MAX_PASSES = 16
-"""Of one dry run, so that it answers in time."""
+"""Passes of one dry run at most, so that it answers in time."""
 SECONDS = 45.0
-"""How long a dry run asks the model; what is not answered by then has failed."""
+"""How long a dry run asks the model; a call that is not answered by then has failed."""
 _TOLD: Final[Mapping[str, Told]] = {"verified": "learned", "dropped": "dropped", "failed": "failed"}
 
 
@@ -81,10 +81,10 @@ def _ingestion(agent_id: str, conversation: Conversation, known: set[str], now: 
 
 
 class _DryLearning:
-    """The stages of learning, with what they find kept here."""
+    """The stages of learning, whose proposals are held in this object and not in the database."""
 
     def __init__(self, backends: TenantBackends, scope: Scope, conversation: Conversation, model: ModelCalls) -> None:
-        """Bind what is read, and for whom."""
+        """Bind the conversation, its scope and the model."""
         self._backends = backends
         self._learning = Learning(scope, conversation.session_id, "")
         self._messages: dict[str, Message] = {message.id: message for message in conversation.messages}
@@ -93,10 +93,10 @@ class _DryLearning:
         self._passes = 0
         self._proposals: dict[str, KeptProposal] = {}
         self._supersedes: dict[str, str] = {}
-        """The memory that holds of a topic now."""
+        """The id of the memory that holds for a topic now, by the topic."""
 
     async def run(self, known: set[str]) -> LearningReport:
-        """Go through the stages, and tell what they have found."""
+        """Go through the stages, and report their proposals."""
         await self._extract(known)
         await self._verify()
         await self._classify()
@@ -204,5 +204,5 @@ class _DryLearning:
 
 
 def _rank(proposal: KeptProposal) -> tuple[bool, int, Sequence[str]]:
-    """Return what decides which of two proposals of the same words stands: the least."""
+    """Return a sort key: of two proposals with the same words, the one with the least key is kept."""
     return proposal.state == "dropped", proposal.group, list(proposal.message_ids)

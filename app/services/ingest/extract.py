@@ -1,4 +1,7 @@
-"""The stage in which a language model proposes memories, pass by pass; what their messages do not say is dropped."""
+"""The stage in which a language model proposes memories, pass by pass.
+
+A proposal that its messages do not support is dropped.
+"""
 
 import asyncio
 import hashlib
@@ -23,7 +26,7 @@ class Extract:
     """Has the passes of an ingestion read. Implements ``Stage``."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Read what waits; a pass that the model does not answer has failed, and the others go on."""
+        """Read the waiting passes; a pass that the model does not answer has failed, and the others go on."""
         if not work.learns:
             return
         (rows,) = await work.run([work.learning.passes()])
@@ -60,10 +63,10 @@ async def extracted(
     groups: Mapping[str, int],
     reader: TenantReader | None = None,
 ) -> list[KeptProposal]:
-    """Return what a model proposes of a pass, and what of it is dropped.
+    """Return the proposals that a model makes of a pass, including those that are dropped.
 
-    ``messages`` by id: those of the pass that are still there. ``groups``: see ``groups_of``. ``reader``: who decides
-    what follows from the messages. Raises as ``ModelCalls.ask`` does, and ``ReaderUnavailable``.
+    ``messages`` has by id the messages of the pass that are still there. ``groups``: see ``groups_of``. ``reader``
+    decides what follows from the messages. Raises as ``ModelCalls.ask`` does, and ``ReaderUnavailable``.
     """
     lines = numbered(pass_, messages)
     found: dict[str, KeptProposal] = {}
@@ -88,7 +91,7 @@ async def _judged(
     pass_: Pass,
     reader: TenantReader | None,
 ) -> list[KeptProposal]:
-    """Return what an answer proposes, with the reason of what is dropped: it is compared with what the model read."""
+    """Return the proposals of an answer; each that the lines which the model read do not support is dropped."""
     proposed, others = await asyncio.to_thread(lambda: (proposals(answer, reading), refused(answer, reading)))
     objections = await Grounding(reading, reader).objections(proposed)
     return [

@@ -1,4 +1,4 @@
-"""Compares what a model proposes with what it was shown of the messages that it cites."""
+"""Compares a model's proposals with the lines that the model was shown of the messages that they cite."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from app.services.models.reader import TenantReader
 
 _MOST_TOLD = 5
 _TRIES: Final = 4
-"""Of a reader that is busy: an ingestion waits for it."""
+"""Calls to a busy reader, at most: an ingestion waits for the reader."""
 
 
 class Grounding:
-    """Tells what of contents the lines do not say of which they were made; each line is read once."""
+    """Tells which parts of proposals the lines that they cite do not support; each line is read once."""
 
     def __init__(self, lines: Sequence[TranscriptLine], reader: TenantReader | None) -> None:
-        """Take the lines that a model was shown, and who decides what follows from them; None: nobody."""
+        """Take the lines that a model was shown, and the reader that decides what follows from them, or None."""
         self._checker = Checker()
         self._reader = reader
         self._sources: dict[str, list[Source]] = {}
@@ -32,10 +32,10 @@ class Grounding:
             self._sources.setdefault(line.message_id, []).append(Source(line.content, line.said_at, line.role))
 
     async def objections(self, proposals: Sequence[Proposal]) -> list[str | None]:
-        """Return why each content is dropped: what it says that its messages do not; None where they say all of it.
+        """Return for each proposal the reason to drop it: the parts that its messages do not say; None without any.
 
         Raises:
-            ReaderUnavailable: nobody can tell now.
+            ReaderUnavailable: the reader does not answer.
         """
         cited = [
             CitedStatement(
@@ -48,7 +48,7 @@ class Grounding:
 
 
 async def following(pairs: Sequence[Contents], reader: TenantReader | None) -> list[Contents]:
-    """Return the pairs of statements of which the second follows from the first; where nobody can tell now, none."""
+    """Return the pairs of statements whose second follows from the first; none where the reader does not answer."""
     claims = [CitedStatement(second, [Source(first, None)]) for first, second in pairs]
     try:
         objections = await decided(claims, await asyncio.to_thread(checked, claims, Checker()), reader)
@@ -66,13 +66,13 @@ def _told(found: Sequence[Ungrounded]) -> str | None:
 
 
 def grounded_queries(queries: Sequence[str], content: str) -> list[str]:
-    """Return the questions that name nothing which the memory does not; words may be others."""
+    """Return the questions whose names, numbers and dates the memory has too; their other words may differ."""
     checker = Checker()
     return [query for query in queries if not _named_besides(query, content, checker)]
 
 
 def grounded_topic(topic: str | None, content: str) -> str | None:
-    """Return a topic unless it has a number or a name that the memory has not."""
+    """Return the topic, or None where it has a number, a date or a name that the memory does not have."""
     return None if topic is None or _named_besides(topic.replace("_", " "), content, Checker()) else topic
 
 

@@ -13,13 +13,13 @@ _MAX_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The messages that a caller brought, as they are known from now on."""
+    """The messages that a caller brought, with their ids and moments."""
 
     session_id: str
     ids: Sequence[str]
-    """Of each message that was brought: what was said twice in a session is one message."""
+    """The id of each message that was brought; a message that occurs twice in a session has one id."""
     messages: Sequence[Message]
-    """Each once."""
+    """Each message once."""
 
 
 async def check(messages: Sequence[NewMessage], session_id: str | None, now: int) -> None:
@@ -48,9 +48,10 @@ async def check(messages: Sequence[NewMessage], session_id: str | None, now: int
 
 
 async def identify(messages: Sequence[NewMessage], session_id: str | None, now: int) -> Conversation:
-    """Return the conversation that the messages are; without a session it is told by what was said.
+    """Return the messages as a conversation; without a session the session's id is a digest of the messages.
 
-    Where the same was said at the same moment by two, the second said it a millisecond later: they are two memories.
+    Where two messages would be one memory, because they have the same words and the same moment, the second is put a
+    millisecond later: they are two memories.
     """
     session_id = session_id or await _derived_session(messages)
     moments = said_at(messages, now)
@@ -71,9 +72,9 @@ async def identify(messages: Sequence[NewMessage], session_id: str | None, now: 
 
 
 def said_at(messages: Sequence[NewMessage], now: int) -> list[int]:
-    """Return when each was said: where that is not told, a millisecond after the one before it.
+    """Return the moment of each message: its timestamp, or else a millisecond after the message before it.
 
-    Those before the first that tells count back from it; where none tells, the first was said now.
+    Messages before the first timestamp count back from it; where no message has a timestamp, the first was said now.
     """
     first = next((number for number, message in enumerate(messages) if message.timestamp is not None), None)
     moment = now if first is None else (messages[first].timestamp or 0) - first

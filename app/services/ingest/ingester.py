@@ -1,4 +1,4 @@
-"""Ingests conversations for one tenant: bulk, by whatever runs an agent, and never a tool of it."""
+"""Ingests conversations for one tenant: in bulk, by the program that runs an agent, never by a tool of the agent."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ from app.storage.learning_report import LearningReport, learning_report, report,
 from app.storage.messages import written
 
 _INTERRUPTED = "unavailable"
-"""The code of a message that is no memory though its ingestion has ended: somebody has removed it."""
+"""The code of a message that is no memory though its ingestion has ended: the message or its memory was removed."""
 _RUNNING = "The operation is still running. Ask how far it is, and try again once it ends."
 
 
@@ -39,15 +39,16 @@ class Ingester:
     async def ingest(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None = None) -> Ingestion:
         """Take messages and make memories of those that are none; the same messages again change nothing.
 
-        ``items`` say what became of each: every recall finds those that are stored or known. Where any is waiting it
-        is still running, and goes on after this, in this process or another (``ingestion``), as does what a language
-        model learns of them. What another ingestion had brought, and whose process has stopped, is taken over.
+        ``items`` say what became of each message: every recall finds the messages that are stored or known. While a
+        message is waiting, the ingestion is running: it goes on after this call, in this process or another
+        (``ingestion``), and so does what a language model learns of the messages. Messages that another ingestion had
+        brought, and whose process has stopped, are taken over.
 
         Raises:
             InvalidRequest: a field is outside its bounds; nothing was taken.
             Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was written.
             NotFound: the agent has no such run as the request is made under; nothing was written.
-            QuotaExceeded: there is room for nothing, or too many of the tenant's are running; nothing was written.
+            QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was written.
             Unavailable: the database does not answer; ingesting again is safe.
         """
         started = perf_counter()
@@ -92,11 +93,11 @@ class Ingester:
         return await dry_run(self._backends, agent_id, messages, session_id)
 
     async def ingestion(self, agent_id: str | None, ingestion_id: str) -> Ingestion:
-        """Return how far an ingestion is; with an agent, only one of that agent.
+        """Return how far an ingestion is; with an agent, only an ingestion of that agent.
 
         Raises:
             NotFound: there is no such ingestion.
-            InvalidRequest: an id has not the form of one.
+            InvalidRequest: an id does not have the form of an id.
             Unavailable: the database does not answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("operation_id", limits.OPERATION_ID, ingestion_id))
@@ -106,7 +107,7 @@ class Ingester:
         return ingestion(rows[0])
 
     async def learning(self, found: Ingestion) -> LearningReport | None:
-        """Return what a language model has made of the messages of an ingestion; None where it reads nothing of them.
+        """Return what a language model has made of the messages of an ingestion; None where it reads no messages.
 
         Raises:
             Unavailable: the database does not answer.
@@ -117,17 +118,17 @@ class Ingester:
         return learning_report(await self._backends.data.database.run(report(scope, found.id)))
 
     async def retry(self, agent_id: str, ingestion_id: str) -> Ingestion:
-        """Begin again what has failed of an ingestion's learning, and return it: it goes on after this.
+        """Begin the failed learning of an ingestion again, and return the ingestion, which goes on after this call.
 
-        Where nothing has failed, or the undo of its run has ended it, nothing is done. Messages that could not be
-        stored have to be sent again.
+        Where nothing has failed, or the undo of its run has ended the ingestion, nothing is done. Messages that could
+        not be stored have to be sent again.
 
         Raises:
             NotFound: there is no such ingestion.
-            OperationRunning: it is not finished.
+            OperationRunning: the ingestion is not finished.
             Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was begun.
-            QuotaExceeded: too many of the tenant's are running; nothing was begun.
-            InvalidRequest: an id has not the form of one.
+            QuotaExceeded: the tenant has too many ingestions that are not finished; nothing was begun.
+            InvalidRequest: an id does not have the form of an id.
             Unavailable: the database does not answer; trying again is safe.
         """
         found = await self.ingestion(agent_id, ingestion_id)
@@ -152,18 +153,18 @@ class Ingester:
         return again
 
     async def resume(self, agent_id: str, session_id: str, ingestion_id: str) -> bool:
-        """Go on with an ingestion that nobody works on, and tell whether it is finished."""
+        """Go on with an ingestion that no process works on, and tell whether it is finished."""
         work = IngestionWork(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
         return (await Operation(work).attempt(adopts=True)).finished
 
     async def _ended(
         self, scope: Scope, conversation: Conversation, taken: Taken, work: IngestionWork, attempt: Attempt
     ) -> Ingestion:
-        """Say what became of each message of an ingestion that has ended."""
+        """Return an ingestion that has ended, with the outcome of each message."""
         ended = attempt.ingestion
         if attempt.error is not None and (ended is None or not (ended.written or ended.known)):
             raise attempt.error
-        assert ended is not None  # noqa: S101 - else there is an error
+        assert ended is not None  # noqa: S101 - without an ingestion there is an error
         missing = frozenset[str]()
         if ended.failure is not None or taken.elsewhere:
             (memories,) = await self._backends.data.database.run([written(scope, sorted(taken.ids))])
@@ -173,7 +174,7 @@ class Ingester:
 
 
 async def _first_of(running: asyncio.Task[Attempt], events: Sequence[asyncio.Event], seconds: float) -> None:
-    """Wait until the work ends, or one of these happens, or so many seconds have passed."""
+    """Wait until the task ends, or an event is set, or the seconds have passed."""
     waiting = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait({running, *waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +197,7 @@ def _missing(taken: Taken, memories: Sequence[Row]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What is known of the messages of an ingestion: those that it took, and those that are no memories."""
+    """The messages that an ingestion took, and the ids of those that are no memories."""
 
     taken: Taken
     work: IngestionWork
@@ -204,7 +205,7 @@ class _Outcome:
 
 
 def _items(conversation: Conversation, outcome: _Outcome, failure: str | None) -> list[Item]:
-    """Say of each message what became of it: what is no memory has failed, or without a failure waits to be one."""
+    """Return the outcome of each message: one that is no memory has failed, or is waiting where ``failure`` is None."""
     own = outcome.taken.new | outcome.work.taken_over
     items: list[Item] = []
     seen: set[str] = set()

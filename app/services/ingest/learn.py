@@ -1,4 +1,4 @@
-"""The stage in which proposals that were verified become memories, by the one way in which memories are written."""
+"""The stage in which verified proposals become memories, by the writer that writes every memory."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from app.storage.messages import holders
 _AT_ONCE = 50
 """Proposals that are written in one run."""
 _MAX_TRIES = 5
-"""Of a batch in whose place others write at the same time."""
+"""Tries to write a batch while other requests write the same memories."""
 _DAY_MS = 86_400_000
 _KEYED = {"fact", "instruction"}
 _GONE = "A message that it cites, or the memory itself, was deleted."
@@ -33,7 +33,7 @@ _GONE = "A message that it cites, or the memory itself, was deleted."
 
 @dataclass(frozen=True, slots=True)
 class _ProposedMemory:
-    """A proposal, and the memory that it is to become."""
+    """A proposal, and the memory that the proposal is to become."""
 
     proposal: KeptProposal
     memory: Memory
@@ -41,20 +41,20 @@ class _ProposedMemory:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """When a message was said, in ms since the epoch, and by whom: "" is the user."""
+    """The moment of a message, in ms since the epoch, and its speaker: "" is the user."""
 
     at: int
     speaker: str
 
 
 class Learn:
-    """Writes what was learned of an ingestion's messages. Implements ``Stage``."""
+    """Writes the memories that were learned of an ingestion's messages. Implements ``Stage``."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Write what is left; what may not be written has failed, each with the reason.
+        """Write the proposals that are left; a proposal that may not be written has failed, with the reason.
 
         Raises:
-            QuotaExceeded: a limit of each minute; it goes on after it.
+            QuotaExceeded: a limit of each minute is reached; the stage goes on after that minute.
             LeaseLost, Unavailable: as ``Stage`` says.
         """
         if not work.learns:
@@ -68,7 +68,7 @@ class Learn:
             proposals = kept_proposals(rows)
             try:
                 await settled(lambda proposals=proposals: _learned(work, proposals))  # type: ignore[misc]
-            except MetadataDiffers as error:  # others wrote since it was read
+            except MetadataDiffers as error:  # another request wrote since the batch was read
                 tries -= 1
                 if not tries:
                     raise Unavailable("What is to be learned is just being written by others.") from error
@@ -78,7 +78,7 @@ class Learn:
                     raise
                 if most == 1:
                     await work.run([work.learning.fail("verified", error.code)])
-                most = 1  # there may be room for a few
+                most = 1  # there may be room for single memories
                 continue
             except (AccessRefused, Conflict) as error:
                 await work.run([work.learning.fail("verified", error.code)])
@@ -87,7 +87,7 @@ class Learn:
 
 
 async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> None:
-    """Write proposals and what has become of them; raises as ``write_lines`` does."""
+    """Write the memories of proposals, and the outcome of each proposal; raises as ``write_lines`` does."""
     said, expires_at = await _sources(work, proposals)
     made = [
         _ProposedMemory(proposal, _memory(work, proposal, number, said, expires_at))
@@ -103,7 +103,7 @@ async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> No
         ),
         work.learning.settle(_unwritten(proposals, made, expired)),
     ]
-    # Two that were corrected to the same words are one memory.
+    # Two proposals that were corrected to the same words are one memory.
     new = {
         learned.memory.content_hash: learned for learned in reversed(made) if learned.memory.content_hash not in expired
     }
@@ -118,10 +118,10 @@ async def _learned(work: IngestionWork, proposals: Sequence[KeptProposal]) -> No
 def _unwritten(
     proposals: Sequence[KeptProposal], made: Sequence[_ProposedMemory], expired: Mapping[str, bool]
 ) -> list[KeptProposal]:
-    """Return the proposals as they end if no memory has their content in the end."""
+    """Return the proposals with the state that they end in if no memory has their content in the end."""
     waiting = {learned.proposal.id for learned in made if expired.get(learned.memory.content_hash)}
     return [
-        replace(proposal, state="failed", reason=Unavailable.code)  # until the expired one is deleted
+        replace(proposal, state="failed", reason=Unavailable.code)  # until the expired memory is deleted
         if proposal.id in waiting
         else replace(proposal, state="dropped", reason=_GONE)
         for proposal in proposals
@@ -129,7 +129,7 @@ def _unwritten(
 
 
 async def _sources(work: IngestionWork, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, _Said], int]:
-    """Return the messages that proposals cite and that are there, and when a task expires."""
+    """Return the messages that proposals cite and that are still there, and the moment at which a task expires."""
     cited = sorted({id_ for proposal in proposals for id_ in proposal.message_ids})
     settings = Agents(work.backends.tenant_id).settings(work.scope.agent_id)
     rows, agent = await work.run([work.learning.remembered(cited), settings])
@@ -160,15 +160,15 @@ def _memory(
 
 
 def _metadata(said: Sequence[_Said]) -> dict[str, Json]:
-    """Return who speaks in a memory: what machines alone have said takes the place of nothing that people say."""
+    """Return the speaker of a memory where machines alone said it: such a memory replaces no statement of a person."""
     speakers = sorted({one.speaker for one in said})
     return {"speaker": speakers[0]} if speakers and MACHINES.issuperset(speakers) else {}
 
 
 def _memory_id(ingestion_id: str, proposal_id: str) -> str:
-    """Return an id for a proposal's memory: by its beginning, whoever writes it a second time finds that it is there.
+    """Return an id for a proposal's memory: by the id's beginning, a second write of it finds the memory.
 
-    Its end differs each time: an id of which a run that stopped has left a vector is taken by nothing else.
+    The end of the id differs each time: no other memory takes an id whose vector a stopped run has left in the index.
     """
     digest = hashlib.sha256(f"{ingestion_id}{proposal_id}".encode()).digest()
     own = str(ULID.from_bytes(ULID.from_str(ingestion_id).bytes[:6] + digest[:10]))

@@ -1,4 +1,4 @@
-"""Embeds and writes lines of an ingestion: messages, and what a model has learned of them."""
+"""Embeds and writes the memories of an ingestion: messages, and what a model has learned of them."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from app.storage.memories import Batch, MemoryWrite
 from app.storage.scoped import ScopedStatement
 
 RUN_BYTES = 1_200_000
-"""Of lines that are written in one run, with their vectors."""
+"""Bytes of the lines that are written in one run, with their vectors."""
 _EMBEDDED_AT_ONCE = 32 * 1024
-"""Characters."""
+"""Characters that are embedded in one call, at most; a longer text is embedded alone."""
 
 
 async def write_lines(
@@ -29,9 +29,9 @@ async def write_lines(
     detail: dict[str, Json] | None = None,
     leaving: int = 0,
 ) -> list[WriteOutcome]:
-    """Embed and write lines in one run, with what is written beside them; ``detail`` is for the audit.
+    """Embed and write lines in one run, with the statements ``beside`` them; ``detail`` is for the audit.
 
-    ``leaving`` are the bytes that the messages count whose place the lines take.
+    ``leaving``: the bytes that the staged messages count whose place the lines take.
 
     Raises:
         EmbeddingConfigChanged, MetadataDiffers, QuotaExceeded: as ``Writer.write``; nothing was written.
@@ -71,7 +71,7 @@ async def _embedded(backends: TenantBackends, config: EmbeddingConfig, texts: Se
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Cut texts into what is embedded at once: what others of the tenant ask meanwhile comes in between."""
+    """Yield texts in groups that are embedded at once: other requests of the tenant are served between two groups."""
     group: list[str] = []
     size = 0
     for text in texts:
@@ -86,7 +86,7 @@ def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
 async def _deliver(
     backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[MemoryWrite], outcomes: Sequence[WriteOutcome]
 ) -> None:
-    """Bring what was queued to the index; what fails is left to the indexer."""
+    """Bring the vectors that were queued to the index; those that fail are left to the indexer."""
     name = config.index_name
     vectors = [
         IndexedVector(

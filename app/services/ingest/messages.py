@@ -1,4 +1,4 @@
-"""The first stage: takes messages into the database, so that nothing of them is lost from then on."""
+"""The first stage: takes messages into the database, so that no message is lost from then on."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -27,24 +27,24 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import agent_of_run
 
 RUN_BYTES = 1_500_000
-"""Of messages that are taken in one run of the database: D1 takes 2 MB."""
+"""Bytes of the messages that are taken in one run of the database: D1 takes 2 MB."""
 _RETRY_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken of a conversation; ``ingestion`` is None where all of it were memories already."""
+    """The messages that were taken of a conversation; ``ingestion`` is None where all were memories already."""
 
     ingestion: Ingestion | None = None
     new: frozenset[str] = field(default_factory=frozenset)
     """The ids of the messages that this ingestion is to write."""
     elsewhere: Sequence[Message] = ()
-    """Those that another ingestion had brought, and that are no memories yet."""
+    """The messages that another ingestion had brought, and that are no memories yet."""
     claimed: bool = False
 
     @property
     def ids(self) -> frozenset[str]:
-        """Return the ids of all that were no memories."""
+        """Return the ids of all messages that were no memories."""
         return self.new.union(message.id for message in self.elsewhere)
 
 
@@ -52,19 +52,19 @@ class Taking:
     """Takes the messages of one conversation for one agent."""
 
     def __init__(self, backends: TenantBackends, scope: Scope, conversation: Conversation) -> None:
-        """Bind what is taken, and for whom."""
+        """Bind the conversation, and the scope for which it is taken."""
         self._backends = backends
         self._scope = scope
         self._conversation = conversation
         self.id = str(ULID.from_datetime(moment(backends.clock())))
 
     async def take(self, holder: str) -> Taken:
-        """Take what is not there yet, and the lease for this holder.
+        """Take the messages that are not there yet, and the lease for this holder.
 
         Raises:
             Erasing, LongTermDisabled, NotFound, Unauthenticated: as a store is refused; nothing was taken.
             QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was taken.
-            Unavailable: the database does not answer; some may be taken, and ingesting again is safe.
+            Unavailable: the database does not answer; some messages may be taken, and ingesting again is safe.
         """
         known = await self.known()
         new = [message for message in self._conversation.messages if message.id not in known]
@@ -75,7 +75,7 @@ class Taking:
         learns = self._backends.models.model is not None
         author, run_id = self._backends.author, self._backends.run_id
         run = own.accept(author, len(self._conversation.ids), learns=learns, run_id=run_id)
-        # Where one run has found room, the others of the same messages find it too.
+        # Where the first run has found room, the later runs of the same messages ask for none.
         waiting, leaving = False, self._backends.limits.leaving_bytes
         async for rows in chunks(new):
             if waiting:
@@ -91,7 +91,7 @@ class Taking:
         return Taken(ingestion(row), mine, elsewhere, claimed=bool(claimed))
 
     async def known(self) -> set[str]:
-        """Return the ids of those that are memories, unless the caller may bring none now; raises as ``take``."""
+        """Return the ids of the messages that are memories; raises as ``take``, where the caller may bring none now."""
         ids = [message.id for message in self._conversation.messages]
         quotas = Quotas(self._backends.tenant_id, self._backends.limits.quotas).read(self._scope.agent_id)
         run_id = self._backends.run_id
@@ -119,7 +119,7 @@ class Taking:
         return known
 
     async def _run(self, run: Sequence[ScopedStatement], leaving: int) -> list[list[Row]]:
-        """Make a run that ends with the ingestion's row, which is not there where it could not begin."""
+        """Make a run whose last statement reads the ingestion's row; raise where the ingestion could not begin."""
         asked = [*run, state(self._scope, self._backends.author)]
         *results, row, state_rows = await write(self._backends, self._scope, asked, kind="staging", leaving=leaving)
         if not row:
@@ -129,7 +129,7 @@ class Taking:
 
 
 def allowed(row: Row) -> IngestState:
-    """Read what keeps an ingestion out; raises as ``Taking.take`` does."""
+    """Return the state that an ingestion depends on; raises as ``Taking.take`` where that state refuses it."""
     found = read_row(IngestState, row)
     if found.revoked:
         raise refused("it was revoked")
@@ -141,7 +141,7 @@ def allowed(row: Row) -> IngestState:
 
 
 def too_many() -> QuotaExceeded:
-    """Return the refusal of an ingestion where the tenant has as many under way as it may."""
+    """Return the refusal of an ingestion where the tenant has as many unfinished ingestions as it may have."""
     most = limits.MAX_UNFINISHED_INGESTIONS
     return QuotaExceeded(
         f"The tenant has {most} ingestions that are not finished, as many as it may. Wait until one of them is done "
@@ -152,7 +152,7 @@ def too_many() -> QuotaExceeded:
 
 
 async def chunks(messages: Sequence[Message]) -> AsyncIterator[list[dict[str, Json]]]:
-    """Cut messages into rows for runs of a size that D1 takes."""
+    """Yield messages as rows, in chunks of a size that D1 takes in one run."""
     rows: list[dict[str, Json]] = []
     size = 0
     async for place, message in paced(enumerate(messages), lambda each: len(each[1].content)):

@@ -1,4 +1,4 @@
-"""Takes an ingestion through its stages, again and again until it is finished, whatever fails meanwhile."""
+"""Takes an ingestion through its stages, again and again until it is finished, even where an attempt fails."""
 
 import asyncio
 import math
@@ -32,47 +32,47 @@ STAGES: Final[Sequence[Stage]] = (
     Classify(),
     Learn(),
 )
-"""What follows once the messages are taken (``app.services.ingest.messages``), in this order."""
+"""The stages that follow once the messages are taken (``app.services.ingest.messages``), in this order."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.2, 30.0
-"""Seconds between two looks whether a session is free."""
+"""Seconds between two attempts to get the lease of a session that another ingestion holds."""
 _WITHOUT_DATABASE = 10.0
-"""Seconds until the next attempt where it cannot even be written down that there will be one."""
+"""Seconds until the next attempt where the database cannot be told of that attempt."""
 _GIVE_UP_MS = 7 * 24 * 3600 * 1000
-"""The age from which on an ingestion fails with what keeps it from going on."""
+"""The age from which on an ingestion fails with the error that keeps it from going on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of an attempt."""
+    """The outcome of an attempt."""
 
     finished: bool = False
     ingestion: Ingestion | None = None
-    """The ingestion where it is finished, unless its agent was erased."""
+    """The ingestion after its last stage, or None: the attempt did not get so far, or the agent was erased."""
     error: MemoryGatewayError | None = None
-    """Why it has failed."""
+    """The error with which the ingestion has failed."""
     seconds: float | None = None
-    """After how many seconds to go on, where something does not answer; None: once the session is free."""
+    """Seconds until the next attempt, where the last had an error; None: the next begins once the session is free."""
     free_in: float = math.inf
-    """In how many seconds the lease ends that another holds on the session, unless it is renewed."""
+    """Seconds until another holder's lease on the session ends, unless that lease is renewed."""
 
 
 _ERASED: Final = Attempt(finished=True, error=Erasing("The agent, or its tenant, was erased meanwhile."))
 
 
 class Operation:
-    """The way of one ingestion to its end, in this process."""
+    """One ingestion that this process takes to its end."""
 
     def __init__(self, work: IngestionWork, *, claimed: bool = False, stages: Sequence[Stage] = STAGES) -> None:
-        """Take what is worked on; ``claimed``: its lease is held already."""
+        """Take the ingestion's work; ``claimed``: its lease is held already."""
         self._work = work
         self._claimed = claimed
         self._stages = stages
         self.put_off = asyncio.Event()
-        """Set once it is known to take longer: something that it needs does not answer."""
+        """Set once the ingestion has to wait: the database, an upstream service or a quota of each minute stops it."""
 
     async def run(self) -> Attempt:
-        """Work until it is finished, and return how."""
+        """Attempt the ingestion until it is finished, and return the last attempt."""
         pause = _FIRST_PAUSE
         while not (attempt := await self.attempt()).finished:
             if attempt.seconds is not None:
@@ -82,7 +82,7 @@ class Operation:
         return attempt
 
     async def attempt(self, *, adopts: bool = False) -> Attempt:
-        """Do as much as can be done now. With ``adopts``, nobody takes its messages any more."""
+        """Do as much as can be done now. ``adopts``: the process that took the messages has stopped."""
         try:
             return await self._through(adopts=adopts)
         except LeaseLost:
@@ -101,7 +101,7 @@ class Operation:
             self._claimed = False
 
     async def _through(self, *, adopts: bool) -> Attempt:
-        """Go through the stages. Raises as they do."""
+        """Go through the stages; raises as ``Stage`` says."""
         own = self._work.own
         if not self._claimed:
             adopt = [own.adopt()] if adopts else []
@@ -114,7 +114,7 @@ class Operation:
                 return Attempt(finished=True, ingestion=found)
             if not claimed:
                 return Attempt(free_in=max(_FIRST_PAUSE, int(free["milliseconds"] or 0) / 1000))
-            if found.failure is not None and not found.learns:  # whoever found it out stopped before the end
+            if found.failure is not None and not found.learns:  # its process stopped before the end
                 return await self._fail(found.failure)
             self._work.learns, self._work.planned = found.learns, found.planned_at is not None
         self._work.lost = False
@@ -128,7 +128,7 @@ class Operation:
         return Attempt(finished=ended.finished_at is not None, ingestion=ended)
 
     async def _later(self, error: Exception, seconds: float | None) -> Attempt:
-        """Leave it for later; it fails with the error where it has waited for too long."""
+        """Put the ingestion off, or fail it with the error where it is older than ``_GIVE_UP_MS``."""
         log = structlog.get_logger()
         code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
         if isinstance(error, Unavailable | QuotaExceeded):
@@ -144,7 +144,7 @@ class Operation:
         return Attempt(seconds=int(row["pause_ms"] or 0) / 1000)
 
     async def _failed(self, error: MemoryGatewayError) -> Attempt:
-        """Finish it with what can never be done."""
+        """Finish the ingestion with an error that no later attempt can mend."""
         try:
             failed = await self._fail(error.code)
         except Unavailable as unavailable:

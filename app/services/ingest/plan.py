@@ -5,10 +5,10 @@ from app.services.learning.passes import OVERLAP, plan
 
 
 class PassPlan:
-    """Keeps the passes of an ingestion. Implements ``Stage``."""
+    """Plans the passes of an ingestion, and stores them. Implements ``Stage``."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Plan, unless that is done; messages that are no longer there are not planned for."""
+        """Plan the passes, unless that is done; a pass has no messages that are no longer there."""
         if not work.learns or work.planned:
             return
         sizes, before = await work.run(work.learning.to_plan(before=OVERLAP))

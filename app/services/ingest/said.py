@@ -9,7 +9,7 @@ from app.storage.learning import SaidLine, said_lines
 
 
 async def said(work: IngestionWork, message_ids: Sequence[str]) -> Mapping[str, Message]:
-    """Return those messages that are there and were not forgotten, by id."""
+    """Return those of the messages that are memories and were not forgotten, by id."""
     (rows,) = await work.run([work.learning.lines(message_ids)])
     return {line.id: _message(line, work.session_id) for line in said_lines(rows)}
 

@@ -1,4 +1,4 @@
-"""The stage in which each message becomes one memory, in its own words, by the way in which all are written."""
+"""The stage in which each message becomes one memory, in its own words, by the writer that writes every memory."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,16 +24,16 @@ from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 
 _READ_AT_ONCE = 2 * 1024
-"""Characters that are read for words before the event loop goes on; the largest message takes longest."""
+"""Characters whose words are read before the event loop goes on; a longer message is read without a break."""
 _MAX_TRIES = 5
-"""Of a batch in whose place others write at the same time."""
+"""Tries to write a batch while other requests write the same memories."""
 
 
 class TurnWriting:
     """Writes the messages of an ingestion in the order in which they were said. Implements ``Stage``."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Write what is left; raises as ``Stage`` says."""
+        """Write the messages that are left; raises as ``Stage`` says."""
         await self._write(work)
         work.written.set()
 
@@ -46,7 +46,7 @@ class TurnWriting:
             work.check_held()
             try:
                 done = await settled(lambda messages=messages, leaving=leaving: _written(work, messages, leaving))  # type: ignore[misc]
-            except (MetadataDiffers, QuotaExceeded) as error:  # others wrote since it was read
+            except (MetadataDiffers, QuotaExceeded) as error:  # another request wrote since the batch was read
                 tries -= 1
                 if not tries:
                     raise Unavailable("The session is just being written by others.") from error
@@ -57,10 +57,10 @@ class TurnWriting:
 
 
 async def _next(work: IngestionWork) -> tuple[list[Staged], int, int]:
-    """Return the next messages for which there is room, how many are left in all, and what bytes these count.
+    """Return the next messages for which there is room, how many are left in all, and the bytes that all these count.
 
     Raises:
-        QuotaExceeded: there is room for none.
+        QuotaExceeded: there is no room for a message.
     """
     backends = work.backends
     quotas = Quotas(backends.tenant_id, backends.limits.quotas).read(work.scope.agent_id)
@@ -74,7 +74,7 @@ async def _next(work: IngestionWork) -> tuple[list[Staged], int, int]:
 
 
 def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence[Row]) -> int:
-    """Return how many of the messages there is room for; raises as ``_next`` does."""
+    """Return the number of messages, from the first, for which there is room; raises as ``_next`` does."""
     memories = size = 0
     for number, staged_message in enumerate(messages):
         if staged_message.held is None:
@@ -91,7 +91,7 @@ def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence
 
 
 async def _apart(work: IngestionWork, messages: Sequence[Staged]) -> list[Staged]:
-    """Let no message become the memory of another one: the same words of the same moment were said a little later."""
+    """Give a message a later moment where another message's memory already has its words and its moment."""
     result = list(messages)
     while clashing := _clashing(result):
         hashes: list[str] = []
@@ -112,7 +112,7 @@ async def _apart(work: IngestionWork, messages: Sequence[Staged]) -> list[Staged
 
 
 def _clashing(messages: Sequence[Staged]) -> list[int]:
-    """Return the numbers of those in whose place another message's memory stands."""
+    """Return the numbers of the messages whose words and moment another message's memory has."""
     return [
         number
         for number, staged_message in enumerate(messages)
@@ -121,7 +121,7 @@ def _clashing(messages: Sequence[Staged]) -> list[int]:
 
 
 async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int) -> int:
-    """Embed and write messages, as many as go into one run; return how many.
+    """Embed and write as many messages as go into one run; return their number.
 
     Raises:
         EmbeddingConfigChanged, MetadataDiffers, QuotaExceeded: as ``Writer.write``; nothing was written.
@@ -136,12 +136,12 @@ async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int
 
 
 def _is_there(each: Staged) -> bool:
-    """Tell whether a message is a memory already: a run stopped before it said so."""
+    """Tell whether a message is a memory already: an earlier run stopped before it removed the staged message."""
     return each.held is not None and each.held.held_by == each.message.id and not each.held.held_expired
 
 
 async def _lines(work: IngestionWork, messages: Sequence[Staged]) -> list[MemoryWrite]:
-    """Return what is to be written, without vectors; the event loop goes on between parts of it.
+    """Return the lines to be written, without vectors; the event loop goes on between messages.
 
     A memory that has the content already, of the same session and moment, becomes the message and keeps its metadata.
     """
@@ -169,9 +169,9 @@ def _to_read(each: tuple[int, Staged]) -> int:
 
 
 def _first_id(now: int) -> int:
-    """Return an id that others may follow, each by one.
+    """Return the first id of a series in which each id is the one before it plus one.
 
-    Ids of one millisecond are made next to each other, so that others would run into what follows them; digests do not.
+    ULIDs of one millisecond are made next to each other, so that two series would overlap; a digest sets them apart.
     """
     made = ULID.from_datetime(moment(now)).bytes
     return int(ULID.from_bytes(made[:6] + hashlib.blake2b(made, digest_size=10).digest()))

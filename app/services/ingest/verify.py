@@ -1,4 +1,4 @@
-"""The stage in which a language model checks proposals against their messages; what it corrects is checked again."""
+"""The stage in which a language model checks proposals against their messages; its corrections are checked again."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from app.services.models.reader import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals
 
 _CHARACTERS_AT_ONCE = 40_000
-"""Of the messages that proposals cite which are verified in one call; a single proposal may cite more."""
+"""Characters of the messages that the proposals of one call cite together; a single proposal may cite more."""
 _SAID_ALREADY = "Another proposal says the same."
 _GONE = "A message that it cites is gone."
 
@@ -29,7 +29,7 @@ class Verify:
     """Has the proposals of an ingestion verified, group by group. Implements ``Stage``."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Verify what waits; proposals for which the model does not answer have failed, and the others go on."""
+        """Verify the proposals; where the model does not answer, a batch has failed and the others go on."""
         if not work.learns:
             return
         (rows,) = await work.run([work.learning.groups()])
@@ -63,9 +63,9 @@ async def _verify(work: IngestionWork, group: int) -> None:
 async def merged(
     proposals: Sequence[KeptProposal], messages: Mapping[str, Message], reader: TenantReader | None = None
 ) -> list[KeptProposal]:
-    """Return the proposals, dropped where another says the same, or where a message that they cite is gone.
+    """Return the proposals; one is dropped where another says the same, or where a message that it cites is gone.
 
-    ``reader``: who decides whether one follows from another, more complete one.
+    ``reader`` decides whether a proposal follows from another, more complete one.
     """
     there = [proposal.proposal for proposal in proposals if all(id_ in messages for id_ in proposal.message_ids)]
     order = sorted(messages, key=lambda id_: (messages[id_].said_at, id_))
@@ -83,7 +83,7 @@ async def merged(
 
 
 def batches(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) -> Iterator[list[KeptProposal]]:
-    """Yield what is verified in one call each: few proposals, which cite so much together."""
+    """Yield the proposals of each call: at most ``verifying.AT_ONCE``, which cite ``_CHARACTERS_AT_ONCE`` together."""
     batch: list[KeptProposal] = []
     cited: set[str] = set()
     for proposal in proposals:
@@ -104,7 +104,7 @@ async def verified(
     messages: Mapping[str, Message],
     reader: TenantReader | None = None,
 ) -> list[KeptProposal]:
-    """Return what became of proposals, at most ``verifying.AT_ONCE``; raises as ``extracted`` does."""
+    """Return proposals, at most ``verifying.AT_ONCE``, with the outcome of each; raises as ``extracted`` does."""
     cited = {id_ for proposal in batch for id_ in proposal.message_ids}
     order = sorted(cited, key=lambda id_: (messages[id_].said_at, id_))
     lines = numbered(Pass(0, "extract", order), messages)
@@ -124,7 +124,7 @@ def _corrects(proposal: KeptProposal, verdict: ProposalVerdict) -> bool:
 
 
 def _as_judged(proposal: KeptProposal, verdict: ProposalVerdict, wrong: str | None) -> KeptProposal:
-    """Return a proposal with what was judged of it; ``wrong``: what its correction has that its messages do not say."""
+    """Return a proposal with its verdict; ``wrong``: the parts of its correction that its messages do not say."""
     reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
     if verdict.kind == "drop":
         return replace(proposal, state="dropped", reason=reason)

@@ -1,4 +1,4 @@
-"""What a stage works on, and the lease under which it does: one ingestion at a time works on a session."""
+"""The ingestion that a stage works on, and its lease: one ingestion at a time has the lease of a session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -25,12 +25,12 @@ _RENEW_SECONDS = lease_rule.SECONDS / 3
 
 
 class LeaseLost(Exception):
-    """Somebody else works on the ingestion now."""
+    """Another holder has the lease of the ingestion now."""
 
 
 @dataclass(slots=True)
 class IngestionWork:
-    """One ingestion that this process works on. Its holder is nobody else, in this process either."""
+    """One ingestion that this process works on. Each object has its own holder, within a process too."""
 
     backends: TenantBackends
     scope: Scope
@@ -41,49 +41,49 @@ class IngestionWork:
     learns: bool = False
     """Whether a language model is to read the messages."""
     planned: bool = False
-    """Whether it is known what it is to read."""
+    """Whether the passes that the language model is to read are planned."""
     elsewhere: Sequence[Message] = ()
-    """Messages that it has to write and that another ingestion had brought before."""
+    """Messages that this ingestion has to write and that another ingestion had brought before."""
     taken_over: set[str] = field(default_factory=set)
-    """The ids of those of them that this ingestion writes in the end."""
+    """The ids of the messages of ``elsewhere`` that this ingestion has taken over."""
     model: ModelCalls = field(init=False)
     written: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once every message is a memory, and what is left is to learn of them."""
+    """Set once every message is a memory, and only learning is left."""
 
     def __post_init__(self) -> None:
-        """Name the holder, and make what calls the model: what it finds out about the model holds for all stages."""
+        """Name the holder, and make one ``ModelCalls``: where the model is away, it is away for all stages."""
         self.holder = f"{self.backends.process}/{ULID()}"
         self.model = ModelCalls(self.backends.models.model, self.scope.agent_id)
 
     @property
     def own(self) -> Ingestions:
-        """Return the statements over the ingestion."""
+        """Return the statements over this ingestion."""
         return Ingestions(self.scope, self.session_id, self.ingestion_id)
 
     @property
     def messages(self) -> Messages:
-        """Return the statements over its messages."""
+        """Return the statements over the messages of this ingestion."""
         return Messages(self.scope, self.session_id, self.ingestion_id)
 
     @property
     def learning(self) -> Learning:
-        """Return the statements over what a model makes of its messages."""
+        """Return the statements over the passes and proposals of this ingestion."""
         return Learning(self.scope, self.session_id, self.ingestion_id)
 
     def check_held(self) -> None:
-        """Go on while the lease is held.
+        """Return while the lease is held.
 
         Raises:
-            LeaseLost: it is not.
+            LeaseLost: the lease is not held.
         """
         if self.lost:
             raise LeaseLost
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run statements; what they write is written only while the lease is held.
+        """Run statements; they write only while the lease is held.
 
         Raises:
-            LeaseLost: it is not; nothing was written.
+            LeaseLost: the lease is not held; nothing was written.
         """
         if not any(statement.writes for statement in statements):
             return await self.backends.data.database.run(statements)
@@ -122,14 +122,14 @@ class IngestionWork:
 
 
 class Stage(Protocol):
-    """A stage of an ingestion. Made again, whoever stopped where, it ends the same."""
+    """A stage of an ingestion. A stage that is run again, after a stop at any point, has the same result."""
 
     async def run(self, work: IngestionWork) -> None:
-        """Do what is left to do of it.
+        """Do the work of this stage that is left.
 
         Raises:
-            LeaseLost: somebody else goes on.
-            QuotaExceeded, Conflict, AccessRefused: it can never be done, unless the quota is one of a minute.
-            Unavailable: it can be done later.
+            LeaseLost: another holder goes on.
+            QuotaExceeded, Conflict, AccessRefused: the work can never be done, unless the quota is one of a minute.
+            Unavailable: the work can be done later.
         """
         ...

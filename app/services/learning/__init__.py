@@ -1,1 +1,1 @@
-"""What a language model is asked to make of messages, and what of its answers is taken; no I/O."""
+"""The requests to a language model that make memories of messages, and the checks of its answers; no I/O."""

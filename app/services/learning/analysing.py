@@ -1,4 +1,4 @@
-"""Asks a model how memories that answer a query may be found: by which topics, words and statement."""
+"""Asks a model for the topics, the words and the statement by which memories that answer a query may be found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ class Analysed:
 
 
 def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> ModelRequest[Analysed]:
-    """Return what a model is asked of a query; ``reference`` is when it is asked (ms), ``topics`` may be picked."""
+    """Return the request that analyses a query, asked at ``reference`` (ms); the model may pick from ``topics``."""
     data = (fenced("topics", "\n".join(topics), mark), fenced("question", query, mark))
     messages = asked("analyse", mark, f"Asked on {dated(reference)}.", *data)
     return request("analyse", Analysed, MAX_TOKENS, messages)
 
 
 def analysed(answer: Analysed, shown: Sequence[str]) -> Analysis:
-    """Return what a search goes by: of the topics those that were ``shown``, or any where none were."""
+    """Return the analysis that a search uses: of the answer's topics those that were ``shown``, or all if none was."""
     named = list(dict.fromkeys(found for found in map(in_normal_form, answer.topics) if found))
     picked = [each for each in named if each in shown] if shown else named
     statement = " ".join(answer.statement.split())[:MAX_STATEMENT]

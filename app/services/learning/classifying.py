@@ -22,7 +22,7 @@ MAX_QUERY = 200
 """Characters of a search query."""
 MAX_TOKENS = 3_000
 MAX_OF_TOPIC = 3
-"""Memories of one call that may have one topic: somebody corrects a thing twice, not ten things at once."""
+"""Memories of one call that may have one topic: a person corrects one thing twice, not ten things at once."""
 MAX_TOPICS = 20
 """Topics that a model is shown."""
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -48,7 +48,7 @@ class Classified:
 
 
 def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: str) -> ModelRequest[Classified]:
-    """Return what a model is asked of proposals, at most ``AT_ONCE``; ``topics``: to pick from, nearest first.
+    """Return the request that classifies proposals, at most ``AT_ONCE``; it shows the ``topics``, nearest first.
 
     Raises:
         ValueError: there are too many proposals, which is a defect.
@@ -62,7 +62,7 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
 
 
 def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:
-    """Return the numbers of the proposals, from 1, of which nothing is said."""
+    """Return the numbers, from 1, of the proposals that an answer leaves out."""
     said = {memory.memory for memory in answer.memories}
     return [number for number in range(1, len(proposals) + 1) if number not in said]
 
@@ -70,11 +70,12 @@ def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:
 def classified(
     answer: Classified, proposals: Sequence[Proposal], kinds: Mapping[int, MemoryType] | None = None
 ) -> list[Proposal]:
-    """Return the proposals in their order, each with its type, and its topic and search queries as far as they can be.
+    """Return the proposals in their order, each with its type, and with a topic and search queries that are valid.
 
-    One of which nothing is said is of the kind that ``kinds`` has by its number, else an event. It replaces nothing.
-    Only an event keeps when it happened: a fact, an instruction or a task holds from when it was said. A topic that
-    more than ``MAX_OF_TOPIC`` share tells nothing apart and is none.
+    A proposal that the answer leaves out has the kind that ``kinds`` has by its number, else it is an event. It has no
+    topic, so it replaces no memory. Only an event keeps the moment at which it happened: a fact, an instruction or a
+    task holds from the moment at which it was said. A topic that more than ``MAX_OF_TOPIC`` proposals share tells no
+    two apart and is dropped.
     """
     said = {memory.memory: memory for memory in reversed(answer.memories)}
     kinds = kinds or {}
@@ -97,23 +98,23 @@ def _of(proposal: Proposal, said: Classification | None, unsaid_kind: MemoryType
 
 
 def _queries(said: Sequence[str], content: str) -> Sequence[str]:
-    """Return at most ``MAX_QUERIES`` different ones that are no nonsense."""
+    """Return at most ``MAX_QUERIES`` different queries that are short enough and pass ``whats_wrong``."""
     queries = {folded(query): query for query in reversed([one_line(each) for each in said])}
     kept = [each for each in reversed(queries.values()) if len(each) <= MAX_QUERY and not whats_wrong(each, [content])]
     return kept[:MAX_QUERIES]
 
 
 def topic(text: str) -> str | None:
-    """Return a topic in normal form; None: it is none.
+    """Return a topic in normal form, or None where the text is no topic.
 
-    It names a thing and its attribute. One word, such as "user", names no more than what many memories are about, which
-    would replace each other.
+    A topic names a thing and its attribute. One word, such as "user", names only a thing that many memories are about:
+    with such a topic they would replace each other.
     """
     found = in_normal_form(text)
     return found if "_" in found else None
 
 
 def in_normal_form(text: str) -> str:
-    """Return letters and digits of any script with ``_`` between words; "" where they are too many or none."""
+    """Return letters and digits of any script with ``_`` between words; "" without any, or with too many bytes."""
     found = _NO_LETTER.sub("_", folded(text)).strip("_")
     return found if len(found.encode()) <= MAX_TOPIC_BYTES else ""

@@ -1,4 +1,4 @@
-"""Writes memories as a language model reads them, with what code has computed of their days."""
+"""Writes memories as a language model reads them, with days and lengths of time that code has computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,24 +17,24 @@ MAX_CHARACTERS = 40_000
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStatement:
-    """What a memory says, as a model reads it."""
+    """The statement of a memory, as a model reads it."""
 
     head: str
-    """Its day, how long ago that was, and what else is told of it; computed by code."""
+    """Its day, how long ago that day was, and the memory's label; computed by code."""
     statement: str
-    """In one line, without the name of who said it before it."""
+    """The text in one line, without the speaker's name before it."""
     speaker: str
     happened_at: int
     """ms since the epoch."""
 
     @property
     def tells_time(self) -> bool:
-        """Whether it says itself when: then its own day is another one."""
+        """Whether the statement names a time: then it may be about another day than ``happened_at``."""
         return bool(resolved(self.statement, moment_of(self.happened_at)))
 
     @property
     def text(self) -> str:
-        """Its line, with the days that it means by "yesterday" and the like."""
+        """Its line, with the days that "yesterday" and the like mean in it."""
         head = f"{self.head}, {self.speaker}" if self.speaker else self.head
         return f"{head}: {with_days(self.statement, self.happened_at)}"
 
@@ -44,10 +44,10 @@ class Evidence:
     """A memory as a model reads it."""
 
     number: int
-    """From 1, the best first; by it the model cites the memory."""
+    """From 1, the best first; the model cites the memory by this number."""
     memory_id: str
     statements: Sequence[EvidenceStatement]
-    """What it says, and what held before that."""
+    """The memory's statement, and then those that held before it."""
 
     @property
     def text(self) -> str:
@@ -66,9 +66,9 @@ def evidence(
 ) -> list[Evidence]:
     """Return memories as a model reads them, in their order, as many as ``MAX_CHARACTERS`` allow.
 
-    ``formers`` has by a memory's id what held before it; ``reference_time`` (ms since the epoch) is now. ``most`` are
-    the characters of a memory that are read, None: as many as let all be read; ``labels`` has what else is told of one,
-    by its id.
+    ``formers`` has by a memory's id the memories that held before it; ``reference_time`` (ms since the epoch) is now.
+    ``most`` is the number of a memory's characters that are read; None: as many as leave room for all memories.
+    ``labels`` has by a memory's id a text that is added to its head.
     """
     most = min(MAX_READ, MAX_CHARACTERS // max(len(memories), 1)) if most is None else most
     found = []

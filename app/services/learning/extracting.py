@@ -17,12 +17,12 @@ from app.services.learning.transcript import TranscriptLine, transcript
 from app.services.models.request import ModelRequest, asked, request
 
 MAX_MEMORIES = 30
-"""What one call may propose."""
+"""Memories that one call may propose."""
 MAX_LINES = 8
-"""Lines that a memory may cite: one that cites everything is supported by anything."""
+"""Lines that a memory may cite: a memory that cites every line is supported by anything."""
 MAX_TOKENS = 3_000
 _MAX_SHOWN = 200
-"""Characters that are shown of what is refused."""
+"""Characters that are shown of a refused memory."""
 _DAY_MS = 86_400_000
 
 
@@ -44,23 +44,23 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A memory that was proposed and is none."""
+    """A proposed memory that was refused."""
 
     content: str
-    """What it says, or the beginning of it."""
+    """Its text, or the beginning of its text."""
     message_ids: Sequence[str]
-    """The messages of the lines that it cites, as far as they exist."""
+    """The ids of the messages that it cites, as far as the cited lines exist."""
     reason: str
 
 
 def extraction(kind: PassKind, lines: Sequence[TranscriptLine], mark: str) -> ModelRequest[Extracted]:
-    """Return what a model is asked of lines that it reads at once (``passes.readings``)."""
+    """Return the request that extracts memories of lines which are read at once (``passes.readings``)."""
     return request(kind, Extracted, MAX_TOKENS, asked(kind, mark, transcript(lines, mark)))
 
 
 def proposals(extracted: Extracted, lines: Sequence[TranscriptLine]) -> list[Proposal]:
-    """Return the memories that may be taken: at most ``MAX_MEMORIES``, each with lines that are there."""
-    days = cache(lambda line: named_days(line.content, line.said_at))  # of a line that many may cite
+    """Return the memories that may be taken: at most ``MAX_MEMORIES``, each of which cites lines that exist."""
+    days = cache(lambda line: named_days(line.content, line.said_at))  # many memories may cite one line
     return [
         Proposal(content, _message_ids(cited), _happened_at(day, cited, days))
         for content, cited, day, reason in _judged(extracted, lines)
@@ -69,7 +69,7 @@ def proposals(extracted: Extracted, lines: Sequence[TranscriptLine]) -> list[Pro
 
 
 def refused(extracted: Extracted, lines: Sequence[TranscriptLine]) -> list[Refused]:
-    """Return the others, each with the reason."""
+    """Return the memories that may not be taken, each with the reason."""
     return [
         Refused(content[:_MAX_SHOWN], _message_ids(cited)[:MAX_LINES], reason)
         for content, cited, _, reason in _judged(extracted, lines)
@@ -84,7 +84,7 @@ def _message_ids(cited: Sequence[TranscriptLine]) -> Sequence[str]:
 def _judged(
     extracted: Extracted, lines: Sequence[TranscriptLine]
 ) -> Iterator[tuple[str, Sequence[TranscriptLine], str, str]]:
-    """Give what candidates say, the lines that they cite, their days, and why they are refused; "" where not."""
+    """Yield of each candidate its text, the lines it cites, its day, and why it is refused, "" where it is not."""
     by_number: dict[int, list[TranscriptLine]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
@@ -109,7 +109,7 @@ def _whats_wrong(
     by_number: Mapping[int, Sequence[TranscriptLine]],
     cited: Sequence[TranscriptLine],
 ) -> str:
-    """Return why a candidate is refused whatever else was proposed; "" where it is not."""
+    """Return why a candidate is refused, the other candidates aside; "" where it is not refused."""
     if not cited or not by_number.keys() >= {*candidate.lines}:
         return "It cites lines that do not exist."
     if len({*candidate.lines}) > MAX_LINES:
@@ -124,7 +124,7 @@ def _whats_wrong(
 def _happened_at(
     day: str, cited: Sequence[TranscriptLine], days: Callable[[TranscriptLine], frozenset[date]]
 ) -> int | None:
-    """Return the beginning of a day that a cited line names and that was over when it was said; None: no such day."""
+    """Return the beginning of a day; None unless a cited line names that day and the last one was said after it."""
     try:
         happened = date.fromisoformat(day)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Makes one of proposals that say the same: two passes read each part of a conversation."""
+"""Merges proposals that say the same: two passes read each part of a conversation."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,18 +11,18 @@ from app.domain.words import plain
 from app.services.learning.sifting import words_of
 
 MAX_ALIKE = 64
-"""Pairs of one group of which it is read whether one says what the other says."""
+"""Pairs of one group for which the reader decides whether one proposal says what the other says."""
 _STOPS = ".!?\u3002 "
 
 Contents: TypeAlias = tuple[str, str]
-"""What two proposals say: the more complete one, and the other."""
+"""The texts of two proposals: the more complete one, and the other."""
 
 
 def alike(proposals: Iterable[Proposal]) -> list[Contents]:
     """Return the pairs of proposals of which one may say all that the other says.
 
     Both cite one message and do not happen on two days, and the words of the one stand in the other in their order. So
-    they do in "I eat fish" and "I never eat fish": only who reads them can tell.
+    do the words of "I eat fish" in "I never eat fish": only a reader can tell these apart.
     """
     pairs = dict.fromkeys((longer.content, shorter.content) for longer, shorter in _alike(proposals))
     return list(islice(pairs, MAX_ALIKE))
@@ -31,14 +31,14 @@ def alike(proposals: Iterable[Proposal]) -> list[Contents]:
 def merge(
     proposals: Iterable[Proposal], said: Sequence[str] = (), following: Collection[Contents] = ()
 ) -> list[Proposal]:
-    """Return each proposal once, with the messages of all that say the same.
+    """Return each proposal once, with the messages of all proposals that say the same.
 
-    Two say the same if their texts are equal but for case, space and the stop at the end. Of the pairs of which the
-    second is ``following`` from the first, the first is kept. The order of the proposals changes nothing, and to merge
-    again changes nothing.
+    Two proposals say the same if their texts are equal but for case, space and the stop at the end. Of each pair in
+    ``following``, whose second text follows from its first, the first is kept. The order of the proposals changes
+    nothing, and to merge again changes nothing.
 
-    ``said``: message ids in the order in which they were said, which is the order of those that a merged proposal
-    cites, and of the result. What it does not name comes after, by id.
+    ``said`` has message ids in the order in which the messages were said. A merged proposal cites its messages in this
+    order, and the result has it too. Ids that ``said`` does not have come after, in the order of ids.
     """
     places = {id_: number for number, id_ in enumerate(said)}
 
@@ -46,7 +46,7 @@ def merge(
         return places.get(id_, len(places)), id_
 
     def one(kept: Proposal, other: Proposal) -> Proposal:
-        """Return a proposal with what it does not say and another one does."""
+        """Return a proposal with the messages of both, and the other's fields where its own are empty."""
         ids = kept.message_ids
         if [*ids] != [*other.message_ids]:
             ids = sorted({*ids, *other.message_ids}, key=place)
@@ -66,7 +66,7 @@ def merge(
     wholes: defaultdict[str, list[str]] = defaultdict(list)
     for longer, shorter in sorted(following, key=lambda pair: (-len(pair[0]), pair)):
         wholes[compared(shorter)].append(compared(longer))
-    for text in reversed(list(found)):  # the shortest first: what it becomes a part of may be a part of more
+    for text in reversed(list(found)):  # the shortest first: the whole that it joins may join a longer one
         whole = next((each for each in wholes[text] if each in found and _one_day(found[each], found[text])), None)
         if whole is not None:
             found[whole] = one(found[whole], found.pop(text))
@@ -74,7 +74,7 @@ def merge(
 
 
 def compared(content: str) -> str:
-    """Return a text as it is compared with others, without difference of case, of space and of the stop at its end."""
+    """Return a text in the form in which texts are compared, where case, space and the stop at the end do not count."""
     return plain(content).rstrip(_STOPS) or content
 
 
@@ -94,13 +94,13 @@ def _one_day(one: Proposal, other: Proposal) -> bool:
 
 
 def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
-    """Tell whether words stand among others in their order."""
+    """Tell whether the few words stand among the many in their order."""
     rest = iter(many)
     return all(word in rest for word in few)
 
 
 def _key(proposal: Proposal) -> tuple[object, ...]:
-    """Return what orders proposals, whatever their order was."""
+    """Return a sort key that puts proposals in one order, the longest first, whatever order they came in."""
     happened_at = proposal.happened_at
     return (
         -len(proposal.content),

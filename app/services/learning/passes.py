@@ -8,15 +8,15 @@ from app.domain.learned import Pass, PassKind
 from app.services.learning.transcript import TranscriptLine
 
 CHUNK = 10_000
-"""Characters that a full pass reads at most, beside its overlap; and the most of one message that any pass reads."""
+"""Characters that a full pass reads at most, beside its overlap; and the most that any call reads of one message."""
 WINDOW = 5_000
 """Characters that a detail pass reads at most, beside its overlap; a longer message is a window of its own."""
 OVERLAP = 2
-"""Messages before a part that are read with it."""
+"""Messages before a part that are read with that part."""
 DETAIL_FROM = 9
 """Messages from which on there are detail passes."""
 OVERLAP_CHARACTERS = 1_000
-"""What is read of a message of the overlap at most: its end."""
+"""Characters that are read of a message of the overlap at most, from its end."""
 _HEADING = 40
 """Characters that a line has beside its text, about."""
 _PARTS_OVERLAP = 200
@@ -26,10 +26,10 @@ _SPACE = re.compile(r"\s+")
 
 
 def plan(messages: Sequence[tuple[str, int]], before: Sequence[tuple[str, int]] = ()) -> list[Pass]:
-    """Return the passes over messages, each an id and its characters, in the order in which they were said.
+    """Return the passes over messages, each an id and a number of characters, in the order in which they were said.
 
-    ``before``: messages of the session that are memories already. Only lengths are held: contents are read pass by
-    pass, by whoever works on one.
+    ``before``: messages of the session that are memories already. Only lengths are held: contents are read later, pass
+    by pass.
     """
     ids = [id_ for id_, _ in (*before[-OVERLAP:], *messages)]
     known = len(ids) - len(messages)
@@ -47,7 +47,7 @@ def plan(messages: Sequence[tuple[str, int]], before: Sequence[tuple[str, int]] 
 
 
 def _parts(lengths: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first message of each part and the one after its last; each part has one at least."""
+    """Yield the number of the first message of each part, and that after its last; each part has a message at least."""
     first = room = 0
     for place, length in enumerate(lengths):
         needed = length + _HEADING
@@ -60,10 +60,10 @@ def _parts(lengths: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
 
 
 def readings(lines: Sequence[TranscriptLine]) -> Iterator[list[TranscriptLine]]:
-    """Yield what of a pass is read in one call each: all of it, unless a message is longer than ``CHUNK``.
+    """Yield the lines of a pass that are read in one call: all lines, unless a message is longer than ``CHUNK``.
 
-    Parts of such a message keep its number; what is there to understand it is read with each. What a program has set up
-    is not read by itself.
+    The parts of such a message keep its number, and the context lines are read with each part. Lines of the role
+    "system" are not read by themselves.
     """
     context = [_end_of(line) for line in lines if line.context]
     new = [part for line in lines if not line.context for part in _divided(line)]
@@ -93,6 +93,6 @@ def _divided(line: TranscriptLine) -> Iterator[TranscriptLine]:
 
 
 def _space(text: str, first: int, last: int) -> int:
-    """Return where a word begins between two places, so that no word is cut; the middle where none does."""
+    """Return the place between two places at which a word begins, so that no word is cut; without one, the middle."""
     found = _SPACE.search(text, first, last)
     return found.end() if found else (first + last) // 2

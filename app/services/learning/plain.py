@@ -1,4 +1,4 @@
-"""Makes what a memory says fit to stand in a line: a memory is data, and must not look like anything else."""
+"""Makes the text of a memory fit to stand in a line: a memory is data, and must not look like anything else."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ from app.domain.author import is_system
 from app.language.dates.days import ordinal
 
 _MAX_NAME = 40
-# Line breaks and other controls; marks that turn the order of writing; spaces of no width; tags, which nobody sees;
+# Line breaks and other controls; marks that turn the order of writing; spaces of no width; tags, which are invisible;
 # halves of characters. A joiner stays: emoji and Persian need it.
 _BREAKS = re.compile("[\\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _UNSEEN = re.compile(
@@ -18,7 +18,7 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>|~]")
 
 
 def plain(text: str) -> str:
-    """Return a text as one line: each run of white space and controls is a space, and what nobody sees is left out."""
+    """Return a text as one line: each run of white space and controls is a space, invisible characters are left out."""
     if not text.isprintable():
         text = _BREAKS.sub(" ", _UNSEEN.sub("", text))
     return " ".join(text.split())
@@ -30,9 +30,9 @@ def in_markdown(text: str) -> str:
 
 
 def name(speaker: str) -> str:
-    """Return a speaker's name, short enough to stand before what was said; "" where there is none.
+    """Return a speaker's name, short enough to stand before a statement; "" where there is none.
 
-    The system is a program: before what is quoted to a model its name would look like an instruction's.
+    The system's name is "program": before a text that is quoted to a model, "system" would look like an instruction.
     """
     found = plain(speaker).rstrip(":")[:_MAX_NAME].strip()
     if is_system(found):
@@ -41,5 +41,5 @@ def name(speaker: str) -> str:
 
 
 def day(moment: int) -> str:
-    """Return the day of a moment (ms since the epoch) in UTC, as in 2026-01-31; the calendar's ends stand for more."""
+    """Return the day of a moment (ms since the epoch) in UTC, as in 2026-01-31, or the calendar's end next to it."""
     return date.fromordinal(ordinal(moment)).isoformat()

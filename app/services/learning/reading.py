@@ -16,11 +16,11 @@ MAX_READ = 4_000
 _MACHINES = frozenset(("assistant", "system", "program", "tool", "bot", "ai"))
 _LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
 _SHORT, _BEFORE = 25, 160
-"""Characters of a short sentence, and of the one before it that are read with it."""
+"""Characters that a short sentence has at most, and those of the sentence before that are read with it."""
 
 
 class ReadableMemory(Protocol):
-    """What is read of a memory, of an entry of a recall or of a candidate."""
+    """The fields that are read of a memory, of an entry of a recall or of a candidate."""
 
     @property
     def id(self) -> str | None:
@@ -28,7 +28,7 @@ class ReadableMemory(Protocol):
 
     @property
     def content(self) -> str:
-        """What it says."""
+        """Its text."""
 
     @property
     def metadata(self) -> Mapping[str, Json]:
@@ -40,34 +40,34 @@ class ReadableMemory(Protocol):
 
     @property
     def occurred_at(self) -> int | None:
-        """When what it says happened, where the store said so."""
+        """When its event happened, ms since the epoch; None where the store did not say so."""
 
     @property
     def session_id(self) -> str | None:
-        """The session in which it was said."""
+        """The session in which it was said, or None."""
 
 
 class Former(ReadableMemory, Protocol):
-    """What held before a memory came in its place."""
+    """A memory that held before another memory came in its place."""
 
     @property
     def until(self) -> int | None:
-        """When it stopped holding, ms since the epoch; None: that is not known."""
+        """When it stopped holding, ms since the epoch; None: the moment is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemorySentence:
-    """A sentence of a memory, which is equal to itself alone."""
+    """A sentence of a memory. Two are never equal, even with the same fields."""
 
     memory: ReadableMemory
     speaker: str
-    """"" where the memory names none."""
+    """The speaker's name; "" where the memory names none."""
     text: str
-    """In one line."""
+    """The sentence in one line."""
     place: int
-    """Which sentence of the memory it is, from 0."""
+    """The sentence's number in the memory, from 0."""
     context: str
-    """What a reader reads of it: the sentence, and where it is short the one before it, on which it may lean."""
+    """The text that a reader reads: the sentence, and before a short one the sentence on which it may lean."""
 
     @property
     def memory_id(self) -> str:
@@ -76,7 +76,7 @@ class MemorySentence:
 
     @property
     def happened_at(self) -> int:
-        """Of when it speaks, ms since the epoch."""
+        """The moment of which it speaks, ms since the epoch."""
         return moment(self.memory)
 
     @property
@@ -91,17 +91,17 @@ class MemorySentence:
 
 
 def moment(memory: ReadableMemory) -> int:
-    """Return of when a memory speaks, or else when it was stored, ms since the epoch."""
+    """Return the moment of which a memory speaks, or else the moment at which it was stored, ms since the epoch."""
     return memory.created_at if memory.occurred_at is None else memory.occurred_at
 
 
 def until(former: Former) -> int:
-    """Return when what held before stopped holding, as far as is known, ms since the epoch."""
+    """Return when a former memory stopped holding, ms since the epoch; where that is not known, its own moment."""
     return moment(former) if former.until is None else former.until
 
 
 def read(memory: ReadableMemory, most: int = MAX_SENTENCES) -> Sequence[MemorySentence]:
-    """Return the sentences of a memory, at most so many, of its first ``MAX_READ`` characters."""
+    """Return the sentences of a memory, at most ``most``, of its first ``MAX_READ`` characters."""
     content = memory.content[:MAX_READ]
     named = speaker_of(content, memory.metadata)
     speaker = name(named)
@@ -115,7 +115,7 @@ def read(memory: ReadableMemory, most: int = MAX_SENTENCES) -> Sequence[MemorySe
 
 
 def _spoken_from(content: str, speaker: str) -> int:
-    """Return where the words begin, after a "Name: " as in a transcript."""
+    """Return the place at which the statement begins, after a "Name: " as in a transcript."""
     begin = len(content) - len(content.lstrip())
     end = begin + len(speaker.strip())
     sentence = speaker.strip() and content[begin:end].casefold() == speaker.strip().casefold()

@@ -1,4 +1,4 @@
-"""Refuses what no memory can be, whoever proposes it: what is too long, a template, the prompt itself."""
+"""Refuses texts that can be no memory: a text that is too long, a template, the prompt itself."""
 
 import re
 import unicodedata
@@ -14,18 +14,18 @@ Words: TypeAlias = tuple[str, ...]
 MAX_CONTENT = 1_000
 """Characters of a memory that is learned."""
 REPEATED_WORDS = 8
-"""So many words in a row that a prompt has too are the prompt's; so is a shorter text that stands in it as a whole."""
+"""A text that shares this many words in a row with a prompt repeats it; so does a shorter text that stands in it."""
 _FEWEST_WORDS = 3
 _WORD = re.compile(WORD)
 _FENCE = ("<<<", ">>>")
 _TEMPLATE = re.compile(r"\{[^{}]*\}|\{\{|\}\}|<[A-Z_]+>|\[[A-Z_]{3,}\]")
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
 _JOINERS = frozenset("\u200c\u200d")
-"""They are part of words in some scripts, and of emoji."""
+"""Joiners are part of words in some scripts, and of emoji."""
 
 
 def one_line(text: str) -> str:
-    """Return a text with single spaces between its words and without what cannot be seen."""
+    """Return a text with single spaces between its words and without invisible characters."""
     seen = "".join(
         letter
         for letter in text
@@ -35,7 +35,7 @@ def one_line(text: str) -> str:
 
 
 def whats_wrong(content: str, sources: Sequence[str]) -> str:
-    """Return why a text of a model can be no memory of the texts that it comes from; "" where it may be one."""
+    """Return why a model's text can be no memory of the texts that it comes from; "" where the text may be a memory."""
     if not any(letter.isalpha() for letter in content):
         return "It says nothing."
     if len(content) > MAX_CONTENT:

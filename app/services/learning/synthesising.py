@@ -1,4 +1,4 @@
-"""Asks a model for an answer, or a summary, of memories, and takes of it what follows from those that it cites."""
+"""Asks a model for an answer or a summary, and keeps the sentences that follow from the memories they cite."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,17 @@ from app.services.models.reader import TenantReader
 from app.services.models.request import ModelRequest, asked, fenced, request
 
 ANSWER_TOKENS: Mapping[ResponseLength, int] = {"short": 80, "medium": 200, "long": 500}
-"""What an answer has at most, by ``app.retrieval.selection.tokens``."""
+"""Tokens that an answer has at most, by ``app.retrieval.selection.tokens``."""
 SUMMARY_TOKENS = 1_000
 WINDOW_SUMMARY_TOKENS = 250
-"""Of what fell out of a window at once."""
+"""Tokens of the summary of turns that left a window at once."""
 MAX_CITED = 10
-"""Memories that a sentence may cite: one that cites everything is supported by anything."""
+"""Memories that a sentence may cite: a sentence that cites every memory is supported by anything."""
 _CITATION = re.compile(r"(?<!\s)\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;!?]|\Z)")
 _FORM_TOKENS = 200
-"""What the form of an answer takes beside its text."""
+"""Tokens that the form of an answer takes beside its text."""
 _FORM_SHARE = 2
-"""Tokenizers differ, and a model that reasons first spends tokens on that."""
+"""Factor of an answer's tokens: tokenizers differ, and a model that reasons first spends tokens on its reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Synthesised:
 def synthesis(
     query: str, candidates: Sequence[Evidence], facts: Sequence[str], length: ResponseLength, mark: str, *, now: int
 ) -> ModelRequest[Synthesised]:
-    """Return what a model is asked of a query and memories; ``now`` is when it is asked (ms since the epoch).
+    """Return the request that answers a query from memories; the query is asked ``now`` (ms since the epoch).
 
     ``facts`` were computed of the memories.
     """
@@ -67,13 +67,13 @@ def synthesis(
 
 
 def summarising(memories: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
-    """Return what a model is asked of memories that it is to sum up, the newest first."""
+    """Return the request that sums up memories, the newest first; ``now`` in ms since the epoch."""
     told = fenced("memories", "\n".join(memory.text for memory in memories), mark)
     return _request("summarise", SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
 
 def summarising_turns(turns: Sequence[Evidence], mark: str, *, now: int) -> ModelRequest[Synthesised]:
-    """Return what a model is asked of turns of a conversation that it is to sum up, in their order."""
+    """Return the request that sums up turns of a conversation, in their order; ``now`` in ms since the epoch."""
     told = fenced("conversation", "\n".join(turn.text for turn in turns), mark)
     return _request("window", WINDOW_SUMMARY_TOKENS, mark, f"It is {dated(now)}.", told)
 
@@ -86,11 +86,11 @@ def _request(prompt: str, tokens: int, mark: str, *data: str) -> ModelRequest[Sy
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """What is left of an answer."""
+    """The sentences of an answer that follow from their memories."""
 
     sentences: Sequence[CitedSentence]
     dropped: int
-    """How many sentences were left out because they do not follow from what they cite."""
+    """How many sentences were left out because they do not follow from the memories that they cite."""
 
     @property
     def text(self) -> str:
@@ -99,25 +99,25 @@ class Grounded:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """The numbers of the memories that it cites, each once."""
+        """The numbers of the memories that the sentences cite, each once."""
         return tuple(dict.fromkeys(number for sentence in self.sentences for number in sentence.memories))
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The sentences of an answer with what code has found of each."""
+    """The sentences of an answer with the result of the check by code of each."""
 
     told: Sequence[CitedSentence]
     claims: Sequence[CitedStatement]
     found: Sequence[Checked]
     uncited: int
-    """How many more there are that cite nothing which is there."""
+    """How many other sentences cite no memory, too many, or one that does not exist, or are too long."""
 
 
 def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str], *, now: int) -> Sentences:
-    """Return the sentences of an answer, as code finds them.
+    """Return the sentences of an answer, each checked by code.
 
-    ``facts`` were computed of the memories and may be told with any of them. ``now`` is today, ms since the epoch.
+    ``facts`` were computed of the memories; each sentence may tell them. ``now`` is today, ms since the epoch.
     """
     today = date.fromisoformat(day(now))
     by_number = {memory.number: memory for memory in memories}
@@ -137,7 +137,7 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
     ``tries``: how often a busy reader is asked.
 
     Raises:
-        ReaderUnavailable: nobody can tell now.
+        ReaderUnavailable: the reader does not answer.
     """
     kept: list[CitedSentence] = []
     dropped, left = said.uncited, max_tokens
@@ -151,14 +151,14 @@ async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: 
 
 
 def _cites(sentence: CitedSentence, by_number: Mapping[int, Evidence]) -> bool:
-    if len(sentence.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
+    if len(sentence.text) >= MAX_SENTENCE:  # the part that was cut off may say otherwise
         return False
     return 0 < len(sentence.memories) <= MAX_CITED and by_number.keys() >= {*sentence.memories}
 
 
 def _sources(sentence: CitedSentence, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
     told = [said for number in sentence.memories for said in by_number[number].statements]
-    # What names a time of its own did not happen on the day on which it was said, as far as is known.
+    # A statement that names a time may not have happened on its memory's day, so that day is no evidence.
     heads = [one.head for one in told if not one.tells_time]
     computed = [Source(fact, None) for fact in (*facts, *heads)]
     return [*(Source(one.statement, one.happened_at, one.speaker) for one in told), *computed]

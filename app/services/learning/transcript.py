@@ -25,18 +25,18 @@ class TranscriptLine:
     """A message, or a part of one, in a transcript."""
 
     number: int
-    """From 1. Parts of one message have one number."""
+    """The line's number, from 1. Parts of one message have one number."""
     message_id: str
     role: Role
     content: str
     said_at: int
     """In milliseconds since the epoch."""
     context: bool = False
-    """Whether it was read before and is there to understand the others."""
+    """Whether an earlier pass read the line, and it is only there to understand the others."""
 
 
 def numbered(pass_: Pass, messages: Mapping[str, Message]) -> list[TranscriptLine]:
-    """Return the messages of a pass as lines; those that are gone meanwhile are left out."""
+    """Return the messages of a pass as lines; messages that are gone meanwhile are left out."""
     lines = []
     for place, id_ in enumerate(pass_.message_ids):
         if id_ in messages:
@@ -65,9 +65,9 @@ def _written(line: TranscriptLine) -> str:
 def excerpts(
     lines: Sequence[TranscriptLine], cited: Collection[str], statements: Sequence[str]
 ) -> Sequence[TranscriptLine]:
-    """Return lines with at most about ``ROOM`` characters: all that are there, or else those that are ``cited``.
+    """Return lines with at most about ``ROOM`` characters: all lines, or else the lines of ``cited`` messages.
 
-    Of a cited one that is too long the pieces are kept that have most words of the statements.
+    Of a cited line that is too long, the pieces that have most words of the statements are kept.
     """
     if sum(len(line.content) for line in lines) <= ROOM:
         return lines

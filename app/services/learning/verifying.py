@@ -1,4 +1,4 @@
-"""Asks a model whether proposals are what their messages say, by eight checks."""
+"""Asks a model whether messages support the proposals that cite them, by eight checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,22 +46,22 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class ProposalVerdict:
-    """What became of a proposal."""
+    """The verdict on a proposal."""
 
     kind: Literal["pass", "correct", "drop"]
     content: str
-    """What it says from now on; of one that is dropped, what it said."""
+    """The text of the proposal from now on; of a dropped proposal, its text before."""
     check: Check | None
-    """The check that it did not pass."""
+    """The check that the proposal did not pass, or None."""
     reason: str
-    """Why it was corrected or dropped; "" where it passed."""
+    """Why the proposal was corrected or dropped; "" where it passed."""
 
 
 def verification(proposals: Sequence[Proposal], lines: Sequence[TranscriptLine], mark: str) -> ModelRequest[Verified]:
-    """Return what a model is asked of proposals, at most ``AT_ONCE``, beside their messages.
+    """Return the request that verifies proposals, at most ``AT_ONCE``, beside their messages.
 
-    ``lines`` may be more than they cite, of several passes, and parts of messages: they are numbered anew. Of what is
-    too long to be read at once the sentences are shown that have words of the proposals.
+    ``lines`` may be more than the proposals cite, of several passes, and parts of messages: they are numbered anew. Of
+    lines that are too long to be read at once, the sentences that have words of the proposals are shown.
 
     Raises:
         ValueError: there are too many proposals, which is a defect.
@@ -82,9 +82,9 @@ def verification(proposals: Sequence[Proposal], lines: Sequence[TranscriptLine],
 
 
 def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[ProposalVerdict]:
-    """Return a verdict for each proposal, in their order; one of which nothing is said is dropped.
+    """Return a verdict for each proposal, in their order; a proposal that the answer leaves out is dropped.
 
-    Of several verdicts on one the strictest counts.
+    Of several verdicts on a proposal the strictest counts.
     """
     dropped = {each.memory: each for each in verified.dropped}
     corrected = {each.memory: each for each in verified.corrected}

@@ -1,4 +1,4 @@
-"""Keeps the snapshots of one tenant: makes the next, and deletes those that are old or were never finished."""
+"""Keeps the snapshots of one tenant: makes the next, and deletes snapshots that are old or were never finished."""
 
 import structlog
 from ulid import ULID
@@ -13,7 +13,7 @@ from app.storage.snapshots import ON_ITS_WAY_MS, SnapshotRow, SnapshotRows
 
 
 class SnapshotKeeper:
-    """Makes and deletes the snapshots of the tenant that is bound in the backends. Every step can be made again."""
+    """Makes and deletes the snapshots of the tenant that is bound in the backends. Every step can be repeated."""
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
@@ -22,9 +22,9 @@ class SnapshotKeeper:
         self._rows = SnapshotRows(backends.tenant_id)
 
     async def keep(self, count: int) -> SnapshotManifest:
-        """Make a snapshot and keep so many of the newest; return the new one. Raises as ``SnapshotWriter.write`` does.
+        """Make a snapshot and keep the ``count`` newest; return the new one. Raises as ``SnapshotWriter.write`` does.
 
-        The new one is there before an old one goes.
+        The new snapshot is there before an old snapshot is deleted.
         """
         await self.clean_up()
         manifest = await SnapshotWriter(self._backends).write()
@@ -35,13 +35,13 @@ class SnapshotKeeper:
                 await self.delete(row.id)
             elif there.get(row.id):
                 left -= 1
-            else:  # it takes no other's place; it may be repaired until it is too old
+            else:  # it does not count; it may be repaired until it is too old
                 key = self._objects.manifest_key(row.id)
                 structlog.get_logger().warning("snapshot_damaged", snapshot=row.id, reason=f"{key} is missing")
         return manifest
 
     async def clean_up(self) -> None:
-        """Delete what was begun and is not carried on with, and know again what only the object store knows.
+        """Delete unfinished snapshots that no process goes on with, and add rows for those of the object store alone.
 
         Raises:
             Unavailable: the database or the object store does not answer.
@@ -61,7 +61,7 @@ class SnapshotKeeper:
                 await self._objects.delete(id_)
 
     async def delete(self, snapshot_id: str) -> None:
-        """Delete a snapshot: the manifest, the parts, and then the row; one that is not there is no error.
+        """Delete a snapshot: the manifest, the parts, and then the row; a snapshot that does not exist is no error.
 
         Raises:
             Unavailable: the database or the object store does not answer; deleting it again is safe.
@@ -73,7 +73,7 @@ class SnapshotKeeper:
     async def _adopt(self, snapshot_id: str) -> None:
         try:
             manifest = await Snapshots(self._backends).manifest(snapshot_id)
-        except (NotFound, ObjectGone) as error:  # whoever restores it is told; nobody deletes what may be repaired
+        except (NotFound, ObjectGone) as error:  # a restore reports it; it is not deleted, since it may be repaired
             structlog.get_logger().warning("snapshot_damaged", snapshot=snapshot_id, reason=error.detail)
             return
         adopt = self._rows.adopt(

@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: what is in it, and what each of its parts is."""
+"""The manifest of a snapshot: its contents, and the size and the hash of each of its parts."""
 
 import json
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from app.domain.json_types import to_json
 FORMAT = "memory-gateway-snapshot"
 VERSION = 1
 MANIFEST_BYTES = 16 * 1024 * 1024
-"""The largest that is read: of some 100,000 parts."""
+"""The bytes of the largest manifest that is read: it has some 100,000 parts."""
 MAX_AGENTS = 1_000
-"""Agents that a manifest names; with more of them it names none."""
+"""Agents that a manifest names at most; a manifest of more agents names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class SnapshotPart:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotManifest:
-    """What a snapshot is.
+    """The contents of a snapshot.
 
     Attributes:
         id: A ULID.
-        created_at: When it was begun, in milliseconds since the epoch.
-        hash: That of the export's closing line.
-        agents: Whose rows it has; None: of more agents than a manifest names.
+        created_at: When the snapshot was begun, in milliseconds since the epoch.
+        hash: The hash in the export's closing line.
+        agents: The agents whose rows it has; None: more agents than a manifest names.
     """
 
     tenant: str
@@ -47,7 +47,7 @@ class SnapshotManifest:
 
     @property
     def bytes(self) -> int:
-        """Of all parts."""
+        """The bytes of all parts."""
         return sum(part.bytes for part in self.parts)
 
 
@@ -55,15 +55,15 @@ _READER = TypeAdapter(SnapshotManifest)
 
 
 def write_manifest(manifest: SnapshotManifest) -> bytes:
-    """Return it as JSON."""
+    """Return a manifest as JSON."""
     return to_json({"format": FORMAT, "version": VERSION, **asdict(manifest)}).encode()
 
 
 def read_manifest(data: bytes) -> SnapshotManifest:
-    """Read what ``write_manifest`` has written.
+    """Read the JSON that ``write_manifest`` has written.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the bytes are no manifest of this version.
     """
     read = json.loads(data)
     if not isinstance(read, dict) or (read.pop("format", None), read.pop("version", None)) != (FORMAT, VERSION):

@@ -1,4 +1,4 @@
-"""Reads snapshots: which there are, whether one is whole, and its lines. The object store alone is asked."""
+"""Lists snapshots, checks whether one is whole, and reads its lines, from the object store alone."""
 
 import asyncio
 import hashlib
@@ -18,7 +18,7 @@ from app.storage.snapshots import SnapshotRows
 
 
 class Snapshots:
-    """The snapshots of the tenant that is bound in the backends. Should its database be lost, they are all there."""
+    """The snapshots of the tenant that is bound in the backends. They remain where the tenant's database is lost."""
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
@@ -27,7 +27,7 @@ class Snapshots:
         self._part = backends.admission.part
 
     async def list(self) -> Sequence[SnapshotManifest | ObjectGone]:
-        """Return the manifests of all snapshots that have one, newest first; in the place of a damaged one why it is.
+        """Return the manifests of all snapshots that have one, newest first; for a damaged manifest, the reason.
 
         Raises:
             Unavailable: the object store does not answer.
@@ -47,7 +47,7 @@ class Snapshots:
         """Return the manifest of a snapshot.
 
         Raises:
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id does not have the form of an id.
             NotFound: the tenant has no such snapshot.
             ObjectGone: the manifest is damaged, or is missing where there are parts.
             Unavailable: the object store does not answer.
@@ -67,12 +67,12 @@ class Snapshots:
         return manifest
 
     async def check(self, manifest: SnapshotManifest) -> None:
-        """Return if every part is there and unchanged; raises as ``chunks`` does."""
+        """Return where every part is there and unchanged; raises as ``chunks`` does."""
         async for _ in self.chunks(manifest):
             pass
 
     async def chunks(self, manifest: SnapshotManifest) -> AsyncIterator[bytes]:
-        """Yield the parts, each after a look at its size and its hash.
+        """Yield the parts, each after a check of its size and its hash.
 
         Raises:
             ObjectGone: a part is missing or changed; the detail names it, and the parts before it were yielded.
@@ -113,7 +113,7 @@ class Snapshots:
         await import_lines(self.chunks(manifest), importing, report, of_tenant=manifest.tenant)
 
     async def verify(self, manifest: SnapshotManifest) -> ExportVerdict:
-        """Hold a snapshot against its own words: parts, lines, their hashes and their order.
+        """Check a snapshot against its manifest and its own hashes: the parts, the lines and their order.
 
         Raises:
             ObjectGone: a part is missing or changed.

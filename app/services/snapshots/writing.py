@@ -1,4 +1,7 @@
-"""Writes a snapshot: the row first, then the parts, then the manifest. Killed anywhere, it is a whole one or none."""
+"""Writes a snapshot: the row first, then the parts, then the manifest.
+
+Where the process is killed, the snapshot is either whole or does not count.
+"""
 
 import asyncio
 import hashlib
@@ -18,14 +21,14 @@ from app.storage.scoped import ScopedStatement
 from app.storage.snapshots import SnapshotRows
 
 PART_BYTES = 4 * 1024 * 1024
-"""The largest part: more than any line, and little enough to be written in one call."""
+"""Bytes of the largest part: longer than any line, and short enough to be written in one call."""
 PATIENCE_SECONDS = 3600.0
 """How long a snapshot may wait in all for calls to be let through."""
 
 
 @dataclass(slots=True)
 class _Written:
-    """The parts so far."""
+    """The parts that are written so far."""
 
     parts: list[SnapshotPart] = field(default_factory=list)
     bytes: int = 0
@@ -45,9 +48,9 @@ class SnapshotWriter:
         """Write a snapshot of all that the tenant has, without its vectors and the bytes of its blobs.
 
         Raises:
-            Erasing: something of the tenant is being erased, or began to be; what was written of the snapshot goes.
+            Erasing: an erasure in the tenant is under way, or has begun meanwhile; the parts of the snapshot go.
             TenantMoved: the tenant lives in another shard, or is just moving there.
-            Unavailable: the database or the object store does not answer; what was written is cleaned up later.
+            Unavailable: the database or the object store does not answer; the parts are cleaned up later.
         """
         now = self._backends.clock()
         snapshot_id = str(ULID.from_datetime(moment(now)))
@@ -94,7 +97,7 @@ class SnapshotWriter:
         written.bytes += len(data)
 
     async def _go_on(self, statement: ScopedStatement) -> None:
-        """Make a step of the row, after which the next object may be written.
+        """Run the row's next statement, after which the next object may be written.
 
         Raises:
             Erasing: the row is not there, or its objects are to go.
