@@ -26,7 +26,7 @@ def negation(comparison: GuardedStatement) -> Iterator[Ungrounded]:
 
 
 def _contradicts(claim: Clause, other: Clause) -> bool:
-    """Tell whether one of two clauses denies what the other says without a word of its own."""
+    """Tell whether one of two clauses denies what the other affirms in the same words; a question contradicts none."""
     return not other.asks and (_denies(claim, other) or _denies(other, claim))
 
 

@@ -31,7 +31,7 @@ less relevance is enough. Both are set on the scenes that are kept aside, with t
 recalls: they give the most right answers, and no more wrong answers in all than ``tells`` alone gives."""
 
 _OF_TWO = 0.5
-"""The share of ``tells`` that the relevance of a sentence needs that tells one of the two days of a length."""
+"""The share of ``tells`` that a sentence's relevance needs where the sentence tells one of the two days of a length."""
 _STEM = 5
 """Letters of the beginning of a query's word by which a sentence is searched for it."""
 _NO_WORD = re.compile(r"\W+")

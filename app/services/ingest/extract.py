@@ -91,7 +91,7 @@ async def _judged(
     pass_: Pass,
     reader: TenantReader | None,
 ) -> list[KeptProposal]:
-    """Return the proposals of an answer; each that the lines which the model read do not support is dropped."""
+    """Return an answer's proposals; those refused, or not supported by the lines, are dropped with a reason."""
     proposed, others = await asyncio.to_thread(lambda: (proposals(answer, reading), refused(answer, reading)))
     objections = await Grounding(reading, reader).objections(proposed)
     return [

@@ -48,7 +48,7 @@ class Attempt:
 
     finished: bool = False
     ingestion: Ingestion | None = None
-    """The ingestion after its last stage, or None: the attempt did not get so far, or the agent was erased."""
+    """The ingestion as the attempt left it; None where the attempt stopped before the end, or the agent was erased."""
     error: MemoryGatewayError | None = None
     """The error with which the ingestion has failed."""
     seconds: float | None = None
@@ -69,7 +69,7 @@ class Operation:
         self._claimed = claimed
         self._stages = stages
         self.put_off = asyncio.Event()
-        """Set once the ingestion has to wait: the database, an upstream service or a quota of each minute stops it."""
+        """Set once an attempt had an error after which the ingestion goes on later, such as ``Unavailable``."""
 
     async def run(self) -> Attempt:
         """Attempt the ingestion until it is finished, and return the last attempt."""

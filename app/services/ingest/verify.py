@@ -83,7 +83,7 @@ async def merged(
 
 
 def batches(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) -> Iterator[list[KeptProposal]]:
-    """Yield the proposals of each call: at most ``verifying.AT_ONCE``, which cite ``_CHARACTERS_AT_ONCE`` together."""
+    """Yield the proposals of each call, within the bounds ``verifying.AT_ONCE`` and ``_CHARACTERS_AT_ONCE``."""
     batch: list[KeptProposal] = []
     cited: set[str] = set()
     for proposal in proposals:
