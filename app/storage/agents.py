@@ -20,7 +20,7 @@ _READ = f"""
 SELECT agent.retention_seconds / {_DAY_SECONDS} AS retention_days, agent.long_term_enabled, agent.tools FROM agent
 WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
 """
-# A setting that the argument does not name stays as it is. Where the agent has none, the tenant may have so many.
+# A setting that the argument does not name stays as it is. A row is added while the tenant has fewer than ``most``.
 _SET = """
 INSERT INTO agent (tenant_id, agent_id, retention_seconds, long_term_enabled, tools)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'retention_seconds', coalesce(?1 ->> 'long_term_enabled', TRUE),
@@ -53,7 +53,7 @@ class AgentSettings:
     """The settings of an agent."""
 
     retention_days: int | None = None
-    """When a memory expires whose store does not say it; None: never."""
+    """Days after which a memory expires where its store names no expiry; None: it never does."""
     long_term_enabled: bool = True
     """Whether the agent has a long-term memory; if not, it has no tools and can neither store nor recall."""
     tools: ToolSet = DEFAULT_TOOLS
@@ -71,7 +71,7 @@ class Agents:
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _READ)
 
     def set(self, agent_id: str, change: AgentChange) -> ScopedStatement:
-        """Change an agent's settings; returns no row where the tenant may set no more agents."""
+        """Change an agent's settings; returns no row where the tenant may have settings of no more agents."""
         values: dict[str, Json] = {"most": limits.MAX_AGENT_SETTINGS, "default_tools": DEFAULT_TOOLS}
         if "retention_days" in change:
             days = change["retention_days"]

@@ -1,4 +1,4 @@
-"""Statements of one tenant's archive: what of an agent is old, and the objects that it was moved to."""
+"""Statements of one tenant's archive: they find and move an agent's old rows, and read the objects that have them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 Kind: TypeAlias = Literal["memories", "episodes", "runs"]
 KINDS: tuple[Kind, ...] = ("memories", "episodes", "runs")
-"""In the order in which they are archived: a run goes once it has no episodes."""
+"""The kinds in the order in which they are archived: a run is archived once it has no episodes."""
 TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.kind in KINDS}
 
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND {0}.agent_id = ?1 ->> 'agent_id'"
 _DAY_MS = 24 * 3600 * 1000
 _ID_END = 6
-"""Characters of an id that its object is known by."""
+"""The last characters of an item's id: the row of its object lists them."""
 _OLD_EPISODES = f"""
 SELECT {", ".join(f"episode.{column}" for column in TIERS["episodes"].columns)} FROM memory_episodes AS episode
 WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until' AND NOT EXISTS (
@@ -30,7 +30,7 @@ WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until
 AND NOT {restored("episodes", "episode", "created_at")}
 ORDER BY episode.created_at, episode.id LIMIT 100
 """
-# What was delegated is pruned and erased with its parent, so neither goes without the other.
+# A delegated run is pruned and erased with its parent, so neither of the two is archived.
 _OLD_RUNS = f"""
 SELECT {", ".join(f"run.{column}" for column in TIERS["runs"].columns)} FROM agent_runs AS run
 WHERE run.{_SCOPE.format("run")} AND run.started_at <= ?1 ->> 'until' AND run.ended_at <= ?1 ->> 'until'
@@ -49,10 +49,10 @@ _COMPARED: Mapping[str, tuple[str, ...]] = {
     "episodes": ("run_id",),
     "runs": ("ended_at", "status"),
 }
-"""What of an item may change, beside whether it is there."""
+"""The columns of an item that may change while it is there."""
 _TABLES: Mapping[str, str] = {"memories": "long_term_memory", "episodes": "memory_episodes", "runs": "agent_runs"}
 _BUSY = {
-    # As pages have it (app.storage.batches).
+    # Pages read forgotten_at by the same expression (app.storage.batches).
     "memories": "iif(held.forgotten_with IS NULL, held.forgotten_at, NULL) IS moved.value ->> 'forgotten_at'",
     "episodes": "TRUE",
     "runs": """NOT EXISTS (
@@ -144,22 +144,22 @@ class ArchivedObject:
 
 @dataclass(frozen=True, slots=True)
 class AgentArchive:
-    """Statements that move what is old of one agent."""
+    """Statements that move one agent's old items."""
 
     scope: Scope
 
     def old(self, kind: Kind, until: int, *, now: int) -> ScopedStatement:
-        """Read the oldest items of a kind that are at most as young as ``until``, if there are any."""
+        """Read the oldest items of a kind whose moment is at most ``until``, if there are any."""
         if kind == "memories":
             return Bulk(self.scope.tenant_id, self.scope.agent_id).old(until, now=now)
         return ScopedStatement.read(self.scope, _OLD_EPISODES if kind == "episodes" else _OLD_RUNS, until=until)
 
     def forget(self) -> ScopedStatement:
-        """Delete the rows of what was restored so long ago that it may be archived again."""
+        """Delete the rows of objects that were restored so long ago that their items may be archived again."""
         return ScopedStatement.write(self.scope, _FORGET, repeatable=True)
 
     def move(self, moved: ArchivedObject, rows: Sequence[Row]) -> list[ScopedStatement]:
-        """Delete items whose object is durable, if none has changed; the last statement returns a row if they went."""
+        """Delete items whose object is durable, if none has changed; the last statement returns a row if it did."""
         kind, table = moved.kind, _TABLES[moved.kind]
         compared = ("id", *_COMPARED[kind], *(["forgotten_at"] if kind == "memories" else []))
         items: list[Json] = [{column: row[column] for column in compared} for row in rows]
@@ -206,7 +206,7 @@ class ArchiveRows:
         before: str | None,
         limit: int,
     ) -> ScopedStatement:
-        """Read each ``ArchivedObject`` that has to do with this time, the newest first."""
+        """Read each ``ArchivedObject`` with items of this time, the newest first."""
         times = {"since": since, "until": until}
         return self._read(_LIST, of_agent=agent_id, kind=kind, before=before, limit=limit, **times)
 
@@ -215,7 +215,7 @@ class ArchiveRows:
         return self._read(_ONE, id=archive_id)
 
     def with_item(self, item_id: str, after: str) -> ScopedStatement:
-        """Read the next of each ``ArchivedObject`` that may have the item, by the range of its ids."""
+        """Read the next objects that may have the item, by the range and the ends of their items' ids."""
         return self._read(_WITH_ITEM, item=item_id, after=after)
 
     def restoring(self, archive_id: str) -> ScopedStatement:
@@ -223,7 +223,7 @@ class ArchiveRows:
         return ScopedStatement.write(Tenant(self.tenant_id), _RESTORE, repeatable=True, id=archive_id)
 
     def let_go(self, archive_id: str, *, days: int) -> ScopedStatement:
-        """Let an object go, whose bytes `prune` removes, and keep its items out of the archive for so many days."""
+        """Let an object go, so that `prune` removes its bytes; its items stay out of the archive for ``days`` days."""
         return ScopedStatement.write(Tenant(self.tenant_id), _LET_GO, repeatable=True, id=archive_id, days=days)
 
     def _read(self, sql: str, **values: str | int | None) -> ScopedStatement:

@@ -1,4 +1,4 @@
-"""Long-term memory in bulk: pages of a tenant's memories on their way out, and what batches on their way in find."""
+"""Long-term memory in bulk: pages of a tenant's memories for an export, and look-ups for the batches of an import."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,8 +49,8 @@ def restored(kind: str, item: str, at: str) -> str:
 )"""
 
 
-# What is learned of messages, and these, stay together where they are. Nothing goes whose end would let a younger
-# memory hold again that it has superseded.
+# Messages and the memories learned of them are not archived, so that they stay together. Nor is a memory archived whose
+# deletion would let a younger memory hold again that it has superseded.
 _OLD = f"""
 {_PAGE} AND held.message_id IS NULL AND held.learned IS NULL AND NOT EXISTS (
   SELECT 1 FROM claim AS own CROSS JOIN claim AS other CROSS JOIN long_term_memory AS younger
@@ -77,7 +77,7 @@ FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
   AND memory.content_hash = line.value ->> 'content_hash'
 """
-# An id is unique over all tenants. All that is learned of another one is that it may not be used.
+# An id is unique over all tenants. All that a tenant learns of another tenant's id is that it may not be used.
 _TAKEN = """
 SELECT wanted.value AS id FROM json_each(?1, '$.ids') AS wanted
 WHERE EXISTS (
@@ -85,7 +85,7 @@ WHERE EXISTS (
   WHERE other.tenant_id <> ?1 ->> 'tenant_id' AND other.id = wanted.value
 )
 """
-# A vector whose removal is under way would take another one of the same id with it.
+# The removal of a vector that is under way would also remove a new vector of the same id.
 _REMOVED = """
 SELECT outbox.id, CASE WHEN outbox.tenant_id = ?1 ->> 'tenant_id' THEN outbox.agent_id END AS agent_id,
   CASE WHEN outbox.tenant_id = ?1 ->> 'tenant_id' THEN max(outbox.revision) END AS revision
@@ -97,13 +97,13 @@ GROUP BY outbox.tenant_id, outbox.agent_id, outbox.id
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Statements over many memories of one tenant, and with ``agent_id`` of one of its agents."""
+    """Statements over many memories of one tenant or, with ``agent_id``, of one of its agents."""
 
     tenant_id: str
     agent_id: str | None = None
 
     def survey(self) -> ScopedStatement:
-        """Count what there is by embedding config, with the ``last`` moment and the database's ``now``."""
+        """Count the memories by embedding config, with the ``last`` moment and the database's ``now``."""
         return ScopedStatement.read(self._tenant, _SURVEY.format(agent=self._agent), agent_id=self.agent_id)
 
     def page(self, after: Sequence[Scalar] | None, *, last: int, now: int) -> ScopedStatement:
@@ -115,7 +115,7 @@ class Bulk:
         return TierRows(self.tenant_id, MEMORIES, self.agent_id).page(None, where=_OLD, last=until, now=now)
 
     def by_id(self, ids: Sequence[str]) -> ScopedStatement:
-        """Read what the tenant has under these ids."""
+        """Read the tenant's memories that have these ids."""
         return ScopedStatement.read(self._tenant, _BY_ID, ids=list(ids))
 
     def agents_of(self, ids: Sequence[str]) -> ScopedStatement:
@@ -127,11 +127,14 @@ class Bulk:
         return ScopedStatement.read(self._tenant, _TAKEN, ids=list(ids))
 
     def removed(self, ids: Sequence[str]) -> ScopedStatement:
-        """Tell which vectors are being removed under these ids: of the tenant itself with agent and revision."""
+        """Tell of which of these ids vectors are being removed; the tenant's own have an agent and a revision."""
         return ScopedStatement.read(self._tenant, _REMOVED, ids=list(ids))
 
     def by_content(self, contents: Sequence[tuple[str, str]]) -> ScopedStatement:
-        """Tell, by its number, under which id an agent has a content; each is named by its agent and its hash."""
+        """Read the ``id`` of the memory that has each content, which is named by its agent and its hash.
+
+        ``line`` is the content's number in ``contents``; a content that no memory has is left out.
+        """
         lines: list[Json] = [{"agent_id": agent_id, "content_hash": hash_} for agent_id, hash_ in contents]
         return ScopedStatement.read(self._tenant, _BY_CONTENT, lines=lines)
 

@@ -1,8 +1,8 @@
-"""What a recall chooses from: one statement that finds memories by each channel and reads them with their neighbours.
+"""The candidates of a recall: one statement finds memories by each channel, and reads them with their neighbours.
 
 The statement is ``candidates.sql``. How the channels are weighed is decided in ``app.retrieval``; here a plain estimate
-decides what is read. It rests on two indexes: ``memory_words``, searched within one scope's postings, and the order of
-each session.
+decides what is read. The statement uses two indexes: ``memory_words``, searched within one scope's postings, and the
+order of each session.
 """
 
 import json
@@ -21,7 +21,7 @@ from app.storage.scoped import ScopedStatement
 
 _AT = "(SELECT at FROM moment)"
 _STATES = "TRUE/*states*/"
-"""Stands for what a memory is and states: that is put in where a recall asks for it."""
+"""The mark in whose place the condition on types and claims is put, where a recall's filter has one."""
 _RULES = {
     "horizon": what_holds.HORIZON,
     "states": _STATES,
@@ -42,9 +42,9 @@ _TEXT = re.sub(
 _LITERAL = re.compile("('[^']*')")
 _AROUND_SIGNS = re.compile(r"\s{0,9}([-=<>|+*/,()\n])\s{0,9}")
 _MAX_OF_CHANNEL = 34
-"""How many candidates a channel gives at most."""
+"""The number of candidates that a channel gives at most."""
 
-# What stands for the section that searches the index of words, where that cannot be searched.
+# These empty tables take the place of the section ``lexical`` where the index of words cannot be searched.
 _NO_WORDS = """terms AS (SELECT 0 AS term, 0 AS seen WHERE FALSE),
 matches AS (SELECT '' AS id, 0 AS words WHERE FALSE),
 lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
@@ -52,14 +52,14 @@ lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
 
 
 def _plain(sql: str) -> str:
-    """Return a statement without its comments, its indentation and the spaces around signs, but those of literals."""
+    """Return a statement without its comments, its indentation and spaces around signs; literals keep their spaces."""
     lines = (line.strip() for line in sql.splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("--"))
     return "".join(part if part.startswith("'") else _AROUND_SIGNS.sub(r"\1", part) for part in _LITERAL.split(text))
 
 
 def _without(section: str, text: str, instead: str = "") -> str:
-    """Return a statement with something else, or nothing, in the place of a section."""
+    """Return a statement in which ``instead`` takes the place of a section."""
     return re.sub(rf"(?<=-- name: {section}\n).*?(?=-- name: )", instead, text, flags=re.DOTALL)
 
 
@@ -68,49 +68,49 @@ _SQL = {
     for words, text in ((True, _TEXT), (False, _without("lexical", _TEXT, _NO_WORDS)))
     for learned in (True, False)
 }
-"""The statement by whether it searches the index of words, and whether it tells what was learned of which messages."""
+"""The statement's text, by whether it searches the index of words and whether it reads the section ``learned``."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """What a recall looks for."""
+    """The arguments of the statement that finds a recall's candidates."""
 
     sections: Mapping[str, Json]
-    """What each channel's section of the statement reads: a JSON array, by the section's name."""
+    """The JSON array that each channel's section of the statement reads, by the section's name."""
     index_name: str
-    """Where what is queued for it is always a candidate."""
+    """The index whose queued memories are always candidates, within the next three bounds."""
     max_pending: int = field(default_factory=lambda: outbox.MAX_PENDING)
-    """How many of those at most, of those that were stored."""
+    """The number of queued memories at most, of those that a store has queued."""
     max_in_bulk: int = outbox.MAX_IN_BULK
-    """How many of those at most that an import or a job has queued."""
+    """The number of queued memories at most, of those that an import or a job has queued."""
     newest_in_bulk: int = outbox.NEWEST_IN_BULK
-    """How many of these where there are more."""
+    """The number of the newest of these that are candidates where there are more."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0
-    """So many of the newest memories that pass are candidates in any case."""
+    """The number of the newest memories passing the filter that are candidates in any case."""
     also: str | None = None
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
     width: int = 1
-    """How many times as many candidates as usual."""
+    """The factor by which more candidates are read than usual."""
     likely: int = 50
-    """Of how many of the best, and of their neighbours, the content is read in a large scope."""
+    """The number of the best seeds whose content is read in a large scope, with that of their neighbours."""
     as_of: int | None = None
-    """As of which moment memories hold; None: now."""
+    """The moment as of which memories hold; None: now."""
     for_model: bool = False
-    """Whether what a program keeps for itself is left out, as if it were not there."""
+    """Whether memories that a program keeps for itself are left out, as if they were not there."""
     search_words: bool = True
     """Whether the index of words is read at all."""
     for_answer: bool = False
-    """Whether candidates tell which messages they are, and which they were learned of."""
+    """Whether each candidate names the message that it is, and the messages that it was learned of."""
 
     @property
     def most(self) -> int:
-        """How many candidates a channel gives at most: where there are fewer in all, there are no more."""
+        """The number of candidates that a channel gives at most: a recall with fewer in all has read all there are."""
         return self.width * _MAX_OF_CHANNEL
 
 
 def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
-    """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
+    """Read the best memories of each channel that belong to the scope and pass the filter, and their neighbours.
 
     Returns rows that ``read_candidates`` reads.
     """
@@ -140,17 +140,17 @@ _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed
 _FLAGGED: list[dict[str, Any]] = [
     {name: bits >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)} for bits in range(1 << len(_FLAGS))
 ]
-"""The fields that are flags, by the number that the statement makes of them."""
+"""The fields that are flags, by the number that the statement adds them up to."""
 _USUAL: Any = 0
-"""Stands for the source of the newest memory, which most others have too."""
+"""The number that a row has for the source of the newest memory, which most other memories have too."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return what a candidate query has answered: candidates in no order, and what is counted in the scope.
+    """Return the candidates that a candidate query has read, in no order, and the counts of the scope.
 
-    Each is given by its fields: those of ``app.retrieval.pool.Candidate``, and those of ``ScopeStats`` there.
+    A candidate has the fields of ``app.retrieval.pool.Candidate``, the counts have those of ``ScopeStats`` there.
     """
-    # One text is read, and not one for each row.
+    # The JSON of all rows is parsed as one text, and not row by row.
     read = list(zip(rows, json.loads(f"[{','.join([str(row['facts']) for row in rows])}]"), strict=True))
     counted = [facts for row, facts in read if row["id"] is None]
     if not counted:
@@ -164,7 +164,7 @@ def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str
 def _fields(
     row: Row, facts: Sequence[Any], usual_source: Sequence[Any] | None, ids: Mapping[int, Any]
 ) -> dict[str, Any]:
-    """Return the fields of a candidate, given the ids by the numbers of rows."""
+    """Return the fields of a candidate; ``ids`` has the ids of memories by the numbers of their rows."""
     number, session_id, size, words, back_to_before, flags, created_at, details, *learned = facts
     message_id, sources = learned or (None, None)
     metadata = row["meta"] or "null"
@@ -198,7 +198,7 @@ def _fields(
 
 
 def _source_fields(source: Sequence[Any], created_at: int) -> dict[str, Any]:
-    """Return who wrote a candidate, through what, and when."""
+    """Return the fields that tell a candidate's writer, the channel of its writing, and the time."""
     written_by, written_through, written_at = source
     if written_at is None and written_through is not None:
         written_at = created_at

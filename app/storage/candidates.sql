@@ -1,23 +1,23 @@
--- Finds what a recall chooses from, and reads it: one statement, which takes JSON text as ?1. A name in two braces is a rule that
--- other statements ask for too, of the table that stands there: candidates.py puts it in, and filters.py and what_holds.py say it.
+-- One statement finds the candidates of a recall and reads them. It takes JSON text as ?1. A name in two braces is a
+-- rule that other statements have too: candidates.py puts its text in, which filters.py and what_holds.py make.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
--- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
--- max_in_bulk, newest_in_bulk, fill, also; width: how many times as many candidates as usual; likely: of how many of the
--- best the content is read in a large scope; for_model: whether a model reads the answer; as_of: the moment as of which
--- memories hold, absent for now. An array is taken out of ?1 before json_each reads it: with a path it would parse all of
--- ?1 each time. A line "-- name: ..." begins a section; the columns of the section learned are read only where a model is
--- to answer. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is
--- named in the section seeds.
+-- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name,
+-- max_pending, max_in_bulk, newest_in_bulk, fill, also; width: the factor by which more candidates are read than usual;
+-- likely: the number of the best rows whose content is read in a large scope; for_model: whether a model reads the
+-- answer; as_of: the moment as of which memories hold, absent for now. An array is taken out of ?1 before json_each
+-- reads it: with a path json_each would parse all of ?1 each time. A line "-- name: ..." begins a section; the columns
+-- of the section learned are read only where a model is to answer. A section that finds candidates gives their rows of
+-- long_term_memory with points from 0 to 1, and is named in the section seeds.
 
--- It begins with SELECT, by which the adapters know a statement that only reads.
+-- The statement begins with SELECT, by which the adapters know a statement that only reads.
 SELECT * FROM (
 WITH
 -- name: moment
--- As of when memories hold.
+-- The moment as of which memories hold.
 moment(at) AS (SELECT coalesce(?1 ->> 'as_of', {{horizon}})),
 -- name: own
--- The scope's memories. passes: whether one passes the filter. What is not shown does not exist for a model.
--- CASE keeps what is seldom needed from being computed for every row.
+-- The scope's memories. passes: whether the memory passes the filter. A memory that is not shown does not exist for a
+-- model. CASE keeps seldom needed conditions from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
     speaker_holds, speakers, statements_read IS 0 AS uncompared, message_id, learned, {{stated_by}} AS stated_by,
@@ -34,8 +34,8 @@ own AS NOT MATERIALIZED (
 ),
 passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired AND NOT forgotten),
 -- name: stats
--- Of the scope: its memories, and from how many of them on a word is common. A word in 500 of them, or in half of 200 or
--- more, tells little and costs much.
+-- The number of the scope's memories, and the number of them from which on a word is common. A word in 500 memories, or
+-- in half of 200 or more, tells little and costs much.
 stats AS MATERIALIZED (
   SELECT memories, iif(memories < 200, memories + 1, min(memories / 2, 500)) AS common
   FROM (
@@ -44,15 +44,17 @@ stats AS MATERIALIZED (
   )
 ),
 -- name: bounds
--- How much is read. A small scope is looked through nearly whole; what is read of a larger one does not grow with it.
--- window: memories of each term; most: memories that are looked at for all terms together; asked: of how many terms it is
--- asked which memories hold them; shared: how many may be found so for each; compared: of how many of these it is asked
--- which of the vector index's hits hold them, and hits: of how many of these, hits_of_common: of a common term; depth: what
--- a channel gives at most; likely: of how many of these and of their neighbours the content is read; around: of how many the
--- neighbours are found, of the fewer the larger a scope is.
--- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
--- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
--- They limit only the word behind them to the columns of the content: FTS5 then need not read the positions of further words.
+-- The bounds of what is read. A small scope is read nearly whole; the rows read of a larger scope do not grow with it.
+-- window: the memories read of each term. most: the memories read for all terms together. asked: the number of terms of
+-- which further memories that have them are searched. shared: the memories found so for each term. compared: the number
+-- of terms that are looked for in the vector index's hits. hits: the number of these hits, and hits_of_common: that
+-- number for a common term. depth: the candidates that a channel gives at most. likely: the number of seeds whose
+-- content is read, with that of their neighbours. around: the number of seeds whose neighbours are found, fewer in a
+-- larger scope.
+-- in_scope and in_sample come before a word that is looked for in the scope's memories, and in each 16th of them. Where
+-- the database holds no other agent's memories the scope's own word is left out: FTS5 would walk all memories for it in
+-- each query. Both limit only the word behind them to the columns of the content: FTS5 then need not read the positions
+-- of further words.
 bounds AS MATERIALIZED (
   SELECT small, memories, iif(small, common, min(common, 6000 / terms)) AS common,
     width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
@@ -75,9 +77,9 @@ bounds AS MATERIALIZED (
   )
 ),
 -- name: lexical
--- The best by words. Each term is looked for with the scope's own word, in the index of words, and of each no more
--- than the newest are read: what is read in all is bounded, whatever the query and however many memories there are.
--- Synonyms are numbered behind the query's own words. own: what a word counts, of 2.
+-- The best memories by words. Each term is looked for with the scope's own word, in the index of words, and only the
+-- newest memories of each are read: the number of rows read is bounded, whatever the query and however many memories
+-- there are. Synonyms are numbered behind the query's own words. own: the weight of a word, of 2.
 wanted_words AS (
   SELECT key AS term, '(' || value || ')' AS word, 2 AS own FROM json_each(?1 -> 'lexical') UNION ALL
   SELECT key + json_array_length(?1, '$.lexical'), '(' || value || ')', 1 FROM json_each(?1 -> 'synonyms')
@@ -92,8 +94,9 @@ found AS MATERIALIZED (
   ) AS numbers
   FROM wanted_words CROSS JOIN bounds
 ),
--- In how many memories a term is. Where not all were read, it is counted among each 16th memory, which the index of words
--- knows by another word of the scope (schema.sql); beyond what is common no further.
+-- seen: the number of memories that have a term. Where not all of them were read, the term is counted among each 16th
+-- memory, which the index of words knows by another word of the scope (schema.sql); the count ends where a term is
+-- common.
 terms AS MATERIALIZED (
   SELECT *, json_array_length(numbers) AS read,
     CASE WHEN json_array_length(numbers) < window THEN json_array_length(numbers) ELSE max(window, min(memories, 16 * (
@@ -104,17 +107,17 @@ terms AS MATERIALIZED (
     ))) END AS seen
   FROM found
 ),
--- What each is worth, by BM25 as in app/retrieval/channels/lexical.py: a fraction stands for the logarithm of
--- 1 + times, which not every SQLite has. It is off by a tenth at most. chosen: with the rarest words memories are found,
--- those of synonyms last.
+-- The weight of each term, by BM25 as in app/retrieval/channels/lexical.py: a fraction replaces the logarithm of
+-- 1 + times, which not every SQLite has. The fraction is off by a tenth at most. chosen: whether memories are found by
+-- the term: the rarest terms are chosen first, those of synonyms last.
 weighed AS (
   SELECT *, own * (0.35 + 0.39 * times) / (1 + 0.0775 * times) AS weight, row_number() OVER by_rarity AS place,
     seen < common AND sum(read) OVER by_rarity - read < most AS chosen
   FROM (SELECT *, max(memories, 200) / max(seen + 0.5, max(memories, 200) / 80.0) AS times FROM terms WHERE read > 0)
   WINDOW by_rarity AS (ORDER BY seen >= common, own DESC, seen, term)
 ),
--- complete: of how many terms all memories are looked at. inquired: whether it is asked which memories hold a term. of_hits:
--- of how many hits it is, at most.
+-- complete: the number of terms of which all memories are looked at. inquired: whether further memories that have the
+-- term are looked for.
 listed AS (
   SELECT *, place <= asked AND (seen < common OR NOT small) AS inquired, sum(chosen AND read < window) OVER () AS complete,
     group_concat(CASE WHEN chosen AND place <= asked THEN word END, ' OR ') OVER () AS found_by,
@@ -124,16 +127,17 @@ listed AS (
     sum(CASE WHEN own = 2 THEN 1 << term END) OVER () AS all_terms
   FROM weighed
 ),
--- The best of the hits, whose words decide too.
+-- The best hits of the vector index: these are compared by their words too.
 hits AS MATERIALIZED (
   SELECT number, hit.key AS place
   FROM json_each(?1 -> 'semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
   LIMIT (SELECT hits FROM bounds)
 ),
--- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
--- all were looked at, the newest others that hold another term too; of both, which of the hits do. Where all words are
--- common: the newest memories that hold all of them. after: these are looked for 40 times as far back as the window of the
--- rarest term reaches. before: what has a greater number was found by the term itself.
+-- The further searches in the index of words. For a term that is not chosen: which memories of the chosen terms have
+-- it. For a chosen term of which not all memories were read: the newest others that have another term too. For both:
+-- which hits have the term, of the first of_hits. Where all words are common: the newest memories that have all of
+-- them. after: these are looked for 40 times as far back as the window of the rarest term reaches. before: memories
+-- with this number or a greater one were found by the term itself.
 searched AS MATERIALIZED (
   SELECT weight, words, numbers, CASE WHEN also IS NULL AND of_hits = 0 THEN '[]' ELSE (
       SELECT json_group_array(DISTINCT number) FROM (
@@ -165,7 +169,7 @@ searched AS MATERIALIZED (
     FROM listed
   )
 ),
--- What is found, by the numbers of memories: points for the words that each holds, and which these are.
+-- The memories found: each has points for the words that it holds, and a bit for each of these words.
 matches AS MATERIALIZED (
   SELECT id, points / (1 + 1.2 * (0.9 + 0.1 * bytes / 130.0)) AS points, words
   FROM (
@@ -181,26 +185,26 @@ lexical AS (
   )
 ),
 -- name: semantic
--- The best of the index's hits: each an id with its points, best first.
+-- The best of the index's hits: each hit is an id with its points, best first.
 semantic AS (
   SELECT row, value ->> 1 AS points
   FROM json_each(?1 -> 'semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT (SELECT depth FROM bounds)
 ),
 -- name: hypothetical
--- The same of the hits for the statement by which a memory would answer the query.
+-- The best of the index's hits for the statement by which a memory would answer the query.
 hypothetical AS (
   SELECT row, value ->> 1 AS points
   FROM json_each(?1 -> 'hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT (SELECT depth FROM bounds)
 ),
--- Meaning counts a little more than words here: what is near is to be read in a store of notes too, where words tell
--- little. How they count in a score is another matter (app/retrieval/weights.toml). D1 takes five terms of a compound
--- SELECT at most.
+-- Meaning counts a little more than words here, so that near memories are read in a store of notes too, where words
+-- tell little. Scores weigh the two otherwise (app/retrieval/weights.toml). D1 takes five terms of a compound SELECT at
+-- most.
 similar AS (SELECT row, 0.7 * points AS points FROM semantic UNION ALL SELECT row, 0.35 * points FROM hypothetical),
 -- name: dated
--- The newest 20 of the periods. Each is a list of what may be meant, the likeliest first: the first that holds a memory
--- of the scope is. A reading is its start and its end, half-open, in ms since the epoch.
+-- The newest 20 memories of the periods. A period is a list of readings, the likeliest first: the first reading in
+-- which a memory of the scope happened is meant. A reading is a start and an end, half-open, in ms since the epoch.
 periods AS MATERIALIZED (
   SELECT (
     SELECT reading.value FROM json_each(named.value) AS reading
@@ -215,13 +219,13 @@ dated AS (
   WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
 ),
 -- name: keyed
--- Who states what holds of a key (schema.sql) and may be an entry.
+-- The memories whose claims of a key hold (schema.sql) and that may be entries.
 holders AS NOT MATERIALIZED (
   SELECT key, claim.happened_at, memory_id, passing.row FROM claim CROSS JOIN passing ON passing.id = claim.memory_id
   WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
     AND {{claim_holds}}
 ),
--- Of those of the keys that are asked for, the one who said it last.
+-- For each key that is asked for, the holder that was said last.
 keyed AS MATERIALIZED (
   SELECT row, 1 AS points FROM (
     SELECT (
@@ -230,8 +234,8 @@ keyed AS MATERIALIZED (
   ) WHERE row IS NOT NULL
 ),
 -- name: seeds
--- What two channels find counts for both. Where the query names periods, so does how near
--- to one a memory happened: of two weeks and more nothing is left, which stands for an exponential (date.py).
+-- A memory that two channels find has the points of both. Where the query names periods, a memory has points for how
+-- near to a period it happened: none from two weeks on, a line in place of an exponential (date.py).
 seeds AS MATERIALIZED (
   SELECT row, sum(points) + coalesce((
     SELECT 1.5 * max(0.0, 1 - min(max(meant ->> 0 - happened_at, happened_at - meant ->> 1, 0)) / 1209600000.0)
@@ -244,8 +248,8 @@ seeds AS MATERIALIZED (
   ) AS found GROUP BY row
 ),
 -- name: neighbours
--- The best seeds, and the memories before and after the best of these in their sessions: these may be entries, or else what
--- is queued and what is asked for.
+-- The seeds, and the memories before and after the best seeds in their sessions. whole: the likeliest of these, which
+-- may be entries.
 reached AS (
   SELECT value AS row, place <= (SELECT likely FROM bounds) AS whole
   FROM (
@@ -269,8 +273,8 @@ reached AS (
   ) CROSS JOIN json_each(rows) WHERE value IS NOT NULL
 ),
 -- name: queued
--- What the index may not show yet: the newest that were stored, and of what an import or a job has queued, which may be
--- very much, far fewer.
+-- The memories that the index may not show yet: the newest that stores have queued, and far fewer of those that an
+-- import or a job has queued, which may be very many.
 queued_in_bulk AS MATERIALIZED (
   SELECT (
     SELECT json_group_array(id) FROM (
@@ -300,7 +304,8 @@ queued AS (
   ) AS each CROSS JOIN passing ON passing.id = each.value
 ),
 -- name: newest
--- Candidates in any case, where the index could not apply the filter. The bounds once more, for the index.
+-- The newest memories are candidates in any case, where the index of vectors could not apply the filter. The bounds of
+-- time are written once more, so that SQLite uses the table's index.
 newest AS (
   SELECT row FROM passing
   WHERE created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
@@ -308,7 +313,7 @@ newest AS (
   ORDER BY created_at DESC LIMIT ?1 ->> 'fill'
 ),
 -- name: rows
--- whole: whether it may be an entry, so that its content is read. added: whether it is there for being asked for alone.
+-- whole: whether the row may be an entry, so that its content is read. added: whether only `also` asks for the row.
 found_rows AS (
   SELECT row, whole, FALSE AS added FROM reached UNION ALL
   SELECT row, TRUE, FALSE FROM keyed UNION ALL
@@ -319,8 +324,8 @@ found_rows AS (
 -- For each found row that no longer holds, this finds its successor: the memory that holds the same key now. The successor
 -- becomes a row too, and may lead to another in turn. If no successor passes the filter, or it has expired, the old row may be
 -- an entry; if the successor was forgotten, neither may.
--- holding: the successor's id, when the old row was superseded, and the reader's probability if a reader has found so; of the
--- first key that has a successor, or else of the last relation.
+-- holding: the successor's id, when the old row was superseded, and the reader's probability if a reader has found the
+-- relation. The successor is that of the first key that has one, or else that of the last relation.
 -- The part is recursive so that the parts above are compiled once: SQLite copies a part for each mention. step: whether the row
 -- was judged; where the agent has no claim, every row counts as judged. UNION ends a chain that leads back to itself.
 judged(row, whole, added, holding, step) AS (
@@ -344,14 +349,14 @@ judged(row, whole, added, holding, step) AS (
   FROM judged CROSS JOIN own
     ON own.row = iif(step, (SELECT passing.row FROM passing WHERE passing.id = judged.holding ->> 0), judged.row)
 ),
--- Who wrote the newest memory, and how: most others have the same source, which the answer then tells once.
+-- The source of the newest memory: most others have the same source, which the answer then has once.
 usual AS MATERIALIZED (SELECT source FROM own ORDER BY created_at DESC LIMIT 1),
 chosen AS (
   SELECT row, max(whole OR holding IS NOT NULL) AS whole, min(added) AS added, max(holding) AS holding FROM judged
   WHERE step GROUP BY row
 )
--- Memories in few bytes: what candidates.py makes rows of. Only of those that are likely to be entries all is read; of
--- the others, which tell what was said around these, no more of the content than the name of who speaks.
+-- Rows of few bytes, from which candidates.py makes candidates. Only likely entries are read whole; of the others,
+-- which tell what was said around the entries, the content is read no further than the speaker's name.
 SELECT memory.id, CASE WHEN whole THEN content
     WHEN instr(content, ':') BETWEEN 1 AND 63 THEN substr(content, 1, instr(content, ':') + 1) ELSE '' END AS text,
   iif(whole, metadata, metadata -> '$.speaker') AS meta,

@@ -1,15 +1,15 @@
-"""The versions of what a memory states: the chains of its keys (``schema.sql``), oldest first."""
+"""The versions of the keys that a memory states: the chains of these keys (``schema.sql``), oldest first."""
 
 from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import living
 
 MAX_VERSIONS = 100
-"""Of all keys of a memory together: the newest."""
+"""The number of versions that are read of all keys of a memory together, the newest."""
 _READ_OF_EACH = 1200
-"""Characters: enough for a summary."""
+"""Characters of a version's content that are read: enough for a summary."""
 
-# What was forgotten is shown by nothing, but for the memory that is asked for itself.
+# A forgotten memory is no version here, unless it is the memory whose versions are read.
 _VERSIONS = f"""
 SELECT key, memory_id, content, happened_at, superseded_at FROM (
   SELECT version.key, version.memory_id, substr(memory.content, 1, {_READ_OF_EACH}) AS content, version.happened_at,

@@ -1,6 +1,6 @@
-"""Statements by which memories of one agent become one, and those of what a consolidation has merged.
+"""Statements that merge memories of one agent, and those that read and undo the merges of a consolidation.
 
-A merge takes effect by triggers (``schema.sql``): what is merged is superseded by what is kept.
+A merge takes effect by triggers (``schema.sql``): the kept memory supersedes the other one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from app.storage.what_holds import HORIZON, remembered, shown
 PAGE = 500
 """Memories that are looked at in one run."""
 PAGE_CHARACTERS = 256_000
-"""Characters of them that are read; a single memory may be longer."""
+"""Characters of these memories that are read in one run; a single memory may be longer."""
 PAIRS = 200
-"""Pairs that a reader has compared, of one run."""
+"""Pairs compared by a reader that are read in one run."""
 REPORTS = 20
-"""Consolidations that are kept besides those of which something is merged."""
+"""Consolidations that are kept, besides those whose merges are in effect."""
 _SHORT = 200
-"""Characters of a text whose restatement a reader is believed: of a longer one it may say a part again."""
+"""Characters of a text whose restatement a reader is believed: of a longer text another may say only a part again."""
 
 _WHOSE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
 
 
 def _holds(memory: str) -> str:
-    """Return the condition that a memory holds in full and is remembered, and that no undo has said it is to stay.
+    """Return the condition that a memory holds in full, is remembered, and was merged into no other, undone or not.
 
-    What an older version has put behind a copy of it holds: the copy says nothing else.
+    A memory that an older version has superseded by a copy of its content holds: the copy says nothing else.
     """
     return f"""
 ({memory}.superseded_at IS NULL AND {remembered(memory)}
@@ -118,7 +118,7 @@ WHERE memory.id = merge.value ->> 'other_id' AND +{_WHOSE.format(table="memory")
   AND {_holds("kept")} AND {_NOT_MOVING}
 ON CONFLICT DO NOTHING
 """
-# The links of chains: what a reader has found to be replaced, and what was merged. The end is superseded no more.
+# The links of chains are the claims of relations and of merges. The memory at the end of a chain is not superseded.
 _LINKS = f"""
 SELECT link.key, link.memory_id AS other_id, link.superseded_by AS via_id
 FROM claim AS link
@@ -147,7 +147,7 @@ WHERE {_FURTHER.format(further="further", of="link.via_id")} AND further.superse
 ON CONFLICT DO NOTHING RETURNING other_id
 """
 _LAST_LINK = f"SELECT min(key) AS last, count(*) AS n FROM ({_LINKS})"
-# A chain that has grown has another end: the way to the former one is of no use.
+# A chain that has grown has another end: the shortcut to the former end is of no use.
 _OUTDATED = f"""
 DELETE FROM shortcut WHERE {_WHOSE.format(table="shortcut")} AND EXISTS (
   SELECT 1 FROM claim AS beyond INDEXED BY claim_superseded_of
@@ -197,7 +197,7 @@ _IS_MORE = f"SELECT EXISTS (SELECT 1 FROM consolidated AS merged WHERE {_MERGED}
 
 @dataclass(frozen=True, slots=True)
 class MemoryPosition:
-    """A place among an agent's memories, newest first: right behind this one."""
+    """A position among an agent's memories, newest first: right behind the memory of this time and id."""
 
     at: int
     id: str
@@ -205,7 +205,10 @@ class MemoryPosition:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two memories of which a reader has found that the newer restates the older; None: it is not to be merged."""
+    """A pair of memories of which the newer restates the older, as a reader has found.
+
+    ``older`` or ``newer`` is None where that memory is not to be merged.
+    """
 
     older_id: str
     newer_id: str
@@ -214,7 +217,7 @@ class Pair:
 
     @property
     def memories(self) -> tuple[Mergeable, Mergeable] | None:
-        """The two, where both may be merged."""
+        """The older and the newer memory, if both may be merged, else None."""
         if self.older is None or self.newer is None:
             return None
         return _mergeable(self.older), _mergeable(self.newer)
@@ -236,19 +239,19 @@ class Consolidating:
         return ScopedStatement.read(self.scope, _PAGE, **place)
 
     def pairs(self, after: Pair | None) -> ScopedStatement:
-        """Read the next pairs that restate each other as a reader has found, as rows of ``Pair``."""
+        """Read the next pairs in which a reader has found a restatement, as rows of ``Pair``."""
         ids = ("", "") if after is None else (after.newer_id, after.older_id)
         return ScopedStatement.read(self.scope, _PAIRS, newer_id=ids[0], older_id=ids[1])
 
     def merge(self, consolidation_id: str, merges: Sequence[Merge]) -> ScopedStatement:
-        """Merge memories, where both still hold; what is merged already stays so."""
+        """Merge memories, where both of a merge still hold; merges that were made already stay."""
         told: list[Json] = [{"other_id": one.other_id, "kept_id": one.kept_id, "kind": one.kind} for one in merges]
         return ScopedStatement.write(self.scope, _MERGE, consolidation_id=consolidation_id, merges=told)
 
     def shorten(self, before: str) -> list[ScopedStatement]:
-        """Give the next chains a way to their ends, by the keys of their first links those before ``before``.
+        """Write shortcuts for the next links of chains, whose keys come before ``before``.
 
-        The first returns a row for each, the second the ``last`` key, and how many links there were (``n``).
+        The first statement returns a row for each shortcut, the second the ``last`` key and the number ``n`` of links.
         """
         return [
             ScopedStatement.write(self.scope, _SHORTCUTS, before=before),
@@ -256,12 +259,12 @@ class Consolidating:
         ]
 
     def drop_outdated(self) -> ScopedStatement:
-        """Take the ways away that lead to what is superseded itself."""
+        """Delete the shortcuts that lead to a memory which is superseded itself."""
         return ScopedStatement.write(self.scope, _OUTDATED)
 
 
 def read_page(rows: Sequence[Row]) -> tuple[list[Mergeable], MemoryPosition | None]:
-    """Read the rows of a page: those that may be merged, and where it ends; None: there are no more."""
+    """Return the memories of a page that may be merged, and the end of the page, or None where there are no more."""
     if not rows:
         return [], None
     return read_rows(Mergeable, [row for row in rows if row["holds"]]), MemoryPosition(
@@ -280,14 +283,15 @@ def reports(tenant: Tenant, limit: int) -> ScopedStatement:
 
 
 def forecast_undo(tenant: Tenant, consolidation_id: str) -> list[ScopedStatement]:
-    """Read a consolidation, how many merges (``n``) an undo of it would take back, and the first of them."""
+    """Read a consolidation, the number of merges (``n``) that an undo would take back, and the first of them."""
     return [ScopedStatement.read(tenant, sql, consolidation_id=consolidation_id) for sql in (_ONE, _COUNT, _NAMED)]
 
 
 def undo(tenant: Tenant, consolidation_id: str, most: int, *, by: str | None, now: int) -> list[ScopedStatement]:
-    """Take back the next merges of a consolidation, at most so many.
+    """Take back the next merges of a consolidation, at most ``most``.
 
-    The first returns the consolidation, the third a row of ``Merge`` for each, the last whether there is ``more``.
+    The first statement returns the consolidation, the third a row of ``Merge`` for each merge that it has taken back,
+    the last whether there are ``more``.
     """
     make = partial(ScopedStatement.write, tenant, consolidation_id=consolidation_id, most=most, by=by, now=now)
     return [

@@ -1,4 +1,4 @@
-"""What a run does where the index of words is damaged: it goes on without it, because the memories are all there.
+"""Runs where the index of words is damaged: they go on without the index, because the memories are all there.
 
 The triggers of memories keep this index (schema.sql). Once it is marked as damaged they leave it alone,
 until a job has made it again (``app.indexing.jobs.merge_words``).
@@ -21,10 +21,10 @@ Run = Callable[[Sequence[Statement]], Awaitable[list[list[Row]]]]
 
 
 async def go_on(run: Run, statements: Sequence[Statement], damage: WordsDamaged) -> list[list[Row]]:
-    """Mark the index as damaged, as a run of these statements has found it, and run what writes once more.
+    """Mark the index as damaged, as a run of these statements has found, and make the run again if it writes.
 
     Raises:
-        WordsDamaged: a statement asks the index itself; a recall makes do without it.
+        WordsDamaged: no statement writes, so that one reads the index itself; a recall makes do without the index.
         Unavailable, DatabaseRejected: as ``run`` does.
     """
     structlog.get_logger().error("words_damaged", reason=damage.detail)
@@ -33,6 +33,6 @@ async def go_on(run: Run, statements: Sequence[Statement], damage: WordsDamaged)
         return await run(statements)
     try:
         await run([MARK_DAMAGED])
-    except Unavailable as error:  # what only reads needs no database that can be written
+    except Unavailable as error:  # a run that only reads needs no database that can be written
         structlog.get_logger().warning("words_not_marked", code=error.code, reason=error.detail)
     raise damage

@@ -1,4 +1,4 @@
-"""SQL that follows from a declaration: what a row is read from, how one is written, and how pages are listed."""
+"""SQL that follows from a declaration: the columns that a row is read from, inserts of rows, and pages of listings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -20,10 +20,10 @@ def names_of(kind: type[Any]) -> tuple[str, ...]:
 
 
 def columns_of(kind: type[Any], row: str, **made: str) -> str:
-    """Return what a statement selects for ``read_rows(kind, ...)``.
+    """Return the columns that a statement selects for ``read_rows(kind, ...)``.
 
-    It is the column of each field's name in the table that the statement calls ``row``, or the expression that is
-    ``made`` for it; "" leaves the field to its default.
+    A field is read from the column of its name in the table that the statement calls ``row``, or from the expression
+    that is ``made`` for it; "" leaves the field to its default.
     """
     return ", ".join(
         f"{made[name]} AS {name}" if name in made else f"{row}.{name}"
@@ -38,7 +38,7 @@ def insert(table: str, given: str, rest: str = "", **made: str) -> str:
     Args:
         table: The table, or the view or table whose trigger does the work.
         given: The columns that get the statement's argument of their name, with spaces between them.
-        rest: What comes behind the selected values: FROM, WHERE, ON CONFLICT, RETURNING.
+        rest: The clauses behind the selected values: FROM, WHERE, ON CONFLICT, RETURNING.
         made: The expressions of other columns.
     """
     values = {"tenant_id": "?1 ->> 'tenant_id'"} | {name: f"?1 ->> '{name}'" for name in given.split()} | made
@@ -54,7 +54,7 @@ class ListPage(Generic[_T]):
 
 
 def list_page(kind: type[_T], rows: Sequence[Row], limit: int) -> ListPage[_T]:
-    """Return the page of at most ``limit`` rows of a statement that reads one more, where there is one.
+    """Return the page of at most ``limit`` rows; the statement reads one row more, where there is one.
 
     Each row has its position: ``page_at``, in ms, and ``page_tie``.
     """
@@ -73,13 +73,13 @@ class PagedTable:
 
     Attributes:
         table: The table and what its expressions call it, such as ``agent_runs AS run``.
-        columns: What is selected of a row beside its position.
+        columns: The columns that are selected of a row beside its position.
         at: The moment of a row, in ms.
-        tie: What orders the rows of one moment: a text that no two rows have.
-        indexes: By the columns that are asked for, the index that has just their rows in this order. The first one
-            whose columns are all asked for is taken: of an agent or a writer of which there is little, SQLite would
-            walk the whole tenant if it were left to choose. ``()`` are no columns.
-        where: The conditions of what is asked for otherwise than as an equal column of its name.
+        tie: The expression that orders the rows of one moment: a text that no two rows have.
+        indexes: By the columns that a listing filters by, the index that has just these rows in this order. The first
+            index whose columns are all filtered by is taken: left to choose, SQLite would walk the whole tenant for an
+            agent or a writer with few rows. ``()`` stands for no columns.
+        where: The conditions of those filters that do not compare the column of their name for equality.
         order: The columns of the order, where ``tie`` is made of them.
     """
 
@@ -92,7 +92,7 @@ class PagedTable:
     order: str = ""
 
     def select(self, asked: Sequence[str], *conditions: str, after: ListPosition | None = None) -> str:
-        """Return the statement that reads ``limit`` rows with these values, which its argument has."""
+        """Return the statement that reads ``limit`` rows with the values of these filters, which its argument has."""
         row = self.table.rpartition(" ")[2]
         index = next(index for columns, index in self.indexes.items() if set(columns).issubset(asked))
         equal = (self.where.get(name, f"{row}.{name} = ?1 ->> '{name}'") for name in asked)
@@ -105,7 +105,7 @@ class PagedTable:
         )
 
     def read(self, scope: Scope | Tenant, wanted: Any, *, limit: int, after: ListPosition | None) -> ScopedStatement:  # noqa: ANN401 - any dataclass
-        """Read the next rows that are as ``wanted`` says, a dataclass; a field that is None sets no condition."""
+        """Read the next rows that match ``wanted``, a dataclass; a field that is None sets no condition."""
         values = {name: value for name, value in asdict(wanted).items() if value is not None}
         sql = self.select(list(values), after=after)
         return ScopedStatement.read(scope, sql, **values, **behind(after), limit=limit)

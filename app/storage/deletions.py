@@ -9,7 +9,7 @@ from app.storage.scoped import ScopedStatement
 
 # The + has SQLite look the memories up by their ids rather than walk the agent's.
 _OWN = "+memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'"
-# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+# Each statement of a run selects the same memories, since only the last statement with this query deletes them.
 _DELETED = with_learned(f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND memory.id = ?1 ->> 'id'
 """)
@@ -30,10 +30,10 @@ _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OWN} AND memory.id IN
 
 
 def delete(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
-    """Make the run that deletes a memory, and what was learned of it where it is a message.
+    """Make the run that deletes a memory and, if it is a message, the memories that were learned of it.
 
     The second statement returns ``id``, ``index_name`` and ``revision`` of each removal that it has queued, the last
-    the ``id`` of each memory that there was.
+    the ``id`` of each memory that it has deleted.
     """
     return [
         ScopedStatement.write(scope, _DELETE_PROPOSALS, id=memory_id),

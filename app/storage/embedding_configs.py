@@ -68,7 +68,7 @@ async def prepared(database: Database) -> EmbeddingConfigs:
     """Return the configs that a prepared database has, whether there is a memory or not.
 
     Raises:
-        Unavailable: it is not prepared yet, or does not answer.
+        Unavailable: the database is not prepared yet, or does not answer.
     """
     ((row,),) = await database.run([READ_STATE])
     configs = read_row(ServiceState, row).configs

@@ -14,7 +14,7 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 LAST_AGENT = "\U0010ffff"
-"""No agent id sorts behind it."""
+"""A text behind which no agent id sorts."""
 
 _DAY_MS = 24 * 3600 * 1000
 _COLUMNS = "erasure.id, erasure.agent_id, erasure.accepted_at, erasure.memories, erasure.receipt"
@@ -28,8 +28,8 @@ INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)
 SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', {NOW}, {NOW} WHERE NOT EXISTS (SELECT 1 {_UNDER_WAY})
 ON CONFLICT DO NOTHING
 """
-# A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
-# ends, or all ids of the tenant.
+# A scope is a range of agents, which every index that begins with the tenant and the agent can search: the agent's own
+# id is both ends, or the range has all ids of the tenant.
 OF_SCOPE = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
 """
@@ -51,9 +51,9 @@ _WITH_PARENT = """
 
 
 def scope_of(tier: TierTable, table: str | None = None) -> str:
-    """Return the condition that a row of a tier belongs to the scope; ``table`` is what the statement calls it.
+    """Return the condition that a row of a tier belongs to the scope; ``table`` is the tier's name in the statement.
 
-    A run whose parent was deleted belongs to it, with its tool calls, whosever it was.
+    A run whose parent was deleted belongs to every scope of the tenant, with its tool calls, whichever agent's it was.
     """
     whole = NAMES_SCOPE if tier.names_agent else OF_WHOLE_TENANT
     scope = (OF_SCOPE if tier.of_agent else whole).format(table=table or tier.table)
@@ -90,7 +90,7 @@ KINDS = (
     *("memories", "outbox_rows", "dead_letters", "idempotency_keys", "messages"),
     *(tier.kind for tier in TIER_TABLES if tier.counted),
 )
-"""What a receipt counts. One that is older than a kind does not name it."""
+"""The kinds of rows that a receipt counts. A receipt that is older than a kind does not name the kind."""
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
 UPDATE erasure SET receipt = json_object(
   'finished_at', {NOW},
@@ -153,7 +153,7 @@ class Erasures:
     def accept(self, erasure_id: str, agent_id: str | None, *, history_days: int) -> list[ScopedStatement]:
         """Begin an erasure unless one that covers it is under way; the last statement returns it, or the one under way.
 
-        Where nothing is held of the scope it is finished at once, with its receipt.
+        The erasure of a scope that holds nothing is finished at once, with its receipt.
         """
         scope = owner_of(self.tenant_id, agent_id)
         make = partial(

@@ -9,8 +9,8 @@ from app.domain.query import Filter
 from app.storage.what_holds import claim_holds, living, remembered, shown
 
 # A value is equal when it is the same JSON value: 1 is 1.0, but neither is true, and "1" is a text. A key of plain
-# characters is looked up, which reads no row for each key that a memory has; others are compared as they are, through
-# json_each: no key can be mistaken for a path.
+# characters is looked up, which reads no row for each key that a memory has; other keys are compared as they are,
+# through json_each: no key can be mistaken for a path.
 _METADATA = """
 NOT EXISTS (
   SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted
@@ -28,7 +28,7 @@ NOT EXISTS (
 
 
 def has_metadata(table: str) -> str:
-    """Return a boolean SQL expression: a row has the metadata that ``$.where.metadata`` asks for, if it does."""
+    """Return a boolean SQL expression: a row has all metadata that ``$.where.metadata`` asks for, which may be none."""
     return _METADATA.format(table=table)
 
 
@@ -46,8 +46,8 @@ def condition(where: Filter, table: str) -> str:
 
 _LIVING = living("{table}")
 _OF_TYPE = "{table}.type = ?1 ->> '$.where.type'"
-# A fact has the subject of its key. Its predicate may be another than that of its key, and is compared as it was told
-# too: "uses" is "package_manager" where pnpm is used.
+# A fact has the subject of its key. Its predicate may differ from that of its key, so the predicate of its metadata is
+# compared too: "uses" is "package_manager" where pnpm is used.
 _RELATION = """
 (substr(substr({claim}.key, instr({claim}.key, '/') + 1) || '/', 1, length(?1 ->> '$.where.about.relation') + 1)
     = ?1 ->> '$.where.about.relation' || '/'
@@ -68,7 +68,7 @@ EXISTS (
     AND {about}
 )
 """
-# A doubtful fact holds only where nothing sure of its key does, whenever that was said (ADR 0035).
+# A doubtful fact holds only where no sure fact of its key holds, whenever the sure one was said (ADR 0035).
 _OVERRIDDEN = """
 (substr({claim}.key, 1, {length}) = '{perhaps}' AND EXISTS (
   SELECT 1 FROM claim AS sure CROSS JOIN long_term_memory AS surer
@@ -88,7 +88,7 @@ NOT EXISTS (
 
 
 def overridden(claim: str) -> str:
-    """Return a boolean SQL expression: a claim is a doubtful fact's, and something sure of its key holds."""
+    """Return a boolean SQL expression: a claim is a doubtful fact's, and a sure claim of its key holds."""
     return _OVERRIDDEN.format(
         claim=claim,
         length=len(PERHAPS),
@@ -100,12 +100,12 @@ def overridden(claim: str) -> str:
 
 
 def claims_of_subjects(claims: str) -> str:
-    """Return the tables of a FROM clause: claims, of which ``of_subject`` is to be asked."""
+    """Return the tables of a FROM clause: claims, for the condition ``of_subject``."""
     return f"json_each(?1, '$.where.about.subjects') AS named CROSS JOIN {claims}"
 
 
 def of_subject(claim: str) -> str:
-    """Return a boolean SQL expression: a claim of ``claims_of_subjects`` is of a subject that is named.
+    """Return a boolean SQL expression: a claim of ``claims_of_subjects`` has a subject that the filter names.
 
     A key is "subject/relation", or "subject/relation/value" where the relation has many values; "0" comes after "/". So
     the claims of a subject are a range of their primary key.
@@ -114,7 +114,7 @@ def of_subject(claim: str) -> str:
 
 
 def claims_of(about: About | None, claims: str) -> str:
-    """Return the tables of a FROM clause: claims, of which ``of_key`` is to be asked."""
+    """Return the tables of a FROM clause: claims, for the condition ``of_key``."""
     return claims if about is None or about.subjects is None else claims_of_subjects(claims)
 
 
@@ -130,9 +130,9 @@ def of_key(about: About, claim: str, metadata: str) -> str:
 
 
 def _of_subjects(where: Filter, table: str) -> str:
-    """Return a boolean SQL expression over memories of the agent ``agent_id``: they state what is asked of a subject.
+    """Return a boolean SQL expression over memories of the agent ``agent_id``: a memory states a claim of the subjects.
 
-    The claims are searched once, by their keys, and not for each memory. Without a subject it is true.
+    The claims are searched once, by their keys, and not for each memory. Without subjects the expression is true.
     """
     if where.about is None or where.about.subjects is None:
         return "TRUE"
@@ -141,9 +141,9 @@ def _of_subjects(where: Filter, table: str) -> str:
 
 
 def states(where: Filter, table: str) -> str:
-    """Return a boolean SQL expression over ``long_term_memory``: a memory is and states what a filter asks for.
+    """Return a boolean SQL expression over ``long_term_memory``: a memory has the type and the claims of a filter.
 
-    A doubtful fact passes no such filter where something sure holds in its place.
+    A doubtful fact passes no such filter where a sure one holds in its place.
     """
     if not where.looks_into_the_database:
         return "TRUE"
@@ -156,12 +156,12 @@ def states(where: Filter, table: str) -> str:
 
 
 def of_living(where: Filter, table: str) -> str:
-    """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
+    """Return ``condition`` and ``states`` for a table of memories; an expired memory passes no filter."""
     return f"{_LIVING.format(table=table)} AND {condition(where, table)} AND {states(where, table)}"
 
 
 def argument(where: Filter) -> Json:
-    """Return what belongs under ``where`` in the argument."""
+    """Return the value of ``where`` in the argument."""
     return {
         "created_after": where.created_after,
         "created_before": where.created_before,

@@ -19,7 +19,7 @@ NOT EXISTS (
     AND NOT agent.long_term_enabled
 )
 """
-# What is forgotten with a message only (schema.sql) may be forgotten by itself too.
+# A memory that was forgotten only with its message (schema.sql) may be forgotten by itself too.
 _IS_REMEMBERED = "(memory.forgotten_at IS NULL OR memory.forgotten_with IS NOT NULL)"
 _FORGETTABLE = f"{_MEMORY} AND {_IS_ON} AND {_IS_REMEMBERED} AND {holder('memory')} IS NULL"
 _FORGOTTEN = f"{_MEMORY} AND {_IS_ON} AND NOT {_IS_REMEMBERED}"
@@ -42,7 +42,8 @@ def forget(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[Sc
 
     Where the agent's long-term memory is switched off, nothing is changed either.
 
-    The last statement returns the ``holder``: the memory that holds in place of a superseded one, NULL of any other.
+    The last statement returns the ``holder``: the id of the memory that holds in place of this one, which is superseded
+    then, else NULL.
     """
     return [
         *_marked(scope, memory_id, author, _FORGETTABLE, event="forgotten", now=now, forgotten_at=now),

@@ -1,4 +1,4 @@
 """How long an Idempotency-Key is kept."""
 
 KEPT_MS = 24 * 3600 * 1000
-"""For so long a used key keeps a store out (schema.sql)."""
+"""A used key keeps a further store with it out for this long (schema.sql)."""

@@ -1,7 +1,7 @@
 """Statements of ingestions: the operations that make memories of messages (``app.storage.messages``).
 
-A run may stop between any two of its statements (docs/reliability.md): how many were written is counted by what is left
-of the messages, so that it is the same however often a run is made.
+A run may stop between any two of its statements (docs/reliability.md): the number of memories that were written is
+counted from the messages that are left, so that it is the same however often a run is made.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from app.storage.scoped import ScopedStatement
 ENDED_BY_UNDO = "conflict"
 """The failure of an ingestion that the undo of its run has ended."""
 _MIN_PAUSE_MS, MAX_PAUSE_MS = 5_000, 3_600_000
-"""How long one waits after an outage: as long as it has been there, within these."""
+"""The bounds of an ingestion's wait after an outage: within them it waits as long as it has existed."""
 
 _SCOPE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
 _OWN = f"{_SCOPE.format(table='ingestion')} AND ingestion.id = ?1 ->> 'id'"
 _LEFT = f"(SELECT count(*) FROM message WHERE {STAGED})"
-# An ingestion of which a model still reads what has become memories keeps nothing else waiting.
+# An ingestion whose messages have all become memories keeps no other one waiting, though a model still reads them.
 _BRINGS_MESSAGES = """
 (other.staged_at IS NULL OR EXISTS (
   SELECT 1 FROM message AS brought INDEXED BY message_of_session
@@ -45,7 +45,7 @@ _LEARNING = """
 IS_ROOM = f"""
 ({_UNFINISHED} < {limits.MAX_UNFINISHED_INGESTIONS} AND {_LEARNING} < {limits.MAX_LEARNING_INGESTIONS})
 """
-"""Whether a tenant may begin one: a condition in SQL."""
+"""The condition, in SQL, that a tenant may begin an ingestion."""
 _ERASING = """
 EXISTS (
   SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
@@ -80,7 +80,7 @@ DELETE FROM ingestion WHERE {_SCOPE.format(table="ingestion")} AND ingestion.fin
     ORDER BY old.id DESC LIMIT 1 OFFSET {limits.MAX_INGESTIONS}
   )
 """
-# Of the messages that were sent, those that are no memories and that another ingestion has brought.
+# The number of the messages sent that are no memories yet and that another ingestion has brought.
 _ELSEWHERE = """
 (SELECT count(*) FROM json_each(?1, '$.ids') AS wanted CROSS JOIN message AS theirs
   WHERE theirs.tenant_id = ?1 ->> 'tenant_id' AND theirs.agent_id = ?1 ->> 'agent_id' AND theirs.id = wanted.value
@@ -90,7 +90,7 @@ _ALL_STAGED = f"""
 UPDATE ingestion SET staged_at = {NOW}, known = messages - {_LEFT} - {_ELSEWHERE}
 WHERE {_OWN} AND ingestion.staged_at IS NULL
 """
-# Of one that somebody stopped taking, what has come is all there is.
+# Where the taking of messages has stopped, the ingestion has only the messages that have come.
 _ADOPT = f"""
 UPDATE ingestion SET staged_at = {NOW}, messages = {_LEFT} WHERE {_OWN} AND ingestion.staged_at IS NULL
 """
@@ -109,8 +109,8 @@ SELECT max(other.lease_expires_at) - {NOW} AS milliseconds FROM ingestion AS oth
 WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
   AND other.lease_holder <> ?1 ->> 'holder' AND {holds("other.lease_expires_at")}
 """
-# Whoever has the lease of a session may write what others have brought of it. They write nothing of it any more;
-# where a model is to read it for them, it still does.
+# The ingestion with the lease of a session may write messages of it that other ingestions have brought. These do not
+# write the messages any more; where a model is to read them for these, it still does.
 _THEIRS = """
 message.tenant_id = ?1 ->> 'tenant_id' AND message.agent_id = ?1 ->> 'agent_id'
   AND message.id IN (SELECT value FROM json_each(?1, '$.ids')) AND message.ingestion_id <> ?1 ->> 'id'
@@ -132,7 +132,7 @@ _RENEW = f"""
 UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_MS}
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder' RETURNING id
 """
-# The check of the schema: should the run stop behind it, nothing has happened.
+# A trigger of the schema checks the lease: should the run stop behind this statement, nothing has happened.
 _HELD = """
 INSERT INTO ingestion_step (tenant_id, agent_id, id, holder)
 VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'holder')
@@ -158,7 +158,7 @@ UPDATE ingestion SET finished_at = {NOW}, written = messages - known, lease_hold
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
   AND NOT EXISTS (SELECT 1 FROM message WHERE {STAGED})
 """
-# The failure is written first: should the run stop there, whoever goes on finds it and drops the messages.
+# The failure is written first: should the run stop there, the process that goes on finds it and drops the messages.
 _FAIL = f"""
 UPDATE ingestion SET failure = ?1 ->> 'failure', written = messages - known - {_LEFT}, learns = 0
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
@@ -188,7 +188,7 @@ WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NOT NULL
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """An ingestion, and how far it is. ``id`` is None where there was nothing to do."""
+    """An ingestion and its progress. ``id`` is None where there was nothing to do."""
 
     id: str | None
     agent_id: str
@@ -203,20 +203,20 @@ class Ingestion:
     failure: str | None
     """Why it stopped for good, as a problem's code."""
     items: Sequence[Item] = ()
-    """What became of each message, for whoever has brought them."""
+    """The outcome of each message that the request has sent."""
     learns: bool = False
     """Whether a language model is to read the messages, or reads what is left of them."""
     planned_at: int | None = None
-    """Since when it is known what the model is to read; None: it reads nothing, or not yet."""
+    """When the passes of the model were planned; None: the model reads nothing, or not yet."""
 
     @property
     def waits(self) -> bool:
-        """Whether a message of whoever has brought them is no memory yet, and becomes one later."""
+        """Whether a message that the request has sent is no memory yet, and becomes one later."""
         return any(item.status == "waiting" for item in self.items)
 
     @property
     def status(self) -> Literal["running", "done", "failed"]:
-        """Whether it is finished, and how."""
+        """Whether the ingestion is finished, and how it ended."""
         if self.finished_at is None:
             return "running"
         return "done" if self.failure is None else "failed"
@@ -224,7 +224,7 @@ class Ingestion:
 
 @dataclass(frozen=True, slots=True)
 class IngestState:
-    """What keeps an ingestion out before it begins."""
+    """The reasons for which an ingestion is refused before it begins."""
 
     revoked: bool
     erasing: bool
@@ -235,7 +235,7 @@ class IngestState:
 
 @dataclass(frozen=True, slots=True)
 class Ingestions:
-    """Statements over one ingestion of one agent; bound here, once."""
+    """Statements over one ingestion of one agent. The ingestion is bound here, once."""
 
     scope: Scope
     session_id: str
@@ -244,7 +244,7 @@ class Ingestions:
     def accept(
         self, author: Author, messages: int, *, learns: bool, run_id: str | None = None
     ) -> list[ScopedStatement]:
-        """Begin an ingestion of so many messages, unless the tenant has as many as it may.
+        """Begin an ingestion of ``messages`` messages, unless the tenant has as many ingestions as it may.
 
         ``learns``: a language model is to read them. ``run_id``: the run under which they come.
         """
@@ -252,31 +252,31 @@ class Ingestions:
         return [begun, self._write(_DROP_OLDEST)]
 
     def all_staged(self, ids: Sequence[str]) -> ScopedStatement:
-        """Say that all its messages are taken; of those with these ids others may have brought some."""
+        """Note that all messages are taken; other ingestions may have brought some of those with these ids."""
         return self._write(_ALL_STAGED, ids=list(ids))
 
     def take_over(self, ids: Sequence[str], *, planned: bool) -> list[ScopedStatement]:
-        """Make those of the messages that others have brought messages of this ingestion, which has the lease.
+        """Give this ingestion, which has the lease, those of the messages that other ingestions have brought.
 
-        ``planned``: also those that a model is to read for others already.
+        ``planned``: also the messages that a model is to read for other ingestions already.
         """
         statements = (_RELEASE_THEIRS, _TAKE_OVER, _COUNT_KNOWN)
         return [self._write(sql, ids=list(ids), planned=int(planned)) for sql in statements]
 
     def free_in(self, holder: str) -> ScopedStatement:
-        """Read in how many ``milliseconds`` the lease ends that another holds on the session; NULL: none does."""
+        """Read in how many ``milliseconds`` another holder's lease on the session ends; NULL: there is none."""
         return ScopedStatement.read(self.scope, _FREE_IN, session_id=self.session_id, holder=holder)
 
     def adopt(self) -> ScopedStatement:
-        """Go on with what has come of an ingestion whose messages nobody takes any more."""
+        """Go on with the messages that have come, where the taking of an ingestion's messages has stopped."""
         return self._write(_ADOPT)
 
     def claim(self, holder: str) -> ScopedStatement:
-        """Take the lease unless somebody works on the session; returns a row if it was taken."""
+        """Take the lease unless another holder works on the session; returns a row if the lease was taken."""
         return self._write(_CLAIM, holder=holder)
 
     def renew(self, holder: str) -> ScopedStatement:
-        """Hold the lease for longer; returns a row if it was still held."""
+        """Hold the lease for longer; returns a row if this holder still had it."""
         return self._write(_RENEW, holder=holder)
 
     def held(self, holder: str) -> ScopedStatement:
@@ -284,7 +284,7 @@ class Ingestions:
         return self._write(_HELD, holder=holder)
 
     def put_off(self, holder: str, seconds: float | None) -> ScopedStatement:
-        """Release the lease, and go on later: after so many seconds, else the later the older it is.
+        """Release the lease, and go on later: after ``seconds``, or else after as long as the ingestion has existed.
 
         Returns ``pause_ms`` and ``age_ms``; no row where the lease was not held.
         """
@@ -296,18 +296,18 @@ class Ingestions:
         return read(self.scope.tenant_id, self.scope.agent_id, self.id)
 
     def count(self) -> ScopedStatement:
-        """Count what was written."""
+        """Count the memories that were written."""
         return self._write(_COUNT)
 
     def finish(self) -> list[ScopedStatement]:
-        """Finish, where nothing is left; the last statement reads the ``Ingestion``.
+        """Finish, where no message is left; the last statement reads the ``Ingestion``.
 
-        One that had failed stays so: what a model was to learn of it once more was learned.
+        An ingestion that had failed and was begun again, for a model to learn of its memories, stays failed.
         """
         return [self._write(_FINISH), self._write(_FINISH_FAILED), self.read()]
 
     def fail(self, code: str) -> list[ScopedStatement]:
-        """Drop what is left and finish; the last statement reads the ``Ingestion``."""
+        """Drop the messages that are left and finish; the last statement reads the ``Ingestion``."""
         ends = (_DROP, _FAIL_PASSES, _FINISH_FAILED)
         return [self._write(_FAIL, failure=code), *map(self._write, ends), self.read()]
 

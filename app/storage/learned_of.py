@@ -1,4 +1,4 @@
-"""What a model has learned of memories: of which ones, and that it is deleted with them, wherever they are deleted."""
+"""Memories that a model has learned of others: their sources, and their deletion with any of these, wherever it is."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ FROM (
 WHERE said.tenant_id = ?1 ->> 'tenant_id' AND said.agent_id = ?1 ->> 'agent_id' AND said.message_id = cited.message_id
 ORDER BY said.happened_at, said.rowid
 """
-# What came of a message that was superseded itself says nothing of its other messages.
+# A learned memory that is superseded only with one of its messages says nothing of its other messages.
 _OUTDATED = """
 SELECT DISTINCT source.message_id
 FROM json_each(?1 -> 'message_ids') AS cited CROSS JOIN memory_source AS source CROSS JOIN long_term_memory AS learned
@@ -30,7 +30,7 @@ WHERE source.tenant_id = ?1 ->> 'tenant_id' AND source.agent_id = ?1 ->> 'agent_
   AND learned.tenant_id = ?1 ->> 'tenant_id' AND learned.agent_id = ?1 ->> 'agent_id' AND learned.id = source.memory_id
   AND learned.superseded_at IS NOT NULL AND learned.superseded_with IS NULL AND learned.forgotten_at IS NULL
 """
-# The + has SQLite look them up by their ids.
+# The + has SQLite look the rows up by their ids.
 _OF_TENANT = "+{table}.tenant_id = ?1 ->> 'tenant_id'"
 
 
@@ -40,14 +40,14 @@ def sources(scope: Scope, memory_id: str) -> ScopedStatement:
 
 
 def outdated_sources(scope: Scope, message_ids: Sequence[str]) -> ScopedStatement:
-    """Read those of these messages of which something was learned that later learned memories have superseded."""
+    """Read those of these messages that are sources of a learned memory which later ones have superseded."""
     return ScopedStatement.read(scope, _OUTDATED, message_ids=list(message_ids))
 
 
 def with_learned(deleted: str, *, of_all_tenants: bool = False) -> str:
-    """Return a query for the ids of these memories, and of what was learned of those that are messages.
+    """Return a query for the ids of deleted memories, and of the memories learned of those that are messages.
 
-    ``deleted`` is a query for the ``id`` of each.
+    ``deleted`` is a query for the ``id`` of each deleted memory.
     """
     own = "TRUE" if of_all_tenants else f"{_OF_TENANT.format(table='said')} AND {_OF_TENANT.format(table='source')}"
     return f"""
@@ -61,10 +61,10 @@ WHERE said.id = deleted.id AND said.message_id IS NOT NULL AND source.tenant_id 
 
 
 def delete_proposals(deleted: str, *, of_all_tenants: bool = False) -> str:
-    """Return a statement that deletes what a model has proposed of these memories, or what became one of them.
+    """Return a statement that deletes the proposals that cite these memories, or became one of them.
 
-    It comes before whatever tells the indexer to delete them: so it is done too where a run stops in between. Nothing
-    is read where none of them is a message or was learned.
+    It comes before the statement that tells the indexer to delete the memories, so that the proposals go too where a
+    run stops in between. No proposal is read where none of the memories is a message or was learned.
     """
     mine, proposed = ("TRUE" if of_all_tenants else _OF_TENANT.format(table=name) for name in ("gone", "proposed"))
     return f"""

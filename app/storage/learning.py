@@ -1,7 +1,7 @@
-"""Statements of what a language model makes of an ingestion's messages: passes, and the memories that it proposes.
+"""Statements over a language model's work on an ingestion's messages: its passes, and the memories that it proposes.
 
-A run may stop between any two of its statements (docs/reliability.md): what a pass has found is written before the pass
-is done, and a memory before its proposal says so, so that whoever goes on finds either nothing or all of it.
+A run may stop between any two of its statements (docs/reliability.md): the proposals of a pass are written before the
+pass is done, and a memory before its proposal names it, so that the process that goes on finds either nothing or all.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import remembered
 
 OWN_CHARACTERS = 22
-"""Of a learned memory's id, those that tell of which proposal it was made."""
+"""The first characters of a learned memory's id, which tell of which proposal it was made."""
 MAX_TOPICS = 2_000
 """Topics of a profile that are looked through for those that are nearest."""
 
@@ -62,7 +62,7 @@ FROM json_each(?1, '$.ids') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE {_MEMORY} AND memory.message_id = wanted.value AND {remembered("memory")}
 ORDER BY wanted.key, memory.id
 """
-# Two passes may propose the same words: which of them stands does not depend on which was read first.
+# Two passes may propose the same words: which proposal is kept does not depend on which pass was read first.
 _RANK = "({t}.state = 'dropped', {t}.pass, {t}.message_ids, coalesce({t}.happened_at, 0))"
 _PROPOSE = f"""
 INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, happened_at, state, reason)
@@ -114,7 +114,7 @@ _FAIL = f"""
 UPDATE proposal SET state = 'failed', reason = ?1 ->> 'reason'
 WHERE {_PROPOSALS} AND proposal.state = ?1 ->> 'state'
 """
-# The memory that holds the content is the one that was to be made, now or by a run that stopped, or another.
+# The memory that has the content is either the proposal's own, made now or by a run that stopped, or another memory.
 _LEARNED = f"""
 UPDATE proposal SET memory_id = found.memory_id, state = iif(
   substr(found.memory_id, 1, {OWN_CHARACTERS}) = substr(found.own_id, 1, {OWN_CHARACTERS}), 'learned', 'known'
@@ -126,7 +126,7 @@ FROM (
 ) AS found
 WHERE {_PROPOSALS} AND proposal.id = found.id AND proposal.state = 'verified'
 """
-# One of each topic holds (schema.sql); beside them, those that this ingestion has given and not learned yet.
+# One memory of each topic holds (schema.sql). The second query reads the topics of proposals that are no memories yet.
 _HITS = """
 (
   SELECT count(*) FROM json_each(?1, '$.words') AS word
@@ -160,7 +160,7 @@ WHERE {_MEMORY} AND memory.message_id = wanted.value AND {remembered("memory")}
 
 @dataclass(frozen=True, slots=True)
 class PlannedPass:
-    """A pass as it is kept."""
+    """A pass as its row has it."""
 
     number: int
     kind: PassKind
@@ -171,17 +171,17 @@ class PlannedPass:
 
     @property
     def planned(self) -> Pass:
-        """Return it as it was planned."""
+        """Return the pass as it was planned."""
         return Pass(self.number, self.kind, self.message_ids, self.context)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptProposal:
-    """A proposal as it is kept."""
+    """A proposal as its row has it."""
 
     id: str
     group: int
-    """The number of the full pass that reads its first message: what is proposed of the same messages is one group."""
+    """The number of the full pass that reads its first message: proposals of the same messages are one group."""
     content: str
     message_ids: Sequence[str]
     happened_at: int | None
@@ -195,7 +195,7 @@ class KeptProposal:
 
     @property
     def proposal(self) -> Proposal:
-        """Return it as the model is asked about it."""
+        """Return the proposal as the model is asked about it."""
         return Proposal(
             self.content, self.message_ids, self.happened_at, self.type, self.topic, self.search_queries or ()
         )
@@ -203,11 +203,11 @@ class KeptProposal:
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic of the profile, and the memory that says what holds of it."""
+    """A topic of the profile, and the memory that holds of it."""
 
     topic: str
     memory_id: str | None
-    """None: no memory yet."""
+    """The id of that memory; None: there is no memory yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,26 +218,26 @@ class SaidLine:
     content: str
     said_at: int
     speaker: str | None = None
-    """What its metadata name."""
+    """The speaker whom its metadata name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Statements over the passes and proposals of one ingestion; bound here, once."""
+    """Statements over the passes and proposals of one ingestion. The ingestion is bound here, once."""
 
     scope: Scope
     session_id: str
     ingestion_id: str
 
     def to_plan(self, *, before: int) -> list[ScopedStatement]:
-        """Read ``id`` and ``characters`` of its messages in order, and of so many that were memories before them.
+        """Read ``id`` and ``characters`` of its messages in order, and of ``before`` memories that were said earlier.
 
-        The latter come last said first.
+        The second statement returns these, the one said last first.
         """
         return [self._read(_STAGED_SIZES), self._read(_BEFORE, most=before)]
 
     def plan(self, passes: Sequence[Pass]) -> list[ScopedStatement]:
-        """Keep its passes, unless it has a plan."""
+        """Write the ingestion's passes, unless it has a plan."""
         rows: list[Json] = [
             {
                 "number": pass_.number,
@@ -262,13 +262,13 @@ class Learning:
         return self._read(_REMEMBERED, ids=list(message_ids))
 
     def extracted(self, number: int, proposals: Sequence[KeptProposal]) -> list[ScopedStatement]:
-        """Keep what a pass has found, and that it is done."""
+        """Write the proposals of a pass, and that the pass is done."""
         rows = [_settled(proposal) for proposal in proposals]
         keep = [self._write(_PROPOSE, proposals=rows)] if rows else []
         return [*keep, self._write(_PASS_ENDS, state="done", failure=None, numbers=[number])]
 
     def fail_passes(self, numbers: Sequence[int], code: str) -> ScopedStatement:
-        """Say that passes have failed."""
+        """Mark passes as failed."""
         return self._write(_PASS_ENDS, state="failed", failure=code, numbers=list(numbers))
 
     def groups(self) -> ScopedStatement:
@@ -284,22 +284,22 @@ class Learning:
         return self._read(_VERIFIED, classified=int(classified), most=most)
 
     def settle(self, proposals: Sequence[KeptProposal]) -> ScopedStatement:
-        """Keep what has become of proposals that are no memories yet."""
+        """Write the new fields of proposals that are no memories yet."""
         return self._write(_SETTLE, proposals=[_settled(proposal) for proposal in proposals])
 
     def fail(self, state: ProposalState, code: str) -> ScopedStatement:
-        """Say that all proposals of a state have failed."""
+        """Mark all proposals of a state as failed."""
         return self._write(_FAIL, state=state, reason=code)
 
     def learned(self, made: Sequence[tuple[str, str, str]]) -> ScopedStatement:
-        """Say which memories proposals have become: of each its id, the memory's id and its content hash."""
+        """Write which memories proposals have become: ``made`` has each proposal's id, memory id and content hash."""
         rows: list[Json] = [{"id": id_, "memory_id": own, "content_hash": hash_} for id_, own, hash_ in made]
         return self._write(_LEARNED, made=rows)
 
     def topics(self, words: Sequence[str], *, most: int) -> list[ScopedStatement]:
-        """Read the topics that have most of these words, in them or in what holds of them, for ``known_topics``.
+        """Read the topics that have most of these words, themselves or in their memories, for ``known_topics``.
 
-        The first statement reads those of the profile, the second those that were given in this ingestion.
+        The first statement reads topics of the profile, the second those that this ingestion has given.
         """
         values: dict[str, Json] = {"words": list(words), "most": most, "read": MAX_TOPICS}
         return [self._read(_TOPICS, **values), self._read(_GIVEN_TOPICS, **values)]

@@ -1,4 +1,4 @@
-"""Statements that tell what a language model has made of messages, and begin again what has failed."""
+"""Statements that report what a language model has made of messages, and begin failed passes and proposals again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 
 MOST_TOLD = 100
-"""Of each kind, one by one; counts are of all."""
+"""The rows of each kind that a report lists at most; its counts are of all rows."""
 Told: TypeAlias = Literal["learned", "known", "corrected", "dropped", "failed"]
 _LISTED: Mapping[Told, str] = {
     "learned": "proposal.state = 'learned'",
@@ -62,7 +62,8 @@ _FAILED = f"""
 (EXISTS (SELECT 1 FROM pass WHERE {_PASSES} AND pass.state <> 'done')
   OR EXISTS (SELECT 1 FROM proposal WHERE {_PROPOSALS} AND proposal.state IN ('proposed', 'verified', 'failed')))
 """
-# The lease is taken with it: nobody else goes on with it meanwhile. What the undo of a run has ended stays so.
+# The statement takes the lease too: no other process goes on with the ingestion meanwhile. An ingestion that the undo
+# of its run has ended stays ended.
 _REOPEN = f"""
 UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'holder',
   lease_expires_at = {NOW} + {lease_rule.LEASE_MS}
@@ -79,7 +80,7 @@ EXISTS (
 _PASSES_AGAIN = f"""
 UPDATE pass SET state = 'waiting', failure = NULL WHERE {_PASSES} AND pass.state = 'failed' AND {_REOPENED}
 """
-# What has a type waits to be written; the others are verified again, in the words in which they were proposed.
+# A proposal with a type waits to be written; the others are verified again, in the words in which they were proposed.
 _PROPOSALS_AGAIN = f"""
 UPDATE proposal SET state = iif(proposal.type IS NULL, 'proposed', 'verified'),
   content = iif(proposal.type IS NULL, coalesce(proposal.corrected_from, proposal.content), proposal.content),
@@ -90,13 +91,13 @@ WHERE {_PROPOSALS} AND proposal.state = 'failed' AND {_REOPENED}
 
 @dataclass(frozen=True, slots=True)
 class LearningCounts:
-    """How many passes and proposals there are, by state."""
+    """The numbers of passes and of proposals, by state."""
 
     passes: Mapping[str, int]
     proposals: Mapping[str, int]
     corrected: int
     superseded: int
-    """Memories that hold no longer, because of what was learned."""
+    """Memories that hold no longer, because of the learned ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class FailedPass:
 
 @dataclass(frozen=True, slots=True)
 class ToldProposal:
-    """A proposal, and what became of it."""
+    """A proposal and its outcome."""
 
     content: str
     message_ids: Sequence[str]
@@ -126,7 +127,7 @@ class ToldProposal:
 
 @dataclass(frozen=True, slots=True)
 class LearningReport:
-    """What a language model has made of messages; of each list the first ``MOST_TOLD``."""
+    """A report of what a language model has made of messages; each list has at most ``MOST_TOLD`` rows."""
 
     counts: LearningCounts
     failed_passes: Sequence[FailedPass]
@@ -150,7 +151,7 @@ def learning_report(results: Sequence[Sequence[Row]]) -> LearningReport:
 
 
 def retry(scope: Scope, ingestion_id: str, holder: str) -> list[ScopedStatement]:
-    """Begin again what has failed of a finished ingestion; the first statement returns a row if there is anything."""
+    """Begin failed passes and proposals of a finished ingestion again; the first statement returns a row if it does."""
     return [
         ScopedStatement.write(scope, sql, repeatable=True, id=ingestion_id, holder=holder)
         for sql in (_REOPEN, _PASSES_AGAIN, _PROPOSALS_AGAIN)

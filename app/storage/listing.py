@@ -1,4 +1,4 @@
-"""Long-term memory page by page, newest first, and one by its id: what a tenant sees of its own data."""
+"""Statements by which a tenant reads its long-term memory: page by page, newest first, or one memory by its id."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ _AFTER = (
 
 
 _MAX_PAGE_BYTES = 4 * 1024 * 1024
-"""Of content and metadata: a page with more ends early."""
+"""The bytes of content and metadata that a page has at most: a page with more ends early."""
 _NEWEST_STANDING = 40
-"""Instructions that are looked at, the newest, however many of them still hold."""
+"""The newest instructions that are looked at, however many of them still hold."""
 
-# The named come first, in their order. Ids alone are gathered. The + has SQLite look the memories up by them.
+# The named instructions come first, in their order. The inner query reads ids alone, and the + has SQLite look the
+# memories up by these.
 _STANDING = f"""
 SELECT {MEMORY_COLUMNS}
 FROM (
@@ -70,7 +71,7 @@ class MemoryListing:
 
         Its rows are for ``read_memory``.
         """
-        # Left to choose, SQLite would walk the whole tenant for an agent or a writer of which there is little.
+        # Left to choose, SQLite would walk the whole tenant for an agent or a writer with few memories.
         index = ""
         conditions = [_TENANT]
         if agent_id is not None:
@@ -99,8 +100,8 @@ class MemoryListing:
     ) -> ScopedStatement:
         """Read the next memories of an agent that hold, newest first: of one session and of one type, or with None all.
 
-        What a program keeps for itself is left out. There are at most ``limit``, and fewer where they are large. The
-        rows are for ``read_memory``; each has in ``following`` whether more come after it.
+        Memories that a program keeps for itself are left out. A page has at most ``limit`` memories, and fewer where
+        they are large. The rows are for ``read_memory``; each has in ``following`` whether more come after it.
         """
         conditions = [_TENANT, _AGENT, holding("memory"), shown("memory")]
         index = "long_term_memory_newest"
@@ -134,7 +135,8 @@ class MemoryListing:
     def standing(self, scope: Scope, ids: Sequence[str], *, limit: int) -> ScopedStatement:
         """Read the instructions of an agent that hold: those of these ids in their order, and then the newest.
 
-        Of those that are not named only the newest 40 are looked at. The rows are for ``read_memory``.
+        Of the instructions that ``ids`` does not name only the newest 40 are looked at. The rows are for
+        ``read_memory``.
         """
         return ScopedStatement.read(scope, _STANDING, ids=list(ids), limit=limit)
 

@@ -1,7 +1,7 @@
 """The run that writes memories: a batch of new ones.
 
-D1 does not promise over REST that a batch of statements is one transaction, so that every prefix of a run is harmless:
-its statements stand in the order in which they are listed here (docs/reliability.md).
+D1 does not promise over REST that a batch of statements is one transaction, so every prefix of a run has to be
+harmless: its statements come in the order in which they are listed here (docs/reliability.md).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,8 +21,8 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.run_log import note_stored
 from app.storage.what_holds import living
 
-# A learned memory is written while each of its messages is a memory (an import brings those later), and only where
-# nothing has its content: what somebody said stays theirs.
+# A learned memory is written while each of its messages is a memory (an import brings those later), and only where no
+# other memory has its content: a memory that was said or stored keeps its author.
 _MAY_BE_WRITTEN = """
 (line.value -> 'sources' IS NULL OR NOT EXISTS (
   SELECT 1 FROM long_term_memory AS held
@@ -40,13 +40,14 @@ _MAY_BE_WRITTEN = """
   )
 )))
 """
-# The memory that has a line's content: of a learned one, itself.
+# The memory that has a line's content; for a learned memory's line, only that memory itself.
 _OF_LINE = """
 memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
   AND memory.content_hash = line.value ->> 'content_hash'
   AND (line.value -> 'sources' IS NULL OR memory.id = line.value ->> 'id')
 """
-# The gate (schema.sql). Should the run stop behind it, a store was counted and nothing else has happened.
+# The run enters the gate here (schema.sql). Should it stop behind this, a store was counted and nothing else has
+# happened.
 _ADMIT = """
 INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from,
   was_expired, written_by, issued_at, undoes, is_store, key, active, shadow, limits, before)
@@ -57,9 +58,9 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
   line.value ->> 'before'
 FROM json_each(?1, '$.lines') AS line
 """
-# For each index where the memory is new and its vector is not written within the run, where its vector has not been
-# delivered, and where the index filters on metadata that has changed; a null in place of the keys says on all. Should
-# the run stop behind it, a queued vector without a memory is found by nobody.
+# A vector is queued for each index where the memory is new and its vector is not written within the run, where its
+# vector has not been delivered, and where the index filters on metadata that has changed; a null in place of the keys
+# stands for all keys. Should the run stop behind this statement, no recall finds a queued vector without a memory.
 _QUEUE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', coalesce(present.id, line.value ->> 'id'), made.key, 'upsert',
@@ -84,11 +85,11 @@ WHERE {_MAY_BE_WRITTEN} AND (
 RETURNING id, index_name, revision
 """
 _CONTENT_OF_LINE = ", ".join(f"line.value ->> '{name}'" for name in CONTENT_FIELDS)
-# What is given again fills what was not there; of a memory that has expired nothing is left.
+# A field that is given again is filled where it was empty; an expired memory keeps none of its fields.
 _MORE_AGAIN = "".join(
     f"{name} = iif(expires_at <= {NOW}, excluded.{name}, coalesce({name}, excluded.{name})), " for name in MORE_FIELDS
 )
-# The second conflict is that of a run which is made again after what it had written was superseded: nothing changes.
+# The second conflict is that of a run which is made again after its memory was superseded: nothing changes.
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, {", ".join(CONTENT_FIELDS)}, content_hash, segments,
   embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
@@ -147,7 +148,8 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
     AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(line.value, '$.claims') AS stated)
 )
 """
-# What the memories state (schema.sql). Should the run stop before it, they are found beside what they correct.
+# The claims of the memories (schema.sql). Should the run stop before them, recalls find the memories beside those that
+# they correct.
 _CLAIM = f"""
 INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
 SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
@@ -165,9 +167,9 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event',
     json_set(line.value ->> 'detail', '$.expires_at', memory.expires_at)), ?1 ->> '$.author.at', ?1 ->> '$.author.by'
 FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory WHERE {_OF_LINE}
 """
-# Vectors for the config beside the active one that were not made: they are copied later.
+# The run counts the vectors for the shadow config that were not made: they are copied later.
 _LEAVE_OUT = "UPDATE reembedding SET left_out = left_out + ?1 ->> 'left_out'"
-# Should the run stop before it, storing again is the same memory.
+# Should the run stop before this statement, a store made again finds the same memory by its content.
 _REMEMBER = f"""
 INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at)
 SELECT memory.tenant_id, memory.agent_id, ?1 ->> 'key', ?1 ->> 'request_hash', memory.id, {NOW}
@@ -192,21 +194,21 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_
 
 @dataclass(frozen=True, slots=True)
 class MemoryWrite:
-    """One memory to be written, with its vectors by index name and what the audit says of them."""
+    """One memory to be written, with its vectors by index name and the detail of its row in the audit."""
 
     memory: Memory
     vectors: Mapping[str, Vector]
     detail: Mapping[str, Json]
     undoes: int = 0
-    """The revision of a deletion under way of the same id; 0: of none."""
+    """The revision of a deletion of the same id that is under way; 0: there is none."""
     merged_from: str | None = None
     """The metadata of the agent's memory of this content that was read before this line was made."""
     was_expired: bool = False
     """Whether that memory had expired."""
     later_keys: Mapping[str, str] | None = None
-    """What ``long_term_memory.later_keys`` becomes; None: it stays."""
+    """The new value of ``long_term_memory.later_keys``; None: it stays."""
     stated: Stated = field(default_factory=Stated)
-    """What its content states."""
+    """The claims and the type of its content, and whether its statements wait for a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ class Batch:
     configs: EmbeddingConfigs
     now: int
     defaults: Defaults
-    """The limits of whoever has no others."""
+    """The limits of an agent and of the tenant where the operator has set no others."""
     author: Author
     is_store: bool
     """A store is one line. An import's lines neither count as stores nor take the agent's retention; those of an
@@ -228,38 +230,38 @@ class Batch:
     key: str | None = None
     request_hash: str = ""
     ingestion: Ingestions | None = None
-    """Whose messages the lines are."""
+    """The ingestion whose messages the lines are; None: the lines are no messages."""
     beside: Sequence[ScopedStatement] = ()
-    """What is written in the same run, once the memories are there."""
+    """The further statements of the same run, which come once the memories are there."""
     insertions: Sequence[ScopedStatement] | None = None
-    """What writes the vectors of new memories in the same run; None: they are queued for the index."""
+    """The statements that write the vectors of new memories in the same run; None: they are queued for the index."""
     run_id: str | None = None
     """The run under which a store is made."""
     leaving_bytes: int = 0
-    """What the messages count that the memories take the place of, as long as these are on their way."""
+    """The bytes that the quota counts of the messages which become memories: they go once the memories are written."""
 
     @property
     def is_bulk(self) -> bool:
-        """Whether it is of an import or of an ingestion."""
+        """Whether the batch is of an import or of an ingestion."""
         return not self.is_store or self.ingestion is not None
 
     @property
     def agents(self) -> list[str]:
-        """The agents whose memories they are, in order."""
+        """The agents whose memories the batch has, in order."""
         return sorted({line.memory.scope.agent_id for line in self.lines})
 
     @property
     def event(self) -> str:
-        """What the audit calls it."""
+        """The name of the batch's event in the audit."""
         return "ingested" if self.ingestion is not None else "stored" if self.is_store else "imported"
 
 
 def write(batch: Batch) -> list[ScopedStatement]:
-    """Make the run that writes a batch; ``RunRefused`` names what keeps it out.
+    """Make the run that writes a batch; ``RunRefused`` names the reason where the run is refused.
 
-    The second statement returns what it queued: the ``id`` that each vector is queued for, its ``index_name`` and
-    ``revision``. The third returns ``id`` and ``created_at`` of the memories that now hold the content: nothing for a
-    learned one that is not written, since another memory has its content or one of its messages is no memory any more.
+    The second statement returns a row for each vector that it has queued: the memory's ``id``, its ``index_name`` and
+    ``revision``. The third returns ``id`` and ``created_at`` of the memories that now hold the content: no row for a
+    learned memory that is not written, since another one has its content or one of its messages is no memory any more.
     """
     tenant, lines = batch.tenant, batch.lines
     left_out = sum(len(line.vectors) < len(batch.configs.configs) for line in lines)
@@ -321,7 +323,7 @@ def insert(
 ) -> ScopedStatement:
     """Add memories, or give those that have the same content the new metadata and, where it may be, the new expiry.
 
-    A store remembers what was forgotten. What an ``ingestion`` brought has the run of it.
+    A store takes the mark of a forgotten memory away. A memory that an ``ingestion`` brought has the ingestion's run.
 
     Returns ``id``, ``created_at``, ``expires_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the
     content.
@@ -351,7 +353,7 @@ def present(scope: Scope, content_hash: str) -> ScopedStatement:
 
 
 def _claim(tenant: Tenant, lines: Sequence[MemoryWrite]) -> list[ScopedStatement]:
-    """Add what the memories state; of those that were merged with others, take back what they no longer do."""
+    """Add the claims of the memories; of those whose metadata were merged, delete claims that they no longer state."""
     merged = [line for line in lines if line.merged_from is not None]
     stating = [line for line in lines if line.stated.claims]
     return [
@@ -362,7 +364,7 @@ def _claim(tenant: Tenant, lines: Sequence[MemoryWrite]) -> list[ScopedStatement
 
 
 def _take_from(ingestion: Ingestions | None, lines: Sequence[MemoryWrite]) -> list[ScopedStatement]:
-    """Drop the messages that have become memories. Should the run stop before it, they are found to be written."""
+    """Drop the messages that have become memories. Should the run stop before this, the next one finds them written."""
     if ingestion is None:
         return []
     ids = [line.memory.message_id for line in lines if line.memory.message_id is not None]
@@ -370,7 +372,7 @@ def _take_from(ingestion: Ingestions | None, lines: Sequence[MemoryWrite]) -> li
 
 
 def _noted(batch: Batch) -> list[ScopedStatement]:
-    """Tell of a store in the log of its run."""
+    """Note a store in the log of its run."""
     if batch.run_id is None:
         return []
     memory = batch.lines[0].memory
@@ -414,9 +416,9 @@ def _admitted(lines: Sequence[MemoryWrite], leaving: int) -> list[Json]:
 
 
 def _read_so_far(stated: Stated) -> int | None:
-    """Return what ``long_term_memory.statements_read`` is at first; claims say themselves that they were written.
+    """Return the first value of ``long_term_memory.statements_read``: None where claims follow, which then set it.
 
-    Then it waits for a reader (schema.sql): should a run stop before them, they are added later.
+    Such a memory waits for a reader (schema.sql). Should the run stop before its claims, they are added later.
     """
     if stated.claims:
         return None
@@ -443,7 +445,7 @@ def _written(line: MemoryWrite, author: Author) -> dict[str, Json]:
     memory = line.memory
     may_speak = author.may_speak_in(memory.content, memory.metadata)
     if memory.learned is not None:
-        may_speak = author.speakers is None  # nobody knows about whom a topic is
+        may_speak = author.speakers is None  # it is not known about whom a topic is
     return {
         **{name: getattr(memory, name) for name in CONTENT_FIELDS},
         "segments": memory.segments,
@@ -468,7 +470,7 @@ def _remember(memory: Memory, key: str, request_hash: str) -> ScopedStatement:
 
 
 def totals(memories: Sequence[Memory]) -> list[dict[str, tuple[int, int]]]:
-    """Return for each memory how many memories and bytes it and those before it bring, of its agent and in all."""
+    """Return for each memory the number and the bytes of the memories up to it, of its agent and in all."""
     seen: dict[str, tuple[int, int]] = {}
     running: list[dict[str, tuple[int, int]]] = []
     for memory in memories:

@@ -1,4 +1,4 @@
-"""Statements over messages that were taken and are no memories yet, of one ingestion."""
+"""Statements over the messages of one ingestion that were taken and are no memories yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import living
 
 BATCH_MESSAGES, BATCH_BYTES = 100, 500_000
-"""What is read and embedded at once."""
+"""The messages that are read and embedded at once, and their bytes, at most."""
 
 STAGED = """
 message.tenant_id = ?1 ->> 'tenant_id' AND message.agent_id = ?1 ->> 'agent_id'
   AND message.session_id = ?1 ->> 'session_id' AND message.ingestion_id = ?1 ->> 'id'
 """
-"""Of the messages of an ingestion: a condition in SQL."""
+"""The condition, in SQL, that a message is one of the ingestion's."""
 _IS_MEMORY = f"""
 SELECT 1 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.message_id = {{id}}
@@ -30,7 +30,7 @@ SELECT wanted.value AS id FROM json_each(?1, '$.ids') AS wanted
 WHERE EXISTS ({_IS_MEMORY.format(id="wanted.value")})
 """
 _STAGED_OF = f"SELECT message.id FROM message WHERE {STAGED}"
-# What is there already, as a memory or on its way to one, stays as it is.
+# A message that is there already, as a memory or on its way to one, stays as it is.
 _STAGE = f"""
 INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, content_hash)
 SELECT begun.tenant_id, begun.agent_id, said.value ->> 'id', begun.id, said.value ->> 'place', begun.session_id,
@@ -44,7 +44,7 @@ WHERE begun.tenant_id = ?1 ->> 'tenant_id' AND begun.agent_id = ?1 ->> 'agent_id
   )
 ON CONFLICT DO NOTHING
 """
-# The inner queries read keys and sizes alone, so that what does not fit into the batch is not carried along.
+# The inner queries read keys and sizes alone, so that messages that do not fit into the batch are not carried along.
 _NEXT = f"""
 SELECT message.id, message.session_id, message.role, message.content, message.said_at,
   (SELECT count(*) FROM message WHERE {STAGED}) AS waiting,
@@ -86,14 +86,14 @@ class MessageMemory:
     """The memory that has the content of a message, its session and its moment; the fields are columns."""
 
     held_by: str | None
-    """The message that it is."""
+    """The id of the message that the memory is; None: it is none."""
     held_metadata: str
     held_expired: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A message that is to be written, and the memory that stands in its place."""
+    """A message that is to be written, and the memory that has its content already."""
 
     message: Message
     held: MessageMemory | None
@@ -105,7 +105,7 @@ def written(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
 
 
 def holders(scope: Scope, hashes: Sequence[str]) -> ScopedStatement:
-    """Read who holds contents: ``content_hash`` and the columns of ``MessageMemory``."""
+    """Read the memories that have contents: ``content_hash`` and the columns of ``MessageMemory``."""
     return ScopedStatement.read(scope, _HOLDERS, hashes=list(hashes))
 
 
@@ -116,7 +116,7 @@ def unstage(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Statements over the messages of one ingestion; bound here, once."""
+    """Statements over the messages of one ingestion. The ingestion is bound here, once."""
 
     scope: Scope
     session_id: str
@@ -127,13 +127,13 @@ class Messages:
         return ScopedStatement.write(self.scope, _STAGE, repeatable=True, **self._own, said=list(said))
 
     def staged(self) -> ScopedStatement:
-        """Read the ``id`` of each."""
+        """Read the ``id`` of each message of the ingestion."""
         return ScopedStatement.read(self.scope, _STAGED_OF, **self._own)
 
     def next(self) -> ScopedStatement:
-        """Read the next in the order in which they were said, for ``staged``.
+        """Read the next messages in the order in which they were said, for ``staged``.
 
-        Each row has how many are ``waiting`` in all, and the ``waiting_bytes`` that these count.
+        Each row has the number of messages ``waiting`` in all, and the ``waiting_bytes`` that these count.
         """
         return ScopedStatement.read(self.scope, _NEXT, **self._own, most=BATCH_MESSAGES, most_bytes=BATCH_BYTES)
 

@@ -1,4 +1,4 @@
-"""What a tenant's calls of models have cost, as it is kept: a row for each day (UTC) and stage."""
+"""The cost of a tenant's calls of models: the database has a row for each day (UTC) and stage."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Spending:
 
 
 def read(tenant_id: str, day: int) -> ScopedStatement:
-    """Read what a tenant has spent on a day, in days since the epoch: one row, for ``spending``."""
+    """Read a tenant's calls and tokens of a day, in days since the epoch: one row, for ``spending``."""
     return ScopedStatement.read(Tenant(tenant_id), _READ, day=day)
 
 

@@ -29,7 +29,7 @@ ON CONFLICT (tenant_id, name) DO NOTHING
 _DELETE = f"DELETE FROM namespace WHERE {_ONE} RETURNING name"
 
 _PROFILE = "profile.tenant_id = ?1 ->> 'tenant_id' AND profile.agent_id = ?1 ->> 'agent_id'"
-# Nothing is named that is being erased: the names go with the memories.
+# No agent is named while it is being erased: the names go with the memories.
 _NOT_ERASED = """
 NOT EXISTS (
   SELECT 1 FROM erasure
@@ -44,8 +44,7 @@ WHERE {_NOT_ERASED.format(agent_id="?1 ->> 'agent_id'")}
   AND EXISTS (SELECT 1 FROM namespace WHERE {_ONE})
 ON CONFLICT DO NOTHING
 """
-# An agent that was never asked for by a name was written to all the same where it has a row of usage, which stays until
-# its erasure has ended.
+# An agent may have been written to without a name: then it has a row of usage, which stays until its erasure has ended.
 _KNOWN = f"""
 SELECT EXISTS (SELECT 1 FROM namespace WHERE {_ONE}) AS namespace,
   (SELECT profile.name FROM profile WHERE {_PROFILE}) AS profile,
@@ -64,7 +63,7 @@ UNION
 SELECT usage.agent_id FROM usage
 WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
 """
-# The erasures share the beginning of an id, which is the time and chance, and are numbered at its end.
+# The ids of these erasures share their beginning, which is the time and random characters, and end with a number.
 _ERASE_ALL = f"""
 INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)
 SELECT substr(?1 ->> 'id', 1, 20) || printf('%06d', row_number() OVER (ORDER BY held.agent_id)), ?1 ->> 'tenant_id',
@@ -87,7 +86,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """Which names there are."""
+    """Which names of a profile there are."""
 
     namespace: bool
     profile: str | None
@@ -105,8 +104,8 @@ class NamespaceStatements:
     def create(self, name: str, id_: str) -> list[ScopedStatement]:
         """Create a namespace, where there is none of the name and the tenant may have one more.
 
-        The one that needs no creation is beside that number. The second statement returns the namespace of the name:
-        the new one by its id, or the one that was there.
+        The default namespace, which needs no creation, is allowed beyond the tenant's number. The second statement
+        returns the namespace of the name: the new one, with the id ``id_``, or the one that was there.
         """
         most = limits.MAX_NAMESPACES + (name == DEFAULT_NAMESPACE)
         create = ScopedStatement.write(Tenant(self.tenant_id), _CREATE, name=name, id=id_, most=most)
@@ -130,7 +129,7 @@ class NamespaceStatements:
         )
 
     def delete(self, name: str, erasure_id: str) -> list[ScopedStatement]:
-        """Delete a namespace with the names of its profiles, and begin to erase the agents that they are.
+        """Delete a namespace with the names of its profiles, and begin to erase the agents of these profiles.
 
         The last statement returns the ``name`` where there was such a namespace.
         """
@@ -151,7 +150,7 @@ class NamespaceStatements:
         return ScopedStatement.read(self._scope(profile), _KNOWN, name=profile.namespace)
 
     def enter(self, profile: ProfileName, id_: str) -> list[ScopedStatement]:
-        """Name a profile, where its namespace is there, and make the namespace that needs no creation."""
+        """Name a profile, where its namespace is there; the default namespace is made where it is not."""
         scope = self._scope(profile)
         enter = ScopedStatement.write(scope, _ENTER, name=profile.namespace, profile=profile.name)
         if profile.namespace != DEFAULT_NAMESPACE:

@@ -1,8 +1,8 @@
-"""The outbox: what the index has still to be told, or may not show yet (docs/reliability.md).
+"""The outbox: changes of vectors that the index has still to take, or may not show yet (docs/reliability.md).
 
 A store queues its vector in the same run as the memory, so whatever happens to the index call, the vector
-is not lost: recall scores what is queued for its scope, and the indexer delivers it. A row lives until its
-revision is known to be visible in the index, and a minute longer.
+is not lost: a recall scores the vectors that are queued for its scope, and the indexer delivers them. A row lives until
+its revision is known to be visible in the index, and a minute longer.
 """
 
 from collections.abc import Sequence
@@ -19,25 +19,25 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import shown
 
 MAX_PENDING = 512
-"""How many queued vectors of one scope a recall scores, the newest first (ADR 0008), of those that were stored."""
+"""How many vectors of one scope a recall scores of those that stores have queued, the newest first (ADR 0008)."""
 MAX_IN_BULK = 64
-"""How many of those that an import or a job has queued (ADR 0038)."""
+"""How many queued vectors of one scope a recall scores of those that an import or a job has queued (ADR 0038)."""
 NEWEST_IN_BULK = 1
-"""How many of these where there are more, the newest: there may be ten thousands, of which each has kilobytes."""
+"""How many of these, the newest, a recall scores where there are more: ten thousands may be queued, of kilobytes."""
 
 GRACE_MS = 60_000
-"""For so long a row is its request's affair: more than twice the longest deadline of a call (12 s).
+"""For this long only the row's request delivers it: more than twice the longest deadline of a call (12 s).
 
-After it no call of that request can still reach the index, so that what is sent then is sent last. A removal need not
-wait where the index leaves out what was queued before it (``VectorIndex.removal_grace_ms``)."""
+After it no call of that request can still reach the index, so that a change sent then is sent last. A removal need not
+wait where the index leaves out vectors that were queued before it (``VectorIndex.removal_grace_ms``)."""
 
-# What every change of a row's operation or vector begins anew, beside due_at.
+# Every change of a row's operation or vector resets these columns, beside due_at.
 RESET = "acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL"
 
 QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
   due_at = excluded.due_at, in_bulk = min(excluded.in_bulk, outbox.in_bulk), {RESET}"""
-"""What becomes of a row where something is queued anew; a removal brings no vector."""
+"""The clause that changes a row where an operation is queued anew; a removal brings no vector."""
 
 _WAITING = """
 SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS JOIN outbox
@@ -59,7 +59,7 @@ _IN_BULK = f"""
 ))
 """
 _SHOWN = shown("memory")
-# What was queued in bulk is read before it is asked what of it passes; in_bulk is 2 where there is more.
+# Vectors queued in bulk are read before the condition is checked on them; in_bulk is 2 where there are more of them.
 _PENDING = f"""
 SELECT * FROM (
   SELECT outbox.id, outbox.vector, 0 AS in_bulk FROM outbox INDEXED BY outbox_newest {_MEMORY}
@@ -81,8 +81,8 @@ WHERE outbox.id = each.value AND {_OF_INDEX}
 def pending(scope: Scope, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
     """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
-    Those that were forgotten are left out, and for a model what a program keeps for itself. One more than is scored at
-    most is read, to tell that there are more; ``scored`` tells which rows these are.
+    Forgotten memories are left out, and for a model also those that a program keeps for itself. One row more than is
+    scored at most is read, to tell that there are more; ``scored`` tells which rows are scored.
     """
     condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
     if for_model:
@@ -105,7 +105,7 @@ def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str
 
 
 def scored(rows: Sequence[Row]) -> tuple[list[Row], bool]:
-    """Return which of the rows that ``pending`` has read are scored, and whether there are more."""
+    """Return those rows that ``pending`` has read which are scored, and whether there are more."""
     stored = [row for row in rows if not row["in_bulk"]]
     in_bulk = [row for row in rows if row["in_bulk"]]
     more = len(stored) > MAX_PENDING or any(int(str(row["in_bulk"])) > 1 for row in in_bulk)

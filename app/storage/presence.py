@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.shards import MAIN
 
-# Only the first shard's database has the directory. A tenant that began elsewhere has left nothing here but its place.
+# Only the first shard's database has the directory. A tenant that began elsewhere has no row here but its place.
 _BEGAN_ELSEWHERE = f"""
 SELECT -1 FROM tenant_places WHERE tenant_places.tenant_id = ?1 ->> 'tenant_id' AND tenant_places.shard <> '{MAIN}'
 """
@@ -16,7 +16,7 @@ INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', coales
   ({_BEGAN_ELSEWHERE})
 )
 """
-"""Stops a run that writes with the reason ``moved`` or ``moving`` (schema.sql)."""
+"""Stops a run that writes where the tenant has ``moved`` or is ``moving``, with this reason (schema.sql)."""
 
 READ = f"""
 SELECT coalesce(
@@ -31,13 +31,13 @@ SELECT coalesce(
 
 @dataclass(slots=True)
 class Presence:
-    """What a process knows of where tenants live, for one database.
+    """A process's knowledge of which tenants live in one database.
 
     Attributes:
         checked: Whether there is more than one shard: else no run checks anything. It becomes true, and stays so.
         epoch_of: Returns the epoch with which a tenant is believed to live here, -1 where it is believed to live
-            elsewhere, and None where that is not known: then what the database knows will do.
-        moved: Is told that what is believed of a tenant is wrong.
+            elsewhere, and None where that is not known: then the database alone decides.
+        moved: Called with a tenant of which the belief was wrong.
     """
 
     checked: bool = False

@@ -1,8 +1,8 @@
-"""How much a tenant and each of its agents may hold and store, and how much of it is used.
+"""Limits on the memories, bytes and stores of a tenant and of each of its agents, and the usage of these limits.
 
-The limits are the settings' defaults, where the operator has not set others (table ``quota``). What is held is counted
-by triggers, and the stores of a minute by the gates of writes (``schema.sql``),
-which also hold every write against its limits, in its own run of the database: no number of replicas gets past a limit.
+The limits are the settings' defaults, where the operator has not set others (table ``quota``). Triggers count the
+memories and bytes, and the gates of writes count the stores of a minute (``schema.sql``). The gates also check every
+write against its limits, in its own run of the database: no number of replicas gets past a limit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.tables import TIER_TABLES
 
 MAX_AGENTS = 1000
-"""How many agents are told of at once, those that hold the most first."""
+"""How many agents are listed at once, those that hold the most bytes first."""
 
-# What is used, what may be, and how many seconds are left of the minute, by the database's clock.
+# The usage, the limits, and how many seconds are left of the minute, by the database's clock.
 _COLUMNS = f"""
 coalesce(usage.memories, 0) AS memories, coalesce(usage.bytes, 0) AS bytes,
   iif(usage.minute = {NOW} / 60000, usage.stores, 0) AS stores,
@@ -34,7 +34,7 @@ LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = sco
 ORDER BY scope.key
 """
 _TOTALS, _PARTS = _READ.format(parts=""), _READ.format(parts=f", {_OF_TIERS}")
-# The first element of $.scopes says what an agent may have where nothing else is set.
+# The first element of $.scopes has the default limits of an agent.
 _AGENTS = f"""
 SELECT usage.agent_id, {_COLUMNS}, {_OF_TIERS}
 FROM usage JOIN json_each(?1, '$.scopes') AS scope ON scope.key = 0
@@ -42,7 +42,7 @@ LEFT JOIN quota ON quota.tenant_id = usage.tenant_id AND quota.agent_id = usage.
 WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id <> ''
 ORDER BY usage.bytes DESC, usage.agent_id LIMIT {MAX_AGENTS}
 """
-# Only what is given is set: a limit that is not named stays as it is.
+# Only the limits that are given are set: a limit that is not named stays as it is.
 _SET = """
 INSERT INTO quota (tenant_id, agent_id, memories, bytes, stores_per_minute)
 VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> '$.set.memories', ?1 ->> '$.set.bytes',
@@ -57,9 +57,9 @@ _CLEAR = "DELETE FROM quota WHERE quota.tenant_id = ?1 ->> 'tenant_id' AND quota
 
 # Each kind of row has a bound or is pruned (docs/limits.md).
 MAX_COUNTED = 100_000
-"""So many audit rows are counted at most: each one is read for it."""
+"""The audit rows that are counted at most: each of them is read for the count."""
 MAX_ROWS = 100_001
-"""So many rows of a kind are counted at most: one more than a tenant may have of any."""
+"""The rows of a kind that are counted at most: one more than a tenant may have of any kind."""
 
 _KINDS = tuple(tier.kind for tier in TIER_TABLES if tier.counted)
 _ROWS_OF_TIERS = "".join(
@@ -113,7 +113,7 @@ class Quotas:
         )
 
     def agents(self) -> ScopedStatement:
-        """Read the usage of the tenant's agents, those that hold the most first."""
+        """Read the usage of the tenant's agents, those that hold the most bytes first."""
         return ScopedStatement.read(self._tenant, _AGENTS, scopes=self.defaults.scopes([""]))
 
     def row_counts(self) -> ScopedStatement:
@@ -126,7 +126,7 @@ class Quotas:
         return ScopedStatement.write(self._scope(agent_id), _SET, set=chosen)
 
     def clear(self, agent_id: str | None) -> ScopedStatement:
-        """Put the defaults back."""
+        """Put the default limits of an agent, or of the tenant, back."""
         return ScopedStatement.write(self._scope(agent_id), _CLEAR)
 
     @property
@@ -149,7 +149,7 @@ class _Figures:
 
 
 def usages(rows: Sequence[Row]) -> list[Usage]:
-    """Make usages of rows that ``Quotas`` read."""
+    """Return the usages from rows that ``Quotas`` read."""
     return [
         Usage(
             agent_id=row.agent_id or None,
@@ -170,10 +170,10 @@ def row_counts(row: Row) -> RowCounts:
 
 
 def check_room(rows: Sequence[Row], needed: Needed, *, leaving: int = 0) -> None:
-    """Check that what is needed is within the quotas that ``Quotas`` read; ``leaving``: bytes that are just leaving.
+    """Check that a write fits the quotas that ``Quotas`` read; ``leaving`` are bytes that are just leaving.
 
     Raises:
-        QuotaExceeded: it is not.
+        QuotaExceeded: the write needs more than a quota has left.
     """
     over = [use for usage in usages(rows) for use in usage.without(leaving).exceeded_by(needed)]
     if over:

@@ -1,4 +1,4 @@
-"""How memories of a scope bear on each other, as a reader has found (``schema.sql``)."""
+"""Reads the relations between memories of a scope that a reader has found (``schema.sql``)."""
 
 from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement

@@ -26,10 +26,10 @@ FROM service_state AS state
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What the view ``service_state`` says of the service, for all tenants.
+    """The state of the service for all tenants, from the view ``service_state``.
 
     ``unattended``: work is overdue, and no indexer holds the lease; ``revoked_at``: when the last credential was
-    revoked, of any tenant; ``shards``: how many there are beside the first, where this is the first.
+    revoked, of any tenant; ``shards``: the number of shards beside the first, where this is the first.
     """
 
     unattended: bool
@@ -39,7 +39,7 @@ class ServiceState:
     shadow: EmbeddingConfig | None
     config_epoch: int | None
     building: str | None = None
-    """The names of the indexes that are being made."""
+    """The names of the indexes that are being made, with spaces between them."""
     shards: int = 0
 
     @property
@@ -58,7 +58,7 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestState(ServiceState):
-    """What every request learns from its run of the database: the state of the service, and of its tenant's erasures.
+    """The state that every request reads in its run of the database: of the service, and of its tenant's erasures.
 
     ``epoch`` counts the beginnings and the ends of the tenant's erasures.
     """
@@ -74,7 +74,7 @@ def read(tenant: Tenant) -> ScopedStatement:
 def read_for_recall(scope: Scope) -> ScopedStatement:
     """Read the request state, whether the agent's long-term memory is ``disabled``, and whether ``words_missing``.
 
-    That is so while the index of words does not have all memories.
+    Words are missing while the index of words does not have all memories.
     """
     return ScopedStatement.read(scope, _READ_FOR_RECALL)
 

@@ -1,12 +1,12 @@
-"""Facts that somebody else has told too: an undo of who told them first leaves them to the surest of the others.
+"""Facts with several sources: an undo of the first source leaves a fact to the surest of the others.
 
-Those were noted when they told it (``schema.sql``).
+The other sources were noted when they told the fact (``schema.sql``).
 """
 
 from app.domain.facts import DOUBTFUL_BELOW, MOST_DOUBTFUL
 
 _OF_CREDENTIAL = "noted.written_by IS NOT ?1 ->> 'written_by'"
-# What was stored under a run has its author for a source.
+# The source of a memory that was stored under a run is its author.
 _OF_RUN = """
 noted.source <> 'run:' || (?1 ->> 'run_id') AND NOT (
   {table}.run_id IS ?1 ->> 'run_id'
@@ -18,7 +18,7 @@ noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = {table}.agent_id AND n
   AND {others}
 """
 _IS_FACT = "json_type({table}.metadata, '$.fact') IS 'object'"
-# Keys that others have added stay; those of who is undone go.
+# Metadata keys that other credentials have added stay; those of the credential or run that is undone go.
 _OWN_KEYS = """
 (
   SELECT json_group_object(own.key, NULL) FROM json_each(memory.metadata) AS own
@@ -28,15 +28,15 @@ _OWN_KEYS = """
 
 
 def told_by_others(table: str, *, of_run: bool) -> str:
-    """Return a boolean SQL expression: a memory is a fact that others than the run, or the credential, have told."""
+    """Return a boolean SQL expression: a memory is a fact that has a source beside the run, or the credential."""
     others = f"SELECT 1 FROM fact_source AS noted WHERE {_others(table, of_run=of_run)}"
     return f"({_IS_FACT.format(table=table)} AND EXISTS ({others}))"
 
 
 def hand_over(retold: str, *, of_run: bool) -> list[str]:
-    """Return the statements that leave facts to the surest of the others who told them; the audit says so first.
+    """Return the statements that leave facts to the surest of their other sources; the first one writes the audit.
 
-    ``retold`` is a query for the ``id`` of each.
+    ``retold`` is a query for the ``id`` of each fact.
     """
     undone = "'run_id', ?1 ->> 'run_id'" if of_run else "'of', ?1 ->> 'written_by'"
     sure = f"memory.metadata ->> '$.fact.confidence' >= {DOUBTFUL_BELOW}"

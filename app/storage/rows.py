@@ -1,4 +1,4 @@
-"""Reads rows into dataclasses: one way from what the database answers to typed values."""
+"""Reads rows into dataclasses: the one way from the database's answers to typed values."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -23,15 +23,15 @@ _PLAIN = frozenset(_FROM_COLUMN.values())
 MEMORY_COLUMNS = ", ".join(
     f"memory.{'agent_id' if field_.name == 'scope' else field_.name}" for field_ in fields(Memory) if field_.init
 )
-"""What a statement selects for ``read_memory`` of a row of ``long_term_memory`` that it calls ``memory``."""
+"""The columns that a statement selects for ``read_memory`` from ``long_term_memory``, which it calls ``memory``."""
 
 
 def read_rows(kind: type[_T], rows: Iterable[Row]) -> list[_T]:
     """Make one object of a dataclass from each row; a field is read from the column of its name.
 
     A field of type ``str``, ``int``, ``float`` or ``bool`` is converted to that type, because D1 answers numbers as
-    JSON does; one of a ``Literal`` of texts to a text. ``None`` stays ``None`` where the field allows it. A field of
-    any other type is read from JSON text, by the type's own ``from_json`` where it has one.
+    JSON does; a field of a ``Literal`` of texts is converted to a text. ``None`` stays ``None`` where the field allows
+    it. A field of any other type is read from JSON text, by the type's own ``from_json`` where it has one.
     Columns without a field are ignored, and a field that has a default may have no column.
 
     Raises:
@@ -58,7 +58,7 @@ def read_memory(tenant_id: str, row: Row) -> Memory:
 def values_of(item: _T) -> dict[str, Any]:
     """Return the fields of a dataclass as values of a statement, from which ``read_rows`` makes the same object.
 
-    What is no text, number or boolean is written as JSON text.
+    A value that is no text, number or boolean is written as JSON text.
     """
     values: dict[str, Any] = {}
     kind: type = type(item)

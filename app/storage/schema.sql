@@ -1,10 +1,11 @@
--- The schema of a database, as all of its migrations leave it. A fresh database gets it by this file alone, in runs of as many
--- statements as D1 takes (migrations/runner.py); a database that is there already gets it by the migrations that it lacks. Whoever
--- adds a migration changes this file too: tests/storage/test_schema.py compares the two (docs/contributing.md).
+-- The schema of a database, as all of its migrations leave it. A fresh database gets it by this file alone, in runs of
+-- as many statements as D1 takes (migrations/runner.py); a database that is there already gets it by the migrations
+-- that it lacks. A new migration changes this file too: tests/storage/test_schema.py compares the two
+-- (docs/contributing.md).
 --
--- Times are milliseconds since the Unix epoch, UTC. The CHECK constraints restate the limits of app/domain/limits.py: no writer can
--- get past them. What SQLite has many of for one table, indexes and triggers, is in the order in which they were added: triggers of
--- one event run from the last to the first.
+-- Times are milliseconds since the Unix epoch, UTC. The CHECK constraints restate the limits of app/domain/limits.py:
+-- no writer can get past them. The indexes and triggers of a table are in the order in which they were added: triggers
+-- of one event run from the last to the first.
 
 
 -- === Memories
@@ -25,48 +26,50 @@ CREATE TABLE long_term_memory (
   embedding_dimensions INTEGER NOT NULL CHECK (embedding_dimensions > 0),
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
-  -- What FTS5 would not split as it should, made by app/language; NULL: not made yet.
+  -- The words of texts that FTS5 would not split as it should, made by app/language; NULL: not made yet.
   segments TEXT,
   -- When it happened, as far as is known: the order of a session, in which memories explain each other.
   happened_at INTEGER AS (coalesce(occurred_at, created_at)) VIRTUAL,
-  -- The id of the credential, how it came (http, mcp, import, command) and when, by the service's clock. NULL: it was
-  -- written before this was kept.
+  -- The id of the credential that wrote the memory, its channel (http, mcp, import, command), and when, by the
+  -- service's clock. NULL: the memory was written before the columns existed.
   written_by TEXT,
   written_through TEXT,
   written_at INTEGER,
-  -- The metadata keys that were added or replaced since, each with the id of the credential that did it.
+  -- The metadata keys that were added or replaced since, each with the id of the credential that wrote it.
   later_keys TEXT CHECK (later_keys IS NULL OR json_valid(later_keys)),
   -- Whether the credential was good for the speaker whom the memory names.
   speaker_holds INTEGER NOT NULL DEFAULT 1 CHECK (speaker_holds IN (0, 1)),
-  -- When what replaced it was said; NULL: it holds.
+  -- When its successor was said; NULL: the memory holds.
   superseded_at INTEGER,
-  -- Whether its statements were read; NULL: it is older than claims, or its run stopped before them. A job reads it again.
+  -- Whether its statements were read; NULL: the memory is older than claims, or its run stopped before them: a job
+  -- reads it again.
   statements_read INTEGER,
-  -- The content of what is superseded may be stored once more: "Rome, Oslo, Rome again" is three memories. So its hash makes
-  -- room, unless it is the hash of a moment too: what was said then, was said once. It comes back where it is still free,
-  -- or else once it is: of those of one content that hold, one has it.
+  -- The hash of a superseded memory, whose content may be stored once more: "Rome, Oslo, Rome again" is three memories.
+  -- content_hash makes room then, unless the hash is of a moment too: a memory of a moment was said once. When the
+  -- memory holds again, its hash comes back as soon as no other memory has it: of all memories of one content that
+  -- hold, one has the hash.
   identity TEXT,
-  -- What it says, as far as rules know; NULL: its statements were not read yet.
+  -- The type of what the memory says, as far as rules know; NULL: its statements were not read yet.
   type TEXT CHECK (type IN ('fact', 'instruction', 'event', 'task')),
   -- When it was forgotten: no recall finds it, and that can be taken back. NULL: it is remembered.
   forgotten_at INTEGER,
-  -- The credential that had it forgotten: undoing what it did takes that back too.
+  -- The credential that had the memory forgotten: an undo of the credential takes that back too.
   forgotten_by TEXT,
   -- Of a memory that is a message: the first 128 bits of SHA-256 over session, role and content, in hex. Ingesting the
   -- message again finds it by this.
   message_id TEXT,
-  -- Of a memory that a model made of messages: {"message_ids": [...], "topic": ..., "search_queries": [...]}. NULL: it is in
-  -- the words of whoever stored it.
+  -- Of a memory that a model made of messages: {"message_ids": [...], "topic": ..., "search_queries": [...]}. NULL: the
+  -- memory has the words in which it was stored.
   learned TEXT,
-  -- Such a memory is superseded or forgotten while the memory of one of its messages is: of several, by the one that was
-  -- first. These two name it. NULL: by itself, or not at all.
+  -- A learned memory is superseded or forgotten while the memory of one of its messages is. These two columns name that
+  -- memory, of several the one that was superseded or forgotten first. NULL: by itself, or not at all.
   superseded_with TEXT,
   forgotten_with TEXT,
-  -- The speakers for whom alone its author may speak, as JSON; NULL: the author may speak for anybody. It takes the place of
-  -- nothing that others said.
+  -- The speakers for whom alone its author may speak, as JSON; NULL: the author may speak for anybody. A memory with
+  -- speakers replaces no memory of other speakers.
   speakers TEXT,
-  -- The run under which a memory was written first. An ingestion's messages, and what is learned of them, have that of the
-  -- ingestion.
+  -- The run under which a memory was written first. The messages of an ingestion, and the memories learned of them,
+  -- have the ingestion's run.
   run_id TEXT
 ) STRICT;
 CREATE UNIQUE INDEX long_term_memory_content ON long_term_memory (tenant_id, agent_id, content_hash);
@@ -86,13 +89,13 @@ CREATE INDEX long_term_memory_forgotten ON long_term_memory (tenant_id, forgotte
 CREATE INDEX long_term_memory_message ON long_term_memory (tenant_id, agent_id, message_id) WHERE message_id IS NOT NULL;
 -- A profile's memories of one type, newest first. Most are events, which are found without it.
 CREATE INDEX long_term_memory_typed ON long_term_memory (tenant_id, agent_id, type, created_at DESC) WHERE type <> 'event';
--- What a run has taught is found by the run that its metadata names (docs/tiers.md). An index, and no table that triggers
--- keep: a memory that names none costs one look at its metadata.
+-- The facts that a run has taught are found by the run that their metadata name (docs/tiers.md). This is an index, and
+-- no table that triggers keep: a memory that names no run costs one look at its metadata.
 CREATE INDEX long_term_memory_taught
 ON long_term_memory (tenant_id, (metadata ->> '$.fact.learned_from_run_id'), id)
 WHERE metadata ->> '$.fact.learned_from_run_id' IS NOT NULL;
--- Of statements_read: 0, where a reader is still to compare the memory with those around it. A process without a reader
--- leaves it to one that has it.
+-- statements_read is 0 where a reader is still to compare the memory with those around it. A process without a reader
+-- leaves the memory to a process that has a reader.
 CREATE INDEX long_term_memory_uncompared ON long_term_memory (id) WHERE statements_read = 0;
 CREATE INDEX long_term_memory_of_run ON long_term_memory (tenant_id, run_id, id) WHERE run_id IS NOT NULL;
 
@@ -106,9 +109,9 @@ END;
 -- === What the index of vectors is told
 -- Times are by the database's own clock, except acknowledged_at: by the index's.
 
--- What the index has still to be told, one row for a memory and an index: a vector is queued for each config's index. A row
--- lives until its revision is known to be visible in the index. The revision is the database's clock when it was queued, made
--- to rise.
+-- The changes of vectors that an index has still to take, one row for a memory and an index: a vector is queued for
+-- each config's index. A row lives until its revision is known to be visible in the index. The revision is the
+-- database's clock when the change was queued, and always greater than that of the row before.
 CREATE TABLE outbox (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -120,10 +123,10 @@ CREATE TABLE outbox (
   acknowledged_at INTEGER,
   -- Known to be visible in the index; still scored by recall for a while (docs/reliability.md).
   confirmed_at INTEGER,
-  -- How often the index has refused this vector for what it is, and its last words once it is no longer sent.
+  -- How often the index has refused this vector itself, and the index's last refusal once the vector is no longer sent.
   refusals INTEGER NOT NULL DEFAULT 0,
   dead TEXT,
-  -- When the indexer has something to do with the row; 2^53 - 1: not before somebody asks for it.
+  -- When the indexer is to deal with the row; 2^53 - 1: not before a command asks for it.
   due_at INTEGER NOT NULL DEFAULT 0,
   -- Whether a vector was queued by an import or by a job, and not by a store. A recall reads far fewer of these.
   in_bulk INTEGER NOT NULL DEFAULT 0 CHECK (in_bulk IN (0, 1)),
@@ -141,7 +144,8 @@ CREATE TABLE embedding_in_use (
   provider TEXT NOT NULL,
   model TEXT NOT NULL,
   dimensions INTEGER NOT NULL,
-  -- Rises with every change of what is in use or kept beside it: of two looks it tells the later one.
+  -- The number of changes of the config in use or of the one beside it: of two reads the later one has the greater
+  -- number.
   epoch INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -176,7 +180,7 @@ CREATE TABLE cosine_scale (
 ) STRICT, WITHOUT ROWID;
 
 -- Vector indexes that are being made: until a probe is found through every filter, nothing else is sent to them.
--- The row is written before the index is created, and deleted after what was acknowledged meanwhile is queued again.
+-- The row is written before the index is created, and deleted after vectors acknowledged meanwhile are queued again.
 CREATE TABLE index_build (
   index_name TEXT PRIMARY KEY,
   began_at INTEGER NOT NULL
@@ -190,8 +194,8 @@ CREATE TABLE reconcile (
   phase TEXT NOT NULL CHECK (phase IN ('listing', 'missing', 'comparing')),
   cursor TEXT,
   findings TEXT NOT NULL CHECK (json_valid(findings)),
-  -- Whether a comparison repairs what it finds, in all of its parts so far: one that repairs does not go on with another that
-  -- only looked, since what that one had found would stay as it is.
+  -- Whether all parts of the comparison so far have repaired what they found: a comparison that repairs does not go on
+  -- with one that only looked, since the differences found by that one would stay.
   repairs INTEGER NOT NULL DEFAULT FALSE CHECK (repairs IN (FALSE, TRUE))
 ) STRICT;
 
@@ -202,7 +206,7 @@ CREATE TABLE reconcile_listed (
 
 -- === Agents, and the names under which profiles are asked for
 
--- What an administrator of the tenant has set for an agent.
+-- The settings of an agent, by an administrator of the tenant.
 CREATE TABLE agent (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -215,8 +219,8 @@ CREATE TABLE agent (
   PRIMARY KEY (tenant_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 
--- A call of a tool is refused where its agent is given other tools (agent.tools). What it writes is refused in the run itself,
--- whose first statement puts a row in here (app/storage/tool_calls.py).
+-- A call of a tool is refused where its agent is given other tools (agent.tools). A call that writes is refused in the
+-- run itself, whose first statement inserts a row here (app/storage/tool_calls.py).
 CREATE VIEW tool_call AS
 SELECT NULL AS tenant_id, NULL AS agent_id,
   -- The set that the tool is in.
@@ -254,8 +258,8 @@ CREATE UNIQUE INDEX profile_by_name ON profile (tenant_id, namespace, name);
 
 -- === Who may write
 
--- Credentials that hold no longer: one by its id, or with the id '' all of a tenant that were issued before a moment.
--- revoked_at is later in each row than in those before it, so that a replica reads what is new.
+-- Revoked credentials: one by its id, or with the id '' all of a tenant that were issued before a moment. revoked_at is
+-- later in each row than in those before it, so that a replica reads only the new rows.
 CREATE TABLE revocation (
   tenant_id TEXT NOT NULL,
   credential_id TEXT NOT NULL,
@@ -277,15 +281,16 @@ SELECT
   NULL AS merged_from, NULL AS was_expired,
   -- The credential that writes, and when it was issued; NULL: none.
   NULL AS written_by, NULL AS issued_at,
-  -- The revision of the deletion of this id that the write undoes; 0: of none.
+  -- The revision of the deletion of this id that the write undoes; 0: it undoes none.
   NULL AS undoes,
-  -- Whether it is a store: one counts in stores_per_minute, is refused while the agent's long-term memory is switched
-  -- off, and is the same memory where the agent has the content; an import's line is nothing of that. Its key: or NULL.
+  -- Whether the line is a store: a store counts in stores_per_minute, is refused while the agent's long-term memory is
+  -- switched off, and is the same memory where the agent has the content; none of this is so for an import's line. Then
+  -- the store's Idempotency-Key, or NULL.
   NULL AS is_store, NULL AS key,
   -- The indexes that its vectors were made for: the active one, and the one beside it, or NULL.
   NULL AS active, NULL AS shadow,
   -- The limits of an agent and of the tenant where the operator has set no others, {"agent": [memories, bytes, stores per
-  -- minute], "tenant": ...}, and what the lines before it in the run bring, {"agent": [memories, bytes], "tenant": ...}.
+  -- minute], "tenant": ...}, and the sums of the lines before it in the run, {"agent": [memories, bytes], "tenant": ...}.
   NULL AS limits, NULL AS before;
 
 CREATE TRIGGER write_admission_checked INSTEAD OF INSERT ON write_admission
@@ -318,7 +323,7 @@ BEGIN
         WHERE erasure.tenant_id = new.tenant_id AND (erasure.agent_id IS NULL OR erasure.agent_id = new.agent_id)
           AND erasure.receipt IS NULL
       ) AS erasing,
-      -- What a run that is made again had stored may have been deleted in between, under the same id.
+      -- A memory that was stored by a run which is made again may have been deleted in between, under the same id.
       EXISTS (
         SELECT 1 FROM outbox
         WHERE outbox.tenant_id = new.tenant_id AND outbox.agent_id = new.agent_id AND outbox.id = new.id
@@ -356,7 +361,7 @@ BEGIN
         SELECT config.index_name FROM embedding_config AS config
         WHERE config.index_name <> (SELECT in_use.index_name FROM embedding_in_use AS in_use)
       ) IS NOT new.shadow AS config_changed,
-      -- Metadata of a memory that is there is changed only by who has read it (app/services/memories/write.py).
+      -- A store changes an existing memory's metadata only if it has read them before (app/services/memories/write.py).
       new.is_store AND EXISTS (
         SELECT 1 FROM long_term_memory AS held
         WHERE held.tenant_id = new.tenant_id AND held.agent_id = new.agent_id AND held.content_hash = new.content_hash
@@ -365,7 +370,7 @@ BEGIN
             OR new.was_expired AND (held.expires_at IS NULL OR held.expires_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
           )
       ) AS differs,
-      -- The same content again is no new memory: only what its metadata grows by counts.
+      -- The same content again is no new memory: only the growth of its metadata counts.
       EXISTS (
         SELECT 1 FROM (
           SELECT quota.memories AS memories_set, quota.bytes AS bytes_set, quota.stores_per_minute AS stores_set,
@@ -459,12 +464,13 @@ END;
 
 
 -- === Quotas, and what counts in them
--- The agent_id '' stands for the tenant as a whole. The bytes of every tier count in the quota of bytes, and every write of a tier
--- in that of stores, as those of long-term memory do (docs/decisions/0047-one-quota-for-all-tiers.md). What a row counts is stated
--- once for each table, by its column counted_bytes: the bytes in UTF-8 of what callers send and name, of a blob also those of its
--- object, and 200 for ids, numbers and entries of indexes. Of a large value the row has a pointer.
+-- The agent_id '' stands for the tenant as a whole. The bytes of every tier count in the quota of bytes, and every
+-- write of a tier in that of stores, as those of long-term memory do (docs/decisions/0047-one-quota-for-all-tiers.md).
+-- The column counted_bytes of each table has the bytes that a row counts: those in UTF-8 of the texts that callers send
+-- and name, of a blob also those of its object, and 200 for ids, numbers and entries of indexes. Of a large value the
+-- row has a pointer.
 
--- What the operator has set in place of the defaults; NULL: the default holds.
+-- The limits that the operator has set in place of the defaults; NULL: the default holds.
 CREATE TABLE quota (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -474,7 +480,8 @@ CREATE TABLE quota (
   PRIMARY KEY (tenant_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 
--- What is there, kept right by the triggers below in the statement that changes it; and the stores of a minute.
+-- The memories and bytes that are held, counted by the triggers below in the statement that changes them, and the
+-- stores of a minute.
 CREATE TABLE usage (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -486,7 +493,7 @@ CREATE TABLE usage (
   stores INTEGER NOT NULL DEFAULT 0,
   -- The store that was let in last: the other statements of its run look for it.
   ticket TEXT,
-  -- Parts of bytes, which is what a tenant or an agent has of all tiers together; the rest is long-term memory.
+  -- The parts of bytes by tier: bytes is the sum over all tiers, and the rest of it is long-term memory.
   working_bytes INTEGER NOT NULL DEFAULT 0,
   episodic_bytes INTEGER NOT NULL DEFAULT 0,
   procedural_bytes INTEGER NOT NULL DEFAULT 0,
@@ -494,7 +501,7 @@ CREATE TABLE usage (
   audit_bytes INTEGER NOT NULL DEFAULT 0,
   blobs_bytes INTEGER NOT NULL DEFAULT 0,
   ingestion_bytes INTEGER NOT NULL DEFAULT 0,
-  -- What bytes was when the run began that writes to a tier: a run may not end above the limit and above this.
+  -- The value of bytes when a run that writes to a tier began: the run may not end above both the limit and this value.
   bytes_at_entry INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant_id, agent_id)
 ) STRICT, WITHOUT ROWID;
@@ -524,7 +531,7 @@ BEGIN
   WHERE usage.tenant_id = old.tenant_id AND usage.agent_id IN (old.agent_id, '');
 END;
 
--- Adds bytes of a tier to the agent, '' where all agents of the tenant share the row, and to the tenant.
+-- An insert adds bytes of a tier to the agent, '' where all agents of the tenant share the row, and to the tenant.
 CREATE VIEW usage_change AS SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS tier, NULL AS bytes;
 
 CREATE TRIGGER usage_changed INSTEAD OF INSERT ON usage_change
@@ -550,7 +557,7 @@ BEGIN
     ingestion_bytes = usage.ingestion_bytes + excluded.ingestion_bytes;
 END;
 
--- What a tenant's calls of models have cost on a day, in days since the epoch (UTC).
+-- The cost of a tenant's calls of models on a day, in days since the epoch (UTC).
 CREATE TABLE model_spend (
   tenant_id TEXT NOT NULL,
   day INTEGER NOT NULL,
@@ -563,7 +570,8 @@ CREATE TABLE model_spend (
 
 -- === What was done, and what is being erased
 
--- What was done, without its content. It stays when the memory is gone. Kinds of events are the code's affair.
+-- The events of memories, without their content. A row stays when its memory is gone. The code names the kinds of
+-- events.
 CREATE TABLE audit (
   number INTEGER PRIMARY KEY,
   tenant_id TEXT NOT NULL,
@@ -574,9 +582,10 @@ CREATE TABLE audit (
   created_at INTEGER NOT NULL,
   written_by TEXT
 ) STRICT;
--- For the count of a tenant's rows, and for those that are too old.
+-- This index is for the count of a tenant's rows, and for the rows that are too old.
 CREATE INDEX audit_of_tenant ON audit (tenant_id, created_at);
--- The audit is looked through by any of these. Most of its rows tell of stores, and no store pays for the last index.
+-- The audit is listed by any of these indexes. Most of its rows are of stores, and the last index has no rows of
+-- stores.
 CREATE INDEX audit_of_agent ON audit (tenant_id, agent_id, created_at);
 CREATE INDEX audit_of_memory ON audit (tenant_id, memory_id, created_at);
 CREATE INDEX audit_of_writer ON audit (tenant_id, written_by, created_at);
@@ -596,7 +605,7 @@ CREATE TABLE erasure (
   receipt TEXT CHECK (receipt IS NULL OR json_valid(receipt)),
   -- Messages that an erasure has erased before they were memories.
   messages INTEGER NOT NULL DEFAULT 0,
-  -- What an erasure has erased of the tiers, by kind: a JSON object of counts.
+  -- The rows of the tiers that an erasure has erased, by kind: a JSON object of counts.
   tiers TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(tiers))
 ) STRICT;
 CREATE INDEX erasure_of_tenant ON erasure (tenant_id, agent_id);
@@ -608,22 +617,23 @@ CREATE INDEX erasure_running ON erasure (tenant_id, agent_id) WHERE receipt IS N
 
 -- === Processes, and the shares of Cloudflare's calls
 
--- Who may do what only one process should do at a time.
+-- The holder of each piece of work that only one process should do at a time.
 CREATE TABLE lease (
   name TEXT PRIMARY KEY,
   holder TEXT NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Which share of Cloudflare's rate limit each process holds (docs/decisions/0040-one-budget-for-all-replicas.md). The shares of
--- those that live, with what those that are gone have spent in the last window, are never more than the whole.
+-- The share of Cloudflare's rate limit that each process holds (docs/decisions/0040-one-budget-for-all-replicas.md).
+-- The shares of living processes, with the calls that ended processes have spent in the last window, never exceed the
+-- limit.
 CREATE TABLE call_share (
   replica TEXT NOT NULL PRIMARY KEY CHECK (length(replica) BETWEEN 1 AND 300),
-  -- Calls that it may have made in any window.
+  -- The calls that the process may make in any window.
   calls INTEGER NOT NULL CHECK (calls >= 0),
-  -- Whether it has refused calls of late, for want of a larger share.
+  -- Whether the process has refused calls of late, for want of a larger share.
   hungry INTEGER NOT NULL CHECK (hungry IN (0, 1)),
-  -- What it has spent, as [[moment in ms, calls], ...], and the sum of it.
+  -- The calls that the process has spent, as [[moment in ms, calls], ...], and their sum.
   spent TEXT NOT NULL CHECK (json_valid(spent)),
   used INTEGER NOT NULL CHECK (used >= 0),
   -- When the share goes back to the others, unless it is renewed.
@@ -633,8 +643,8 @@ CREATE TABLE call_share (
   command INTEGER NOT NULL DEFAULT 0 CHECK (command IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
--- What every store and recall reads in passing, about all tenants and shown to no caller: which embedding configs are in use,
--- and whether something is 20 s overdue while no indexer holds the lease.
+-- Every store and recall reads this state, which is about all tenants and shown to no caller: which embedding configs
+-- are in use, and whether work is 20 s overdue while no indexer holds the lease.
 CREATE VIEW service_state AS
 SELECT (
     SELECT json_array(in_use.provider, in_use.model, in_use.dimensions, in_use.index_name) FROM embedding_in_use AS in_use
@@ -668,9 +678,10 @@ SELECT (
 
 -- === What holds, and what a model has learned
 
--- What holds now. A memory that states the value of a key ("user/lives_in" is "oslo") has a claim. The claims of a key,
--- in the order in which they were said, make versions: neighbours of one value are one version, and each version but
--- the last is superseded by the one after it. So a chain cannot fork, and does not depend on the order of arrival.
+-- Claims, by which memories hold. A memory that states the value of a key ("user/lives_in" is "oslo") has a claim. The
+-- claims of a key, in the order in which they were said, make versions: neighbours of one value are one version, and
+-- each version but the last is superseded by the one after it. So a chain cannot fork, and does not depend on the order
+-- of arrival.
 CREATE TABLE claim (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -678,18 +689,18 @@ CREATE TABLE claim (
   happened_at INTEGER NOT NULL,
   memory_id TEXT NOT NULL,
   value TEXT NOT NULL,
-  -- Whether the memory says nothing else, so that it is superseded with its claim.
+  -- Whether the memory states nothing else, so that it is superseded with its claim.
   whole INTEGER NOT NULL CHECK (whole IN (0, 1)),
-  -- Whether it begins a version.
+  -- Whether the claim begins a version.
   opens INTEGER NOT NULL DEFAULT 0 CHECK (opens IN (0, 1)),
-  -- The memory whose claim begins the next version, and when that was said; NULL in the version that holds.
+  -- The memory whose claim begins the next version, and when that claim was said; NULL in the version that holds.
   superseded_by TEXT,
   superseded_at INTEGER,
   PRIMARY KEY (tenant_id, agent_id, key, happened_at, memory_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX claim_that_holds ON claim (tenant_id, agent_id, key) WHERE opens AND superseded_by IS NULL;
 CREATE INDEX claim_of_memory ON claim (tenant_id, agent_id, memory_id);
--- Of a memory that many were merged into, hundreds of claims hold: those that do not are found without them.
+-- A memory that many were merged into has hundreds of claims that hold: this index finds the superseded ones alone.
 CREATE INDEX claim_superseded_of ON claim (tenant_id, agent_id, memory_id) WHERE superseded_at IS NOT NULL;
 
 -- The messages that learned memories come from.
@@ -702,9 +713,10 @@ CREATE TABLE memory_source (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_source_of_memory ON memory_source (tenant_id, agent_id, memory_id);
 
--- Whoever puts a row in here has a learned memory follow what became of it and of its messages' memories. It is computed
--- from both alone, so the order in which things happened makes no difference, and once more changes nothing. What was
--- forgotten by somebody stays so, whatever becomes of the messages. Its life ends with the first of its messages'.
+-- A row that is inserted here has a learned memory follow its own claims and its messages' memories. The memory's state
+-- is computed from these alone, so the order of events makes no difference, and a second insert changes nothing. A
+-- memory that a caller has forgotten stays forgotten, whatever becomes of its messages. A learned memory expires with
+-- the first of its messages that does.
 CREATE VIEW learned_change AS SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS memory_id;
 
 CREATE TRIGGER learned_change_made INSTEAD OF INSERT ON learned_change
@@ -752,7 +764,7 @@ WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = 
 BEGIN
   UPDATE long_term_memory SET statements_read = 1
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND id = new.memory_id AND statements_read IS NULL;
-  -- The version before it ends with it, where that has another value.
+  -- The version before the new claim ends with it, where that version has another value.
   UPDATE claim SET superseded_by = new.memory_id, superseded_at = new.happened_at
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND key = new.key AND value <> new.value
     AND (happened_at, memory_id) < (new.happened_at, new.memory_id)
@@ -787,7 +799,7 @@ BEGIN
     )
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND key = new.key
     AND happened_at = new.happened_at AND memory_id = new.memory_id;
-  -- Of a key at most 500 are kept: what came before them stays superseded for good.
+  -- A key has at most 500 claims: memories whose older claims are deleted stay superseded for good.
   DELETE FROM claim
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND key = new.key
     AND (happened_at, memory_id) <= (
@@ -797,7 +809,7 @@ BEGIN
     );
 END;
 
--- As if it had never been said.
+-- The chain becomes what it would be if the deleted claim had never been said.
 CREATE TRIGGER claim_removed AFTER DELETE ON claim
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
 BEGIN
@@ -839,7 +851,7 @@ BEGIN
   WHERE source.tenant_id = new.tenant_id AND source.agent_id = new.agent_id AND source.message_id = new.message_id;
 END;
 
--- What its topic, or somebody, did to it.
+-- A learned memory follows its sources again where its topic, or a caller, has changed it.
 CREATE TRIGGER long_term_memory_follows AFTER UPDATE OF superseded_at, forgotten_at ON long_term_memory
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
   AND (new.learned IS NOT NULL
@@ -858,7 +870,7 @@ BEGIN
   INSERT INTO learned_change (tenant_id, agent_id, memory_id) VALUES (new.tenant_id, new.agent_id, new.id);
 END;
 
--- Somebody has stored the same in the same words: it is theirs now, and follows nothing.
+-- A learned memory that is stored in the same words counts as stored: from then on it follows no message and no topic.
 CREATE TRIGGER long_term_memory_not_learned AFTER UPDATE OF learned ON long_term_memory
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
   AND (old.learned IS NOT NULL AND new.learned IS NULL)
@@ -883,7 +895,7 @@ BEGIN
   );
 END;
 
--- A message may become a memory, by an import, after what was learned of it.
+-- An import may bring the memory of a message after the memories that were learned of it.
 CREATE TRIGGER long_term_memory_said AFTER INSERT ON long_term_memory
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
   AND (new.message_id IS NOT NULL AND coalesce(new.forgotten_at, new.expires_at) IS NOT NULL)
@@ -893,7 +905,7 @@ BEGIN
   WHERE source.tenant_id = new.tenant_id AND source.agent_id = new.agent_id AND source.message_id = new.message_id;
 END;
 
--- The hash of what is superseded makes room; that of what holds again comes back (see identity).
+-- The hash of a superseded memory makes room; the hash of a memory that holds again comes back (see identity).
 CREATE TRIGGER long_term_memory_superseded AFTER UPDATE OF superseded_at ON long_term_memory
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
   AND (new.superseded_at IS NOT NULL AND new.occurred_at IS NULL AND new.identity IS NULL)
@@ -948,7 +960,7 @@ CREATE TABLE message (
   role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant')),
   content TEXT NOT NULL,
   said_at INTEGER NOT NULL,
-  -- Of the memory that it is to become.
+  -- The content hash of the memory that the message is to become.
   content_hash TEXT NOT NULL,
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(session_id AS BLOB)) + length(CAST(content AS BLOB))
@@ -957,14 +969,15 @@ CREATE TABLE message (
 ) STRICT;
 CREATE INDEX message_of_session ON message (tenant_id, agent_id, session_id, said_at, place);
 
--- Ingestions: the operations that make memories of messages. One works on a session at a time, as long as its lease lasts.
+-- Ingestions: the operations that make memories of messages. One ingestion works on a session at a time, as long as its
+-- lease lasts.
 CREATE TABLE ingestion (
   id TEXT PRIMARY KEY,
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
   session_id TEXT NOT NULL,
   accepted_at INTEGER NOT NULL,
-  -- Since when all its messages are there; NULL: they are still being taken, or whoever took them stopped.
+  -- Since when all its messages are there; NULL: they are still being taken, or the process that took them has stopped.
   staged_at INTEGER,
   -- Messages that were sent, and how many of them were there already.
   messages INTEGER NOT NULL,
@@ -972,14 +985,16 @@ CREATE TABLE ingestion (
   -- Memories made so far.
   written INTEGER NOT NULL DEFAULT 0,
   finished_at INTEGER,
-  -- Why it stopped for good, as a problem's code; NULL: it did not.
+  -- Why the ingestion stopped for good, as a problem's code; NULL: it did not stop.
   failure TEXT,
-  -- Who sent it: what the memories are signed with, and for whom that credential may speak, [name, ...]; NULL: anybody.
+  -- The author, with whom the memories are signed, and the speakers for whom the author may speak, [name, ...]; NULL:
+  -- anybody.
   written_by TEXT,
   written_through TEXT NOT NULL,
   issued_at INTEGER,
   speakers TEXT,
-  -- Who works on it, and until when that holds. With no holder it is when to go on: at once, or after an outage.
+  -- The process that works on the ingestion, and the end of its lease. Without a holder, lease_expires_at is when to go
+  -- on: at once, or after an outage.
   lease_holder TEXT,
   lease_expires_at INTEGER,
   -- Whether a model is to read the messages of an ingestion, and since when its passes are planned.
@@ -990,8 +1005,8 @@ CREATE TABLE ingestion (
 CREATE INDEX ingestion_of_tenant ON ingestion (tenant_id, agent_id, id);
 CREATE INDEX ingestion_unfinished ON ingestion (tenant_id, agent_id, session_id) WHERE finished_at IS NULL;
 
--- What an ingestion writes goes through here first (app/storage/ingestions.py): nothing is written of one that was erased,
--- undone or taken over by somebody else since its messages were read.
+-- Every run that writes for an ingestion inserts here first (app/storage/ingestions.py): the run is refused where the
+-- ingestion was erased, undone or taken over by another process since its messages were read.
 CREATE VIEW ingestion_step AS SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS id, NULL AS holder;
 
 CREATE TRIGGER ingestion_step_checked INSTEAD OF INSERT ON ingestion_step
@@ -1012,10 +1027,10 @@ CREATE TABLE pass (
   kind TEXT NOT NULL CHECK (kind IN ('extract', 'detail')),
   -- [id, ...], in the order in which they were said.
   message_ids TEXT NOT NULL,
-  -- How many of the first of them are there to understand the others.
+  -- How many of the first messages are there only so that the model understands the others.
   context INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'done', 'failed')),
-  -- Why it failed, as a problem's code.
+  -- Why the pass failed, as a problem's code.
   failure TEXT,
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(message_ids AS BLOB))
@@ -1023,7 +1038,7 @@ CREATE TABLE pass (
   PRIMARY KEY (tenant_id, agent_id, ingestion_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- The memories that a model proposed, and what became of each.
+-- The memories that a model proposed, and the outcome of each proposal.
 CREATE TABLE proposal (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -1038,9 +1053,9 @@ CREATE TABLE proposal (
   topic TEXT,
   search_queries TEXT,
   state TEXT NOT NULL CHECK (state IN ('proposed', 'verified', 'learned', 'known', 'dropped', 'failed')),
-  -- What it said before it was corrected; NULL: it was not.
+  -- The proposal's content before it was corrected; NULL: it was not corrected.
   corrected_from TEXT,
-  -- Why it was corrected or dropped, or the code of the problem by which it failed.
+  -- Why the proposal was corrected or dropped, or the code of the problem by which it failed.
   reason TEXT,
   memory_id TEXT,
   counted_bytes INTEGER GENERATED ALWAYS AS (
@@ -1105,7 +1120,7 @@ END;
 
 -- === The index of words
 
--- The numbers by which the index knows memories, in the order in which they came.
+-- The numbers by which the index knows memories, in the order in which the memories came.
 CREATE TABLE memory_number (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -1113,9 +1128,9 @@ CREATE TABLE memory_number (
   bytes INTEGER NOT NULL
 ) STRICT;
 
--- A scope is one word that holds no upper case, no punctuation and, for its last digit, no ending: FTS5 takes it as it is, and
--- no two scopes have the same. Each 16th memory is in the index by another word of its scope too: of how many of these hold a
--- word follows about how many of all do.
+-- A scope is one word without upper case, punctuation or, because of its last digit, an ending: FTS5 takes the word as
+-- it is, and no two scopes have the same. Each 16th memory is in the index by another word of its scope too: the number
+-- of these that have a word tells about how many of all memories have it.
 CREATE VIEW memory_words_source AS
 SELECT memory_number.number,
   lower(hex(memory.tenant_id)) || 'g' || lower(hex(memory.agent_id)) || '0'
@@ -1133,12 +1148,12 @@ CREATE VIRTUAL TABLE memory_words USING fts5 (
 -- The state of the index of words, in one row.
 CREATE TABLE words_index (
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  -- Whether its blocks may hold words that were deleted without the setting below: 2: yes; 1: they are being written anew;
-  -- 0: no.
+  -- Whether blocks of the index may hold words that were deleted without the setting below: 2: yes; 1: the blocks are
+  -- being written anew; 0: no.
   old_blocks INTEGER NOT NULL CHECK (old_blocks IN (0, 1, 2)),
-  -- Up to which number memories are in the index of words: -1: none, because it is damaged; 9007199254740991: all. What triggers
-  -- keep is only what was indexed: a write depends on no index that is damaged, and the memories behind the number are indexed
-  -- again step by step (app/storage/system/words_index.py).
+  -- The number up to which memories are in the index of words: -1: none, because the index is damaged;
+  -- 9007199254740991: all. Triggers keep only the indexed memories: no write depends on a damaged index, and the
+  -- memories behind the number are indexed again step by step (app/storage/system/words_index.py).
   indexed_to INTEGER NOT NULL DEFAULT 9007199254740991
 ) STRICT;
 
@@ -1176,19 +1191,19 @@ END;
 
 -- === Relations that a reader has found
 
--- How memories bear on each other, as a reader has found (docs/reader.md). What is not recorded was not found to bear.
+-- The relations between memories that a reader has found (docs/reader.md). Memories without a row have no relation.
 CREATE TABLE relation (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
   older_id TEXT NOT NULL,
   newer_id TEXT NOT NULL,
-  -- What the newer does to the older.
+  -- The effect of the newer memory on the older one.
   name TEXT NOT NULL CHECK (name IN ('holds', 'replaces', 'ends', 'restates')),
-  -- How likely it is that the older holds no longer.
+  -- The probability that the older memory holds no longer.
   probability REAL NOT NULL CHECK (probability BETWEEN 0 AND 1),
-  -- Whether the older is not returned any more, or behind the newer; NULL: as if they had nothing to do with each other.
+  -- Whether the older memory is not returned any more, or only behind the newer; NULL: the relation changes nothing.
   effect TEXT CHECK (effect IN ('hides', 'newer_first')),
-  -- Of the reader's weights.
+  -- The version of the reader's weights.
   version TEXT NOT NULL,
   compared_at INTEGER NOT NULL,
   PRIMARY KEY (tenant_id, agent_id, newer_id, older_id)
@@ -1197,13 +1212,13 @@ CREATE INDEX relation_of_older ON relation (tenant_id, agent_id, older_id);
 CREATE INDEX relation_restates ON relation (tenant_id, agent_id, newer_id, older_id)
 WHERE name = 'restates' AND effect IS NULL;
 
--- A relation with an effect is two claims of a key of its own, whatever came first. No rule and no
--- fact has a key that begins with "~".
+-- A relation with an effect is two claims of a key of its own, whichever memory came first. No rule and no fact has a
+-- key that begins with "~".
 CREATE TRIGGER relation_placed AFTER INSERT ON relation
 WHEN new.effect IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
-  -- A claim is no sign that a memory was read, where it comes of comparing it with another.
+  -- A claim that comes from comparing a memory with another is no sign that the memory was read.
   UPDATE long_term_memory SET statements_read = 0
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND id IN (new.older_id, new.newer_id)
     AND statements_read IS NULL;
@@ -1220,7 +1235,8 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END;
 
--- As if they had never been compared. The newer goes first: what it had superseded holds again.
+-- The claims of a deleted relation go, as if the memories had never been compared. The newer memory's claim goes first,
+-- so that the older memory holds again.
 CREATE TRIGGER relation_removed AFTER DELETE ON relation
 WHEN old.effect IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
@@ -1248,15 +1264,16 @@ BEGIN
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND id = new.memory_id;
 END;
 
--- With which weights memories were read last. after: those up to this id are read anew; NULL: all of them.
+-- The version of the weights with which memories were read last. after: the memories up to this id are read anew; NULL:
+-- all memories are.
 CREATE TABLE reading (
   only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
   version TEXT NOT NULL,
   after TEXT
 ) STRICT;
 
--- A memory that states something explicitly waits for a reader once its claims are there (claim_placed would call it
--- read). Should a run stop before them, nobody has read it, and they are added after the next start.
+-- A memory with explicit claims waits for a reader once its claims are there (claim_placed would mark it as read).
+-- Should a run stop before the claims, the memory is not read, and its claims are added after the next start.
 CREATE TRIGGER claim_waits BEFORE INSERT ON claim
 WHEN new.key NOT GLOB '~*'
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
@@ -1273,13 +1290,13 @@ END;
 -- are long-term memories and have the gate of these (write_admission).
 CREATE VIEW tier_write AS
 SELECT
-  -- Whose data is written; agent_id is NULL where it belongs to all agents of the tenant.
+  -- The scope that is written to; agent_id is NULL where the row belongs to all agents of the tenant.
   NULL AS tenant_id, NULL AS agent_id,
   -- The credential that writes, and when it was issued; NULL: an operator.
   NULL AS written_by, NULL AS issued_at,
-  -- The limits of who has no others (quota); NULL: the run brings nothing.
+  -- The limits of an agent and of the tenant that have no others (quota); NULL: the run brings no bytes.
   NULL AS limits,
-  -- What the write is known by where its run is made again; NULL: it does not count as a store.
+  -- The id by which the write is known where its run is made again; NULL: the write does not count as a store.
   NULL AS ticket;
 
 CREATE TRIGGER tier_write_checked INSTEAD OF INSERT ON tier_write
@@ -1307,7 +1324,7 @@ BEGIN
           >= coalesce(quota.stores_per_minute, scope.value ->> 2)
     ) THEN RAISE(ABORT, 'over_stores')
   END;
-  -- usage.ticket is the write that was counted last: one whose run is made again is counted once.
+  -- usage.ticket is the write that was counted last: a write whose run is made again is counted once.
   INSERT INTO usage (tenant_id, agent_id, minute, stores, ticket)
   SELECT new.tenant_id, scope.agent_id, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) / 60000,
     new.ticket IS NOT NULL, new.ticket
@@ -1323,8 +1340,8 @@ END;
 -- The last statement of a run that brings something to a tier: it stops a run that has gone over the quota of bytes.
 CREATE VIEW tier_written AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS limits,
-  -- Bytes that go again once the run has served its purpose; and whether the run may end above the limit where it began
-  -- below it.
+  -- The bytes that are deleted once the run has served its purpose; and whether the run may end above the limit where
+  -- it began below it.
   NULL AS leaving, NULL AS may_pass;
 
 CREATE TRIGGER tier_written_checked INSTEAD OF INSERT ON tier_written
@@ -1340,12 +1357,12 @@ END;
 
 
 -- === Working memory
--- The scratch state of one running copy of an agent, an instance (docs/tiers.md). Each write is one insert into a view, whose
--- trigger checks and does all of it, or stops the run with RAISE(ABORT, code): so nothing is ever half written. The statements fill
--- in the moment (`now`, by the database's clock) and the limits (app/domain/limits.py).
+-- The scratch state of one running copy of an agent, an instance (docs/tiers.md). Each write is one insert into a view,
+-- whose trigger checks and makes the whole write, or stops the run with RAISE(ABORT, code): so no write is ever made
+-- half. The statements fill in the moment (`now`, by the database's clock) and the limits (app/domain/limits.py).
 
--- What outlives the keys of an instance: the last version that was given to anything of it. Versions only rise, and begin
--- at the database's clock: an instance that was forgotten and comes again begins above every version that it had.
+-- An instance outlives its keys with the last version that was given out in it. Versions only rise, and begin at the
+-- database's clock: an instance that was deleted and comes again begins above every version that it had.
 CREATE TABLE working_instance (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -1361,8 +1378,8 @@ CREATE TABLE working_instance (
 CREATE INDEX working_instance_living ON working_instance (tenant_id, expires_at);
 CREATE INDEX working_instance_expiring ON working_instance (expires_at);
 
--- The value stands last: what sums up bytes does not read it. The key `/state`, which no caller can name, is the turn state
--- of the run that the instance is.
+-- The value is the last column: a statement that sums up bytes does not read it. The key `/state`, which no caller can
+-- name, is the turn state of the run that the instance is.
 CREATE TABLE working_key (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -1451,7 +1468,7 @@ BEGIN
     value = excluded.value;
 END;
 
--- Gives out so many versions of an instance, the last of which its row has then.
+-- An insert gives out a number of versions of an instance, the last of which its row has then.
 CREATE VIEW working_use AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance, NULL AS versions, NULL AS ttl_ms, NULL AS now,
   NULL AS most_instances;
@@ -1579,21 +1596,21 @@ CREATE TABLE working_window (
   agent_id TEXT NOT NULL,
   instance TEXT NOT NULL,
   expires_at INTEGER NOT NULL,
-  -- Of its turns, and whether these are more than it keeps.
+  -- The number and the bytes of its turns, and whether these are more than the window keeps.
   messages INTEGER NOT NULL DEFAULT 0,
   bytes INTEGER NOT NULL DEFAULT 0,
   over INTEGER NOT NULL DEFAULT 0 CHECK (over IN (0, 1)),
-  -- Of the turns that fell out of it into long-term memory.
+  -- The number of the turns that fell out of the window into long-term memory, and their first and last moments.
   fallen INTEGER NOT NULL DEFAULT 0,
   fallen_since INTEGER,
   fallen_until INTEGER,
-  -- Until when somebody moves turns, and when that was tried last.
+  -- Until when a process moves turns, and when that was tried last.
   busy_until INTEGER NOT NULL DEFAULT 0,
   tried_at INTEGER NOT NULL DEFAULT 0,
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(instance AS BLOB))
   ) VIRTUAL,
-  -- Of its turns; NULL: they were not counted yet.
+  -- The tokens of its turns; NULL: they were not counted yet.
   tokens INTEGER,
   PRIMARY KEY (tenant_id, agent_id, instance)
 ) STRICT, WITHOUT ROWID;
@@ -1605,13 +1622,13 @@ CREATE TABLE working_turn (
   agent_id TEXT NOT NULL,
   instance TEXT NOT NULL,
   place INTEGER NOT NULL,
-  -- What makes it the message that it becomes (app/domain/messages.py).
+  -- The id of the message that the turn becomes (app/domain/messages.py).
   id TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant')),
   said_at INTEGER NOT NULL,
   bytes INTEGER NOT NULL CHECK (bytes BETWEEN 1 AND 32768),
   tokens INTEGER NOT NULL,
-  -- Who brought it, as it is said of an ingestion.
+  -- The author of the turn, in the columns of an ingestion.
   written_by TEXT,
   written_through TEXT NOT NULL,
   issued_at INTEGER,
@@ -1621,27 +1638,28 @@ CREATE TABLE working_turn (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(instance AS BLOB)) + length(CAST(content AS BLOB))
       + coalesce(length(CAST(speakers AS BLOB)), 0)
   ) VIRTUAL,
-  -- Whether the caller told its tokens; else they are estimated. NULL: it is older than this column.
+  -- Whether the caller has sent the number of its tokens; if not, it is estimated. NULL: the turn is older than the
+  -- column.
   told INTEGER CHECK (told IN (0, 1)),
   PRIMARY KEY (tenant_id, agent_id, instance, place),
   UNIQUE (tenant_id, agent_id, instance, id)
 ) STRICT, WITHOUT ROWID;
 
--- A summary of turns that are memories now. It goes with its window.
+-- A summary of turns that are memories now. The summary is deleted with its window.
 CREATE TABLE working_summary (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
   instance TEXT NOT NULL,
-  -- The places that its first and its last turn had, how many they are, and when they were said.
+  -- The places that its first and its last turn had, the number of turns, and when they were said.
   first_place INTEGER NOT NULL,
   last_place INTEGER NOT NULL CHECK (last_place >= first_place),
   turns INTEGER NOT NULL CHECK (turns > 0),
   since INTEGER NOT NULL,
   until INTEGER NOT NULL,
   made_by TEXT NOT NULL CHECK (made_by IN ('model', 'reader', 'sentences')),
-  -- The ids of memories that its turns are, as a JSON array: first all that its sentences rest on.
+  -- The ids of the memories that its turns have become, as a JSON array: first all that its sentences rest on.
   memories TEXT NOT NULL CHECK (length(CAST(memories AS BLOB)) <= 16384),
-  -- [{"text", "memories": the ids of those that it rests on, "weight"}, ...]
+  -- [{"text", "memories": the ids of the memories that the sentence rests on, "weight"}, ...]
   sentences TEXT NOT NULL CHECK (length(CAST(sentences AS BLOB)) <= 65536),
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(instance AS BLOB)) + length(CAST(memories AS BLOB))
@@ -1662,12 +1680,12 @@ BEGIN
   );
 END;
 
--- Adds turns to a window.
+-- An insert adds turns to a window.
 CREATE VIEW working_append AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance,
   -- [{"id", "role", "content", "bytes", "tokens", "told", "said_at"}, ...], each id once and not known yet.
   NULL AS messages,
-  -- Whether said_at counts from the moment of the append.
+  -- Whether said_at counts from the moment of the append, because no times were sent.
   NULL AS untold,
   NULL AS written_by, NULL AS written_through, NULL AS issued_at, NULL AS speakers,
   NULL AS ttl_ms, NULL AS now, NULL AS kept_bytes, NULL AS kept_messages, NULL AS most_bytes, NULL AS most_messages,
@@ -1690,7 +1708,7 @@ BEGIN
     written_by, written_through, issued_at, speakers, content)
   SELECT new.tenant_id, new.agent_id, new.instance, used.version - json_array_length(new.messages) + 1 + said.key,
     said.value ->> 'id', said.value ->> 'role',
-    -- Where no time is told, behind what was said before: at most an hour ahead of now.
+    -- Turns without a time are placed behind those said before, at most an hour ahead of now.
     (said.value ->> 'said_at') + iif(new.untold, max(new.now, min(new.now + 3600000, 1 + (
       SELECT coalesce(max(before.said_at), 0) FROM working_turn AS before
       WHERE before.tenant_id = new.tenant_id AND before.agent_id = new.agent_id AND before.instance = new.instance
@@ -1706,7 +1724,7 @@ BEGIN
   VALUES (new.tenant_id, new.agent_id, new.instance, new.kept_bytes, new.kept_messages, new.kept_tokens);
 END;
 
--- Counts the turns of a window again.
+-- An insert counts the turns of a window again.
 CREATE VIEW working_weigh AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance, NULL AS kept_bytes, NULL AS kept_messages,
   NULL AS kept_tokens;
@@ -1724,23 +1742,25 @@ BEGIN
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND instance = new.instance;
 END;
 
--- Lets turns fall out of a window: those that are memories now, and those that can never become any, since the agent has no
--- long-term memory or whoever brought them was revoked. All of it is one statement: no summary is ever made twice.
+-- An insert lets turns fall out of a window: those that are memories now, and those that can never become memories,
+-- since the agent has no long-term memory or their author's credential was revoked. It is one statement, so that no
+-- summary is ever made twice.
 CREATE VIEW working_fall AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance,
   -- The places of the turns, as a JSON array.
   NULL AS places,
   NULL AS now, NULL AS kept_bytes, NULL AS kept_messages, NULL AS kept_tokens,
   -- The summary of these turns, as an object of the columns of its table, with "instead_of": the summaries whose place it
-  -- takes, [{"last_place", "turns"}, ...]. NULL: none is made. With one, all of its turns fall, or none does.
+  -- takes, [{"last_place", "turns"}, ...]. NULL: no summary is made. With a summary, all of its turns fall, or none
+  -- does.
   NULL AS summary,
-  -- Whether they fall, without a summary, since the window's time has passed.
+  -- Whether the turns fall without a summary, since the window's time has passed.
   NULL AS idle;
 
 CREATE TRIGGER working_fall_done INSTEAD OF INSERT ON working_fall
 BEGIN
-  -- Nothing is done where a summary is not of what is there now (a memory that it names may have been deleted while it was
-  -- made), or the window is in use again.
+  -- Nothing is done where a summary does not fit the turns, memories and summaries that are there now (a memory that it
+  -- names may have been deleted while it was made), or where the window is in use again.
   SELECT RAISE(IGNORE) WHERE (new.summary IS NOT NULL OR new.idle) AND NOT EXISTS (
     SELECT 1 FROM working_window AS own
     WHERE own.tenant_id = new.tenant_id AND own.agent_id = new.agent_id AND own.instance = new.instance
@@ -1829,8 +1849,8 @@ BEGIN
   VALUES (new.tenant_id, new.agent_id, new.instance, new.kept_bytes, new.kept_messages, new.kept_tokens);
 END;
 
--- What is deleted stands in no summary either: the sentences that rest on a memory go with it. A move of the tenant deletes
--- memories to write them anew, and carries summaries as they are.
+-- The sentences of summaries that rest on a memory are deleted with the memory. A move of the tenant deletes memories
+-- to write them anew, and carries summaries as they are.
 CREATE TRIGGER long_term_memory_unsummarised AFTER DELETE ON long_term_memory
 WHEN old.message_id IS NOT NULL AND old.session_id IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
@@ -1896,14 +1916,14 @@ END;
 
 -- === Runs and episodes
 
--- Runs: one execution of an agent each. What happens in a run are its episodes (docs/tiers.md).
+-- Runs: each is one execution of an agent. The events of a run are its episodes (docs/tiers.md).
 CREATE TABLE agent_runs (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL CHECK (length(id) = 26),
   agent_id TEXT NOT NULL,
   agent_type TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
-  -- {"input": what the run was started with, "episode_ids": [the episodes that it was given]}
+  -- {"input": the value that the run was started with, "episode_ids": [the ids of the episodes that it was given]}
   input TEXT NOT NULL CHECK (length(CAST(input AS BLOB)) <= 110000),
   output TEXT CHECK (length(CAST(output AS BLOB)) <= 100000),
   error TEXT CHECK (length(CAST(error AS BLOB)) <= 4096),
@@ -1919,13 +1939,13 @@ CREATE TABLE agent_runs (
       + coalesce(length(CAST(output AS BLOB)), 0) + coalesce(length(CAST(error AS BLOB)), 0)
       + coalesce(length(CAST(workflow_id AS BLOB)), 0)
   ) VIRTUAL,
-  -- What state and log tell of a run: 1, that it began; 2, that it ended; NULL: nothing. So a run that is begun or ended
-  -- again changes nothing.
+  -- Whether state and log of the run have its beginning (1) or its end (2); NULL: neither. So a run that is begun or
+  -- ended again changes nothing.
   kept INTEGER CHECK (kept IN (1, 2)),
-  -- The run that has begun this one for a part of its task. What it has handed over is `handed_over` in `input`, beside the input
-  -- itself.
+  -- The run that has begun this one for a part of its task. The values that the parent has handed over are
+  -- `handed_over` in `input`, beside the input itself.
   parent_run_id TEXT,
-  -- Whether its parent was deleted: it goes too (app/storage/system/episodes.py, app/storage/erasures.py).
+  -- Whether its parent was deleted: the run is deleted too (app/storage/system/episodes.py, app/storage/erasures.py).
   parent_gone INTEGER CHECK (parent_gone = 1),
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
@@ -1937,12 +1957,12 @@ CREATE INDEX agent_runs_of_parent ON agent_runs (tenant_id, parent_run_id, start
 WHERE parent_run_id IS NOT NULL;
 CREATE INDEX agent_runs_without_parent ON agent_runs (tenant_id, id) WHERE parent_gone = 1;
 
--- Episodes: what happened in runs (docs/tiers.md). A row is never changed: it is written once and pruned by its age.
+-- Episodes: the events of runs (docs/tiers.md). A row is never changed: it is written once and pruned by its age.
 CREATE TABLE memory_episodes (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL CHECK (length(id) = 26),
   run_id TEXT NOT NULL,
-  -- Those of its run.
+  -- The agent and the agent type of its run.
   agent_id TEXT NOT NULL,
   agent_type TEXT NOT NULL,
   type TEXT NOT NULL CHECK (length(type) BETWEEN 1 AND 64),
@@ -1956,7 +1976,7 @@ CREATE TABLE memory_episodes (
   ) VIRTUAL,
   PRIMARY KEY (tenant_id, id)
 ) STRICT;
--- One for each question that is asked of the newest, so that an answer reads no more rows than it has.
+-- There is an index for each filter of a listing of the newest, so that an answer reads no more rows than it has.
 CREATE INDEX memory_episodes_newest ON memory_episodes (tenant_id, created_at DESC, id DESC);
 CREATE INDEX memory_episodes_of_type ON memory_episodes (tenant_id, agent_type, created_at DESC, id DESC);
 CREATE INDEX memory_episodes_of_agent ON memory_episodes (tenant_id, agent_id, created_at DESC, id DESC);
@@ -1969,7 +1989,7 @@ CREATE TABLE episodic_count (
   tenant_id TEXT NOT NULL,
   runs INTEGER NOT NULL DEFAULT 0,
   episodes INTEGER NOT NULL DEFAULT 0,
-  -- The last day (since the epoch, UTC) on which it was told that the limit is near.
+  -- The last day (since the epoch, UTC) on which the tenant was warned that the limit is near.
   warned_day INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant_id)
 ) STRICT, WITHOUT ROWID;
@@ -2053,14 +2073,15 @@ BEGIN
   VALUES (old.tenant_id, old.agent_id, 'episodic', -old.counted_bytes);
 END;
 
--- It only marks: a trigger does not set itself off, so that the children of children are marked as their own parents go.
+-- The trigger only marks the children: a trigger does not set itself off, so the children of children are marked when
+-- their own parents go.
 CREATE TRIGGER agent_runs_orphaned AFTER DELETE ON agent_runs
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
 BEGIN
   UPDATE agent_runs SET parent_gone = 1 WHERE tenant_id = old.tenant_id AND parent_run_id = old.id;
 END;
 
--- What was said in a run that goes with its parent goes with it. Its tool calls stay as long as the audit does.
+-- The episodes, keys and log of a run that goes with its parent go too. Its tool calls stay as long as the audit does.
 CREATE TRIGGER agent_runs_gone_with_parent AFTER DELETE ON agent_runs
 WHEN old.parent_gone
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
@@ -2070,13 +2091,13 @@ BEGIN
   DELETE FROM working_log WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND run_id = old.id;
 END;
 
--- No run is above itself, and none has more below it than it may, however its row came: imports write rows without the check of
--- `run_write`. What goes in a circle would keep each of its runs from being pruned. A trigger takes no recursion: it looks at as
--- many runs as may be above one, and refuses what has more, so that no circle of any length is closed. A parent that is not
--- there is none: such a run is pruned and listed as any other.
+-- No run is above itself, and no run has more children than it may, however its row came: imports write rows without
+-- the check of `run_write`. A circle of runs would keep each of its runs from being pruned. A trigger takes no
+-- recursion: this one looks at as many runs as may be above a run, and refuses a run with more, so that no circle of
+-- any length is closed. A parent without a row does not count: such a run is pruned and listed as any other.
 CREATE TRIGGER agent_runs_ancestors BEFORE INSERT ON agent_runs
 WHEN new.parent_run_id IS NOT NULL
-  -- One that is there stays as it is, and closes nothing.
+  -- A run that is there stays as it is, and closes no circle.
   AND NOT EXISTS (SELECT 1 FROM agent_runs AS held WHERE held.tenant_id = new.tenant_id AND held.id = new.id)
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
@@ -2104,12 +2125,14 @@ BEGIN
   WHERE a.tenant_id = new.tenant_id AND a.id = new.parent_run_id;
 END;
 
--- What must hold of a write to a run, in the run of the database that makes it. The trigger lets it pass, or stops it.
+-- The check of a write to a run, in the run of the database that makes the write. The trigger lets the write pass, or
+-- stops it.
 CREATE VIEW run_write AS
 SELECT
-  -- agent_id is the only agent whose run it may be; NULL: of any.
+  -- agent_id is the only agent whose run it may be; NULL: any agent's.
   NULL AS tenant_id, NULL AS agent_id, NULL AS run_id,
-  -- Whether it begins the run, how many runs and episodes the tenant may have, and a JSON array of the episodes' ids.
+  -- Whether the write begins the run, how many runs and episodes the tenant may have, and a JSON array of the episodes'
+  -- ids.
   NULL AS begins, NULL AS most_runs, NULL AS most_episodes, NULL AS episode_ids,
   -- The parent of a run that begins, and the only agent whose run that may be; how many runs are above it, how many may
   -- be, and how many children a run may have.
@@ -2184,9 +2207,9 @@ END;
 
 
 -- === What runs leave in their working memory
--- What begins and ends a run writes its turn state, and what names a run writes a row into its log (docs/tiers.md). What is written
--- so never refuses the run of the database that it tells of: where there is no room it says nothing. The statements fill in the
--- moment and the limits, as in working memory.
+-- The beginning and the end of a run write its turn state, and a write that names a run adds a row to the run's log
+-- (docs/tiers.md). These writes never refuse the run of the database that they belong to: where there is no room,
+-- nothing is written. The statements fill in the moment and the limits, as in working memory.
 
 -- Entries for the log of a run.
 CREATE VIEW run_log_note AS
@@ -2194,7 +2217,7 @@ SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS run_id,
   -- [{"entry": JSON, "ago": how long ago it happened, in ms; absent: now}, ...]
   NULL AS entries,
   NULL AS ttl_ms, NULL AS now, NULL AS most_bytes, NULL AS most_instances,
-  -- What an entry counts beside its own bytes.
+  -- The bytes that an entry counts beside its own.
   NULL AS overhead;
 
 -- Appends entries to the log of a run of this agent, where there is such a run and room for all of them.
@@ -2235,8 +2258,8 @@ BEGIN
   WHERE used.tenant_id = new.tenant_id AND used.agent_id = new.agent_id AND used.instance = new.run_id;
 END;
 
--- Puts a turn state in the place of the one that there is, where the instance of the run has room for it. One that is
--- there keeps its expiry.
+-- An insert puts a turn state in the place of the present one, where the instance of the run has room for it. The
+-- expiry of a present state stays.
 CREATE VIEW run_state_put AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS run_id, NULL AS value,
   NULL AS ttl_ms, NULL AS now, NULL AS most_bytes, NULL AS most_instances;
@@ -2271,14 +2294,14 @@ BEGIN
     bytes = excluded.bytes, version = excluded.version, value = excluded.value;
 END;
 
--- What a run that has begun, or has ended, leaves in its working memory: once each. A run that was delegated leaves its keys
--- and its state with its end, and its result in its parent's log.
+-- An insert writes the beginning, or the end, of a run into its working memory, each once. When a delegated run ends,
+-- its keys and its state expire, and its result goes into its parent's log.
 CREATE VIEW run_keep AS
 SELECT NULL AS tenant_id, NULL AS run_id, NULL AS ttl_ms, NULL AS now,
-  -- Of the keys of an instance, and of a log.
+  -- The limits on the bytes of an instance's keys, and of a log.
   NULL AS most_bytes, NULL AS most_log_bytes,
   NULL AS most_instances, NULL AS overhead,
-  -- Bytes of an output that the parent's log has as a whole.
+  -- The bytes up to which the parent's log has an output as a whole.
   NULL AS most_result;
 
 CREATE TRIGGER run_keep_begun INSTEAD OF INSERT ON run_keep
@@ -2312,7 +2335,8 @@ BEGIN
   UPDATE agent_runs SET kept = 1 WHERE tenant_id = new.tenant_id AND id = new.run_id;
 END;
 
--- A state that its harness has set gets the two fields of the end where it is an object in its row; any other stays.
+-- A state that the run's harness has set gets the two fields of the end if it is an object in its row; any other state
+-- stays.
 CREATE TRIGGER run_keep_ended INSTEAD OF INSERT ON run_keep
 WHEN EXISTS (
   SELECT 1 FROM agent_runs AS run
@@ -2362,11 +2386,11 @@ END;
 
 
 -- === Workflows
--- One credential's weight in what a workflow has counted has a bound and can be taken back
--- (docs/decisions/0045-outcomes-have-authors.md). What was counted without an author, by an operator without a credential too, is
--- in workflow.alpha and workflow.beta.
+-- The weight of one credential in a workflow's outcomes has a bound and can be taken back
+-- (docs/decisions/0045-outcomes-have-authors.md). Outcomes without an author, also those of an operator without a
+-- credential, are counted in workflow.alpha and workflow.beta.
 
--- Workflows: ways to do a task, which compete for it (docs/tiers.md). How well one did is a Beta posterior of its rate of
+-- Workflows: ways to do a task, which compete for it (docs/tiers.md). A workflow has a Beta posterior of its rate of
 -- success, from which selections draw.
 CREATE TABLE workflow (
   tenant_id TEXT NOT NULL,
@@ -2379,9 +2403,10 @@ CREATE TABLE workflow (
   enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  -- Last, so that whatever counts outcomes reads past none of it.
+  -- The spec comes behind the counts, so that a statement that counts outcomes does not read past it.
   spec TEXT NOT NULL CHECK (length(CAST(spec AS BLOB)) <= 100000),
-  -- Of the text, as the columns behind it are. NULL: it was put before texts had authors.
+  -- The version of the text, whose author and time are in the next columns. NULL: the text is older than authors of
+  -- texts.
   version INTEGER CHECK (version > 0),
   written_by TEXT,
   written_through TEXT,
@@ -2408,8 +2433,8 @@ CREATE TABLE workflow_version (
   PRIMARY KEY (tenant_id, workflow_id, version)
 ) STRICT, WITHOUT ROWID;
 
--- The outcome of a run for a workflow: its first one, which is the one that counts. It outlives the workflow, so that an
--- answer that was lost is not made up for by another count.
+-- The first outcome of a run for a workflow, which alone counts. The row outlives the workflow, so that a report that
+-- is repeated after a lost answer is not counted again.
 CREATE TABLE workflow_outcome (
   tenant_id TEXT NOT NULL,
   workflow_id TEXT NOT NULL,
@@ -2419,7 +2444,7 @@ CREATE TABLE workflow_outcome (
   -- NULL: the outcome was reported before outcomes had authors, or without a credential.
   written_by TEXT,
   written_through TEXT,
-  -- Of the run.
+  -- The agent of the run.
   agent_id TEXT,
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(workflow_id AS BLOB))
@@ -2433,12 +2458,13 @@ CREATE INDEX workflow_outcome_of_run ON workflow_outcome (tenant_id, run_id, cre
 CREATE INDEX workflow_outcome_of_agent ON workflow_outcome (tenant_id, agent_id, created_at);
 CREATE INDEX workflow_outcome_of_writer ON workflow_outcome (tenant_id, written_by, created_at);
 
--- The sums of the scores that one credential has reported, and of what they lack of 1, after the fading of discounts.
+-- The sums of the scores that one credential has reported, and of their distances from 1, after the fading of
+-- discounts.
 CREATE TABLE workflow_tally (
   tenant_id TEXT NOT NULL,
   workflow_id TEXT NOT NULL,
   written_by TEXT NOT NULL,
-  -- What the credential was good for: one agent, all agents, or all agents as an administrator.
+  -- The reach of the credential: one agent, all agents, or all agents as an administrator.
   author TEXT NOT NULL CHECK (author IN ('agent', 'tenant', 'admin')),
   -- The only agent that it was good for, or NULL.
   agent_id TEXT,
@@ -2452,12 +2478,12 @@ CREATE TABLE workflow_tally (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workflow_tally_newest ON workflow_tally (tenant_id, workflow_id, counted_at);
 CREATE INDEX workflow_tally_of_agent ON workflow_tally (tenant_id, agent_id, workflow_id);
--- By which an erasure of an agent, or of a tenant, finds them.
+-- An erasure of an agent, or of a tenant, finds tallies by this index.
 CREATE INDEX workflow_tally_of_scope ON workflow_tally (tenant_id, coalesce(agent_id, ''));
 CREATE INDEX workflow_tally_of_writer ON workflow_tally (tenant_id, written_by);
 
--- What an outcome does. It is no trigger of the table, since an import brings outcomes that its workflows have counted.
--- ``only_agent`` is the only agent that its author's credential is good for, or NULL.
+-- An insert counts an outcome. This is no trigger of the table, since an import brings outcomes that its workflows have
+-- counted. ``only_agent`` is the only agent that its author's credential is good for, or NULL.
 CREATE VIEW workflow_scoring AS
 SELECT NULL AS tenant_id, NULL AS workflow_id, NULL AS run_id, NULL AS score, NULL AS agent_id, NULL AS written_by,
   NULL AS written_through, NULL AS author, NULL AS only_agent;
@@ -2468,9 +2494,9 @@ WHEN NOT EXISTS (
   WHERE counted.tenant_id = new.tenant_id AND counted.workflow_id = new.workflow_id AND counted.run_id = new.run_id
 )
 BEGIN
-  -- What has no author fades in all workflows of the task by their own discounts, and counts the score where this one
-  -- has none either. Nine decimals hold the sums of scores of six exactly, in whatever order they come, up to four
-  -- million of them.
+  -- The counts without an author fade in all workflows of the task by their own discounts, and count the score of an
+  -- outcome without an author. Nine decimals hold the sums of scores of six exactly, in whatever order they come, up to
+  -- four million scores.
   UPDATE workflow SET
     alpha = round(1 + (alpha - 1) * discount + (id = new.workflow_id AND new.written_by IS NULL) * new.score, 9),
     beta = round(1 + (beta - 1) * discount + (id = new.workflow_id AND new.written_by IS NULL) * (1 - new.score), 9)
@@ -2481,8 +2507,8 @@ BEGIN
       WHERE run.tenant_id = new.tenant_id AND run.id = new.workflow_id AND rival.tenant_id = new.tenant_id
         AND rival.agent_type = run.agent_type AND rival.task_type = run.task_type
     );
-  -- An administrator's outcome, or an operator's, fades what everybody has counted. Another one fades only what the same
-  -- credential has counted, or what credentials for the same agent have: nobody makes others forget.
+  -- An administrator's outcome, or an operator's, fades the tallies of all credentials. Any other outcome fades only
+  -- the tallies of the same credential, and of credentials for the same agent: no caller fades the tallies of others.
   UPDATE workflow_tally SET (successes, failures) = (
     SELECT round(successes * faded.discount, 9), round(failures * faded.discount, 9)
     FROM workflow AS faded WHERE faded.tenant_id = workflow_tally.tenant_id AND faded.id = workflow_tally.workflow_id
@@ -2582,8 +2608,8 @@ END;
 -- === Shared context
 
 -- Shared context: documents of a tenant that administrators write and all of its agents read, and the tenant's
--- configuration, which is the document of a name that no document can have (docs/tiers.md). A row is a version: it is
--- never changed, the highest one of a name is the document.
+-- configuration, which is the document of a name that no document can have (docs/tiers.md). A row is a version and is
+-- never changed; the highest version of a name is the document.
 CREATE TABLE context_versions (
   tenant_id TEXT NOT NULL,
   name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
@@ -2592,7 +2618,7 @@ CREATE TABLE context_versions (
   sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
   media_type TEXT NOT NULL CHECK (length(media_type) <= 128),
   updated_at INTEGER NOT NULL,
-  -- By which a write that is made again finds what it has written.
+  -- The id by which a write that is made again finds the version that it has written.
   write_id TEXT NOT NULL,
   content TEXT NOT NULL,
   counted_bytes INTEGER GENERATED ALWAYS AS (
@@ -2602,23 +2628,23 @@ CREATE TABLE context_versions (
 ) STRICT;
 CREATE INDEX context_versions_sizes ON context_versions (tenant_id, name, version, size);
 
--- The highest version of what a tenant has deleted: no version of a name comes back.
+-- The highest version of the documents that a tenant has deleted: no version of a name comes back.
 CREATE TABLE context_floor (
   tenant_id TEXT NOT NULL,
   version INTEGER NOT NULL,
   PRIMARY KEY (tenant_id)
 ) STRICT, WITHOUT ROWID;
 
--- What must hold before a version is written, in the run that writes it. The trigger lets it pass, or stops it.
+-- The check of a new version, in the run that writes it. The trigger lets the write pass, or stops it.
 CREATE VIEW context_write AS
 SELECT
   NULL AS tenant_id, NULL AS name, NULL AS write_id, NULL AS size, NULL AS sha256, NULL AS media_type,
-  -- A JSON array of versions as texts, of which the document has to have one; '*' is any. NULL: nothing is asked.
+  -- A JSON array of versions as texts, of which the document has to have one; '*' is any. NULL: no version is required.
   NULL AS if_match,
   -- Whether there must be no document.
   NULL AS if_none_match,
-  -- How many versions of a name are kept, how many documents and bytes the tenant may have, and the name that counts
-  -- for none of it.
+  -- How many versions of a name are kept, how many documents and bytes the tenant may have, and the name whose document
+  -- counts in neither.
   NULL AS kept, NULL AS most_documents, NULL AS most_bytes, NULL AS uncounted;
 
 CREATE TRIGGER context_write_checked INSTEAD OF INSERT ON context_write
@@ -2650,7 +2676,7 @@ BEGIN
       SELECT count(DISTINCT held.name) FROM context_versions AS held
       WHERE held.tenant_id = new.tenant_id AND held.name <> new.uncounted
     ) >= new.most_documents THEN RAISE(ABORT, 'documents_full')
-    -- Without the versions that go when this one comes.
+    -- The versions that are deleted when this one is written do not count.
     WHEN new.size + (
       SELECT coalesce(sum(held.size), 0) FROM context_versions AS held
       WHERE held.tenant_id = new.tenant_id AND held.name <> new.uncounted
@@ -2683,11 +2709,11 @@ CREATE TABLE tool_call_log (
   tenant_id TEXT NOT NULL,
   run_id TEXT NOT NULL CHECK (length(run_id) = 26),
   number INTEGER NOT NULL CHECK (number > 0),
-  -- The caller's own: what is sent again is known by it.
+  -- The caller's own id: a call that is sent again is known by it.
   id TEXT NOT NULL CHECK (length(id) = 26),
   agent_id TEXT NOT NULL,
   tool TEXT NOT NULL CHECK (length(tool) BETWEEN 1 AND 64),
-  -- Canonical JSON, as its caller has sent it; NULL: only the hash was sent.
+  -- The input in canonical JSON, as the caller has sent it; NULL: only the hash was sent.
   input TEXT CHECK (input IS NULL OR json_valid(input)),
   input_hash TEXT NOT NULL CHECK (length(input_hash) = 64),
   outcome TEXT NOT NULL CHECK (outcome IN ('ok', 'error')),
@@ -2696,12 +2722,13 @@ CREATE TABLE tool_call_log (
   -- A number of JSON, as text: a database that reads the number may round it.
   ms TEXT NOT NULL CHECK (json_valid(ms)),
   tokens INTEGER CHECK (tokens IS NULL OR tokens >= 0),
-  -- When the caller says that it was.
+  -- The time of the call as its caller says.
   called_at INTEGER,
-  -- Never earlier than that of the call before.
+  -- The time of its arrival, never earlier than that of the call before.
   recorded_at INTEGER NOT NULL,
   written_by TEXT,
-  -- Whether it arrived after the end of its run: the audit has it, and the replay, which does not change then, has not.
+  -- Whether the call arrived after the end of its run: then the audit has it, and the replay, which does not change,
+  -- has not.
   after_end INTEGER NOT NULL DEFAULT 0 CHECK (after_end IN (0, 1)),
   counted_bytes INTEGER GENERATED ALWAYS AS (
     200 + length(CAST(agent_id AS BLOB)) + length(CAST(tool AS BLOB)) + length(CAST(ms AS BLOB))
@@ -2755,8 +2782,8 @@ CREATE INDEX recall_log_rare ON recall_log (tenant_id, event, recorded_at) WHERE
 
 -- === Blobs
 
--- Blobs: content and values that are large or binary. A row says what an object is; the object store has its bytes under the
--- key t/<tenant_id>/<id> (docs/tiers.md).
+-- Blobs: content and values that are large or binary. A row describes an object; the object store has the object's
+-- bytes under the key t/<tenant_id>/<id> (docs/tiers.md).
 CREATE TABLE blob (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL CHECK (length(id) = 26),
@@ -2765,8 +2792,8 @@ CREATE TABLE blob (
   sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
   size INTEGER NOT NULL CHECK (size >= 0),
   media_type TEXT NOT NULL CHECK (length(media_type) BETWEEN 3 AND 128),
-  -- The row comes before its object and goes after it, so that no object is without a row: 'writing' until the object is
-  -- there, 'deleting' from before it goes. Only what is 'stored' is shown to anyone.
+  -- The row is written before its object and deleted after it, so that no object is without a row: 'writing' until the
+  -- object is there, 'deleting' from before the object goes. Only 'stored' blobs are shown to callers.
   state TEXT NOT NULL CHECK (state IN ('writing', 'stored', 'deleting')),
   created_at INTEGER NOT NULL,
   counted_bytes INTEGER GENERATED ALWAYS AS (
@@ -2778,11 +2805,11 @@ CREATE INDEX blob_newest ON blob (tenant_id, agent_id, created_at DESC, id DESC)
 CREATE INDEX blob_unfinished ON blob (created_at, tenant_id, id) WHERE state <> 'stored';
 
 -- A JSON value that is too large for its row is a blob of the row's agent: the row has a pointer in place of the value, and
--- names the blob. What happens to the row happens to the blob in the same statement, whoever makes it: a row cannot point to
--- what was given up, and what no row points to any more goes (`prune`).
+-- names the blob. A change of the row changes the blob in the same statement, whichever it is: a row cannot point to a
+-- blob that was given up, and a blob that no row points to any more is deleted (`prune`).
 CREATE VIEW blob_use AS
 SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS id,
-  -- Whether a row points to it from now on, or no longer.
+  -- Whether a row points to the blob from now on, or no longer.
   NULL AS used;
 
 CREATE TRIGGER blob_use_done INSTEAD OF INSERT ON blob_use
@@ -2811,12 +2838,12 @@ END;
 
 -- === Consolidation
 
--- What the weekly consolidation has merged (docs/tiers.md). One run of it over one tenant:
+-- The runs and the merges of the weekly consolidation (docs/tiers.md). A row is one run of it over one tenant:
 CREATE TABLE consolidation (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL,
   started_at INTEGER NOT NULL,
-  -- NULL: it is under way, and goes on behind the agent ``after``.
+  -- NULL: the consolidation is under way, and goes on behind the agent ``after``.
   finished_at INTEGER,
   undone_at INTEGER,
   after TEXT NOT NULL DEFAULT '',
@@ -2827,7 +2854,8 @@ CREATE TABLE consolidation (
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- A memory that another one restates, which is kept in its place. undone: the merge has no effect, and is not made again.
+-- A memory, and another that restates it and is kept in its place. undone: the merge has no effect, and is not made
+-- again.
 CREATE TABLE consolidated (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -2835,7 +2863,7 @@ CREATE TABLE consolidated (
   kept_id TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('memory', 'fact')),
   undone INTEGER NOT NULL DEFAULT 0 CHECK (undone IN (0, 1)),
-  -- When the other one was said, where that was after what is kept; NULL: what is kept is the later one.
+  -- When the other memory was said, where that was after the kept one; NULL: the kept memory is the later one.
   said_again_at INTEGER,
   consolidation_id TEXT NOT NULL,
   consolidated_at INTEGER NOT NULL,
@@ -2845,7 +2873,8 @@ CREATE INDEX consolidated_kept ON consolidated (tenant_id, agent_id, kept_id);
 CREATE INDEX consolidated_again ON consolidated (tenant_id, agent_id, said_again_at) WHERE said_again_at IS NOT NULL;
 CREATE INDEX consolidated_of ON consolidated (tenant_id, consolidation_id, undone);
 
--- The end of a chain of superseded memories: other_id leads to via_id, and that over any others to kept_id.
+-- A shortcut to the end of a chain of superseded memories: other_id leads to via_id, which leads over any others to
+-- kept_id.
 CREATE TABLE shortcut (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -2857,7 +2886,8 @@ CREATE TABLE shortcut (
 CREATE INDEX shortcut_kept ON shortcut (tenant_id, agent_id, kept_id);
 CREATE INDEX shortcut_via ON shortcut (tenant_id, agent_id, via_id);
 
--- Who has told a fact in the words of the memory, and how sure of it: run, session or author, the first that is known.
+-- A source of a fact that was told in the words of the memory, and its confidence. The source is the run, the session
+-- or the author, the first that is known.
 CREATE TABLE fact_source (
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
@@ -2870,8 +2900,8 @@ CREATE TABLE fact_source (
 CREATE INDEX fact_source_named ON fact_source (tenant_id, source);
 CREATE INDEX fact_source_writer ON fact_source (tenant_id, written_by) WHERE written_by IS NOT NULL;
 
--- A merge is two claims of a key of its own, as a relation with an effect is: "~=". What is kept counts
--- as said once more when the other one was, where it was said before it.
+-- A merge is two claims of a key of its own, which begins with "~=", as a relation with an effect is. Where the kept
+-- memory was said before the other one, it counts as said once more right behind that.
 CREATE TRIGGER consolidated_placed AFTER INSERT ON consolidated
 WHEN NOT new.undone
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
@@ -2891,7 +2921,8 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END;
 
--- As if it had never been made. What is kept goes first: the other one holds again.
+-- The claims of a deleted merge go, as if it had never been made. The kept memory's claim goes first, so that the other
+-- memory holds again.
 CREATE TRIGGER consolidated_removed AFTER DELETE ON consolidated
 WHEN NOT old.undone
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
@@ -2916,7 +2947,7 @@ BEGIN
     AND key = '~=' || old.other_id || ':' || old.kept_id;
 END;
 
--- A shortcut is two claims as well ("~>"), neither of which is all of its memory: it hides nothing by itself.
+-- A shortcut is two claims as well ("~>"), neither of which is whole: a shortcut hides no memory by itself.
 CREATE TRIGGER shortcut_placed AFTER INSERT ON shortcut
 WHEN NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
 BEGIN
@@ -2941,8 +2972,8 @@ BEGIN
     AND key = '~>' || old.other_id || ':' || old.kept_id;
 END;
 
--- What was said again after something that takes the place of what was said before holds by itself: else each of the
--- three would lead to another one of them.
+-- A relation with an effect deletes each merge whose kept memory was said before the newer memory, and said again by the
+-- other one after it: the memory said again holds by itself. If not, each of the three would lead to another of them.
 CREATE TRIGGER relation_contradicts AFTER INSERT ON relation
 WHEN new.effect IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = new.tenant_id AND placed.carried)
@@ -2959,7 +2990,7 @@ BEGIN
   );
 END;
 
--- A chain that is broken has no shortcuts: those over the link, and those to behind it.
+-- A broken chain has no shortcuts: those over the deleted link go, and those that lead behind it.
 CREATE TRIGGER relation_unlinks AFTER DELETE ON relation
 WHEN old.effect = 'hides'
   AND NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = old.tenant_id AND placed.carried)
@@ -2981,8 +3012,8 @@ END;
 
 -- === The archive, and snapshots
 
--- What was moved out of the database because it is old (docs/decisions/0069-archive.md): the object is the agent's blob of the
--- same id, an export of these items alone. The row is written in the run that deletes them.
+-- Items that were moved out of the database because they are old (docs/decisions/0069-archive.md): the object is the
+-- agent's blob of the same id, an export of these items alone. The row is written in the run that deletes the items.
 CREATE TABLE archive (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL CHECK (length(id) = 26),
@@ -2991,17 +3022,18 @@ CREATE TABLE archive (
   items INTEGER NOT NULL,
   size INTEGER NOT NULL,
   sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
-  -- Of the items: their moments, and their ids, by which one is found.
+  -- The ranges of the items' moments, and of their ids, by which an item is found.
   first_at INTEGER NOT NULL,
   last_at INTEGER NOT NULL,
   first_id TEXT NOT NULL,
   last_id TEXT NOT NULL,
   archived_at INTEGER NOT NULL,
-  -- What was restored stays out of the archive for a while (docs/decisions/0072-restored-archives.md): the row of the object stays
-  -- until then, and its blob goes at once. It is no object of the archive any more.
+  -- Restored items stay out of the archive until this moment (docs/decisions/0072-restored-archives.md): the row of the
+  -- object stays until then, and its blob goes at once. The object is not in the archive any more.
   restored_until INTEGER,
-  -- The ends of the ids of its items: of all objects of a time, those of other agents too, they leave the one that has an item.
-  -- NULL: code that wrote none has archived it, and its range of ids has to do.
+  -- The ends of the ids of its items: by these the one object that has an item is found among all objects of a time,
+  -- also those of other agents. NULL: the object was archived by code that wrote no ends, and its range of ids has to
+  -- do.
   id_ends TEXT,
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
@@ -3022,7 +3054,8 @@ BEGIN
   UPDATE blob SET state = 'deleting' WHERE tenant_id = old.tenant_id AND id = old.id AND agent_id = old.agent_id;
 END;
 
--- Every run of a restore begins with a row of it: nothing comes back of an object that was erased, or restored, since it was read.
+-- Every run of a restore inserts here first: the run is refused where the object was erased, or restored, since it was
+-- read.
 CREATE VIEW archive_restore AS SELECT NULL AS tenant_id, NULL AS id;
 
 CREATE TRIGGER archive_restore_checked INSTEAD OF INSERT ON archive_restore
@@ -3034,23 +3067,25 @@ BEGIN
 END;
 
 -- Snapshots: exports in the object store, under the keys s/<tenant_id>/<id>/... (docs/decisions/0068-snapshots.md). The row
--- comes before the objects and goes after them: so an erasure knows of all that may hold something of its scope.
+-- is written before the objects and deleted after them: so an erasure knows of all objects that may hold data of its
+-- scope.
 CREATE TABLE snapshot (
   tenant_id TEXT NOT NULL,
   id TEXT NOT NULL CHECK (length(id) = 26),
   -- 'writing' until its manifest is there, 'deleting' from before its objects go.
   state TEXT NOT NULL CHECK (state IN ('writing', 'stored', 'deleting')),
-  -- Of its parts that are written, or just being written.
+  -- The bytes of its parts that are written, or just being written.
   bytes INTEGER NOT NULL CHECK (bytes >= 0),
-  -- Whose rows it has, as a list in JSON; NULL: it may have those of any agent.
+  -- The agents whose rows the snapshot has, as a list in JSON; NULL: it may have those of any agent.
   agents TEXT CHECK (agents IS NULL OR json_valid(agents)),
   created_at INTEGER NOT NULL,
-  -- When the last object was begun: none is on its way any more a while after.
+  -- When the last object was begun: a while after, no object is on its way any more.
   renewed_at INTEGER NOT NULL,
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- Code that knows no snapshots writes no receipt for a scope of which one is there: the next version goes on with the erasure.
+-- Code that knows no snapshots writes no receipt for a scope with a snapshot: the next version goes on with the
+-- erasure.
 CREATE TRIGGER erasure_waits_for_snapshots BEFORE UPDATE OF receipt ON erasure
 WHEN new.receipt IS NOT NULL AND old.receipt IS NULL AND EXISTS (
   SELECT 1 FROM snapshot WHERE snapshot.tenant_id = new.tenant_id AND (
@@ -3062,7 +3097,7 @@ BEGIN
   SELECT RAISE(IGNORE);
 END;
 
--- The same for snapshots: nothing comes back to a tenant of which something was erased since the restore has begun.
+-- The same for snapshots: the run is refused where data of the tenant were erased since the restore has begun.
 CREATE VIEW snapshot_restore AS SELECT NULL AS tenant_id, NULL AS since;
 
 CREATE TRIGGER snapshot_restore_checked INSTEAD OF INSERT ON snapshot_restore
@@ -3074,8 +3109,9 @@ END;
 
 -- === Shards
 
--- Shards (docs/decisions/0041-shards.md). The directory, whose rows only the first shard's database has: which shards there
--- are beside the first, where each tenant lives, and which moves are under way. A tenant without a row lives in the first.
+-- Shards (docs/decisions/0041-shards.md). Only the first shard's database has rows in the directory, which names the
+-- shards beside the first, the place of each tenant, and the moves under way. A tenant without a row lives in the first
+-- shard.
 CREATE TABLE shards (
   name TEXT NOT NULL PRIMARY KEY CHECK (name <> 'main' AND length(name) BETWEEN 1 AND 16),
   -- NULL on the embedded default, where a shard is a file of the data directory.
@@ -3087,7 +3123,7 @@ CREATE TABLE shards (
 CREATE TABLE tenant_places (
   tenant_id TEXT NOT NULL PRIMARY KEY,
   shard TEXT NOT NULL,
-  -- It grows by one with each move; 0 is only in the first shard.
+  -- The epoch grows by one with each move; 0 is only in the first shard.
   epoch INTEGER NOT NULL CHECK (epoch >= 0)
 ) STRICT, WITHOUT ROWID;
 
@@ -3101,19 +3137,20 @@ CREATE TABLE tenant_moves (
   phase TEXT NOT NULL DEFAULT 'copy' CHECK (phase IN ('copy', 'drop')),
   -- How far the copy is: the table, and the key of the last row.
   progress TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(progress)),
-  -- Which process moves the tenant, and until when no other may.
+  -- The process that moves the tenant, and the moment until which no other process may.
   mover TEXT NOT NULL,
   leased_until INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How a tenant lives in this database. Without a row it lives in the first shard with epoch 0, and in no other.
+-- The state of a tenant in this database. A tenant without a row lives in the first shard with epoch 0, and in no
+-- other.
 CREATE TABLE tenant_epochs (
   tenant_id TEXT NOT NULL PRIMARY KEY,
   epoch INTEGER NOT NULL,
-  -- here: it is served; leaving: it is served, and what changes is noted; arriving: its rows are being written by a move;
-  -- gone: it lives in the shard and with the epoch of the last two columns.
+  -- here: the tenant is served; leaving: it is served, and changed rows are noted; arriving: a move is writing its
+  -- rows; gone: the tenant lives in the shard and with the epoch of the last two columns.
   state TEXT NOT NULL CHECK (state IN ('here', 'leaving', 'arriving', 'gone')),
-  -- Rows are written and deleted as another database has them: triggers add nothing of their own.
+  -- Whether rows are written and deleted as another database has them: then triggers make no changes of their own.
   carried INTEGER NOT NULL GENERATED ALWAYS AS (state IN ('arriving', 'gone')) VIRTUAL,
   mover TEXT,
   -- Until then the tenant's requests write nothing.
@@ -3145,7 +3182,7 @@ CREATE TABLE tenant_renumbered (
 CREATE VIEW tenant_presence AS SELECT NULL AS tenant_id, NULL AS epoch;
 
 -- The first statement of every run in which a move writes a tenant's rows: only one process at a time moves a tenant, and
--- what it sends late changes nothing once the tenant is served.
+-- a run that arrives late changes nothing once the tenant is served.
 CREATE VIEW tenant_carrying AS SELECT NULL AS tenant_id, NULL AS mover, NULL AS state;
 
 CREATE TRIGGER tenant_carrying_checked INSTEAD OF INSERT ON tenant_carrying
@@ -3181,15 +3218,15 @@ END;
 
 -- === Which code may run beside which migration
 
--- Which code may run beside a migration: code that knows the migration ``oldest``. Each migration from this one on writes
--- its row. Running code reads the rows of the migrations that it does not know, and stops where one has none.
+-- Code may run beside a migration if it knows the migration ``oldest``. Each migration from this one on writes its row.
+-- Running code reads the rows of the migrations that it does not know, and stops where one has no row.
 CREATE TABLE schema_compatibility (
   name TEXT PRIMARY KEY,
   oldest TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 
--- === The rows of a database that nobody has used yet
+-- === The rows of a new database
 
 INSERT INTO memory_words (memory_words, rank) VALUES ('rank', 'bm25(0, 1, 1)');
 -- FTS5 has an index in b-trees, one for each few writes, and each query looks into every b-tree. It merges four of a size by

@@ -1,6 +1,6 @@
 """Statements of one tenant, and the database as one tenant's requests see it (docs/architecture.md, Isolation).
 
-A request can make no other statement: each takes its tenant, and where it concerns one agent its agent, from a scope.
+A request can make no other statement. Each statement takes its tenant from a scope, and its agent if it is about one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ from app.storage import presence
 from app.storage.presence import Presence
 
 Explain: TypeAlias = Callable[[DatabaseRejected], Awaitable[DatabaseRejected | SchemaTooNew]]
-"""Returns why the database refused a statement: because a newer version has migrated it, or the refusal itself."""
+"""Returns the error to raise for a refusal: that a newer version has migrated the database, or the refusal itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ScopedStatement(Statement):
 
 
 class TenantDatabase:
-    """Runs statements of one tenant, and refuses those of another; where there are shards, only if it lives here."""
+    """Runs statements of one tenant and refuses those of another; where there are shards, the tenant must live here."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class TenantDatabase:
         explain: Explain | None = None,
         leading: Sequence[ScopedStatement] = (),
     ) -> None:
-        """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` says what runs check.
+        """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` is what runs check.
 
-        ``explain`` is asked about each statement that the database refuses.
-        Each run that writes begins with ``leading``, whose rows nobody gets.
+        ``explain`` is called with each refusal of a statement by the database.
+        Each run that writes begins with ``leading``, whose rows are not returned.
         """
         self._tenant_id = tenant_id
         self._database = database
@@ -66,11 +66,11 @@ class TenantDatabase:
 
     @property
     def history_days(self) -> int:
-        """For how many days the database can be restored to what it was; 0: it cannot."""
+        """For how many days back the database can be restored; 0: it cannot be."""
         return self._database.history_days
 
     def beginning_with(self, statement: ScopedStatement) -> "TenantDatabase":
-        """Return this database, each run of which that writes is refused where the statement is."""
+        """Return this database with a statement that leads each run that writes: the run is refused where it is."""
         leading = [*self._leading, statement]
         return TenantDatabase(self._tenant_id, self._database, self._turn, self._presence, self._explain, leading)
 

@@ -18,7 +18,7 @@ _OF_SESSION = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'
   AND {table}.session_id = ?1 ->> 'session_id'
 """
-# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+# Each statement of a run selects the same memories, since only the last statement with this query deletes them.
 _CHUNK = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_session
 WHERE {_OF_SESSION.format(table="memory")} ORDER BY memory.happened_at, memory.rowid LIMIT {MAX_CHUNK}
@@ -28,7 +28,7 @@ _OF_CHUNK = (
     f"+memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_DELETED})"
 )
 _OF_MESSAGES = _OF_SESSION.format(table="message")
-# A session is the window of the instance of its name: what is in it would become memories behind the deletion.
+# A session is the window of the instance of its name: the turns in it would become memories behind the deletion.
 _DELETE_TURNS = """
 DELETE FROM working_turn
 WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
@@ -42,14 +42,14 @@ _DELETE_WINDOW = """
 DELETE FROM working_window
 WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
 """
-# Messages come first: nothing becomes a memory behind the deletion.
+# Messages are deleted first, so that none of them becomes a memory behind the deletion.
 _DELETE_MESSAGES = f"""
 DELETE FROM message WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND id IN (
   SELECT message.id FROM message WHERE {_OF_MESSAGES} ORDER BY message.said_at, message.place LIMIT {MAX_CHUNK}
 )
 RETURNING id
 """
-# Nor is anything learned behind it: whoever works on an ingestion of the session finds its lease gone.
+# Nor is a memory learned behind the deletion: a process that works on an ingestion of the session finds its lease gone.
 _RELEASE = f"""
 UPDATE ingestion SET lease_holder = NULL, lease_expires_at = {NOW}
 WHERE {_OF_SESSION.format(table="ingestion")} AND ingestion.finished_at IS NULL
@@ -78,8 +78,9 @@ def delete_chunk(
 ) -> list[ScopedStatement]:
     """Make the run that deletes the next chunk of a session.
 
-    The first two statements return a row for each message that they deleted, the last but one for each memory, the last
-    whether there is ``more``. The audit says of each memory that it was deleted or, if ``undone``, of which session.
+    The first two statements return a row for each message that they deleted, the last but one a row for each memory,
+    the last whether there is ``more``. The audit has a row for each memory: that it was deleted or, if ``undone``, that
+    it was undone with its session.
     """
     event, detail = ("undone", to_json({"session_id": session_id})) if undone else ("deleted", "{}")
     by = author.credential_id

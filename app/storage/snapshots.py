@@ -28,13 +28,13 @@ UPDATE snapshot SET renewed_at = {NOW}, bytes = ?1 ->> 'bytes' WHERE {_ONE} AND 
 _FINISH = f"""
 UPDATE snapshot SET state = 'stored', agents = ?1 ->> 'agents' WHERE {_ONE} AND state = 'writing' RETURNING id
 """
-# The database was lost, or was set back: what the object store has whole is known again.
+# The database was lost, or was set back: a snapshot that is whole in the object store gets its row again.
 _ADOPT = f"""
 INSERT INTO snapshot (tenant_id, id, state, bytes, agents, created_at, renewed_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'id', 'stored', ?1 ->> 'bytes', ?1 ->> 'agents', ?1 ->> 'created_at', {NOW}
 WHERE {_NOT_ERASING} ON CONFLICT DO NOTHING
 """
-# What was made while a clock was ahead, which went back, is no newer than what is made now.
+# A snapshot made while the clock was ahead, before it went back, is no newer than a snapshot made now.
 _LIST = f"""
 SELECT snapshot.id, snapshot.state, snapshot.bytes, snapshot.created_at,
   snapshot.state <> 'stored' AND snapshot.renewed_at > {NOW} - {ON_ITS_WAY_MS} AS on_its_way
@@ -49,7 +49,7 @@ _REMOVE = f"DELETE FROM snapshot WHERE {_ONE} AND state = 'deleting'"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
-    """A row of a snapshot; ``on_its_way``: it is not whole, and an object of it may still come."""
+    """A row of a snapshot; ``on_its_way``: the snapshot is not whole, and an object of it may still come."""
 
     id: str
     state: str
@@ -69,11 +69,11 @@ class SnapshotRows:
         return self._write(_BEGIN, id=snapshot_id)
 
     def renew(self, snapshot_id: str, *, size: int) -> ScopedStatement:
-        """Say that another object comes, of ``size`` bytes in all; returns no row where it was given up meanwhile."""
+        """Note that another object comes, ``size`` bytes in all; returns no row for a snapshot that was given up."""
         return self._write(_RENEW, id=snapshot_id, bytes=size)
 
     def finish(self, snapshot_id: str, agents: Sequence[str] | None) -> ScopedStatement:
-        """Say that it is whole, and whose rows it has; returns no row where it was given up meanwhile."""
+        """Note that a snapshot is whole, with rows of these agents; returns no row for one that was given up."""
         return self._write(_FINISH, id=snapshot_id, agents=_list(agents))
 
     def adopt(self, snapshot_id: str, *, size: int, agents: Sequence[str] | None, created_at: int) -> ScopedStatement:
@@ -94,7 +94,7 @@ class SnapshotRows:
         return self._write(_RESTORE, since=since)
 
     def condemn(self, snapshot_id: str) -> ScopedStatement:
-        """Say that its objects go: nobody carries on with it."""
+        """Mark a snapshot whose objects are deleted: no process carries on with it."""
         return self._write(_CONDEMN, id=snapshot_id)
 
     def remove(self, snapshot_id: str) -> ScopedStatement:

@@ -1,6 +1,6 @@
-"""Which memories a run, a session or a credential has taught, and the run that takes back what a run has taught.
+"""Conditions for the memories that a run, a session or a credential has taught, and the run that undoes those of a run.
 
-Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
+Every prefix of that run of the database is harmless, as ``app.storage.deletions`` says of a deletion.
 """
 
 from functools import partial
@@ -18,17 +18,17 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import shown
 
 MAX_CHUNK = 500
-"""How many memories one run takes back, and from how many others it takes what was added to them."""
+"""How many memories one run takes back, and from how many others it takes the facts that were added to them."""
 
-# With a + in the place of {by}, SQLite looks the memory up by something else, and only checks it.
+# With a + in the place of {by}, SQLite looks the memory up by another column, and only checks this condition.
 _OF_RUN = "{by}({table}.metadata ->> '$.fact.learned_from_run_id') = ?1 ->> 'run_id'"
 _UNDER_RUN = "{by}{table}.run_id = ?1 ->> 'run_id'"
-# Somebody else had stored the same words before: they stay, without what the run has added.
+# The memory's words were stored before, not by the run: the memory stays, without the fact that the run has added.
 _ADDED = "{table}.later_keys IS NOT NULL AND json_type({table}.later_keys, '$.fact') IS NOT NULL"
 _RUN = _OF_RUN.format(table="memory", by="")
 _OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
 _WRITTEN_UNDER = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_UNDER_RUN.format(table='memory', by='')}"
-# What a run has taught first, as a fact or by storing it: what it alone has told, and what others have told too.
+# The memories that a run has taught first, as facts or by storing them; ``which`` parts those that others told too.
 _FIRST = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
 WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")}) AND {{which}}
@@ -43,9 +43,9 @@ _OF_CREDENTIAL = "{by}{table}.written_by = ?1 ->> 'written_by'"
 
 
 def taught(selected: Selected, table: str) -> str:
-    """Return a boolean SQL expression: undoing what is selected deletes the memory, besides what was learned of others.
+    """Return a boolean SQL expression: an undo of the selection deletes the memory, besides those learned of others.
 
-    SQLite finds the memories by something else, and only checks them by it. ``arguments`` are its values.
+    SQLite finds the memories by another condition, and only checks this one. ``arguments`` are its values.
     """
     if selected.run_id is not None:
         chosen = f"({_OF_RUN} AND NOT ({_ADDED}) OR {_UNDER_RUN})"
@@ -55,9 +55,9 @@ def taught(selected: Selected, table: str) -> str:
 
 
 def found(selected: Selected) -> str:
-    """Return ``taught`` of ``memory`` as SQLite finds memories by it: each of the ways of a run has an index."""
+    """Return ``taught`` of ``memory`` in a form by which SQLite finds memories: each part of a run's has an index."""
     if selected.run_id is not None:
-        # What both have in common SQLite would take out, and look up by that alone: the tenant is written in two ways.
+        # SQLite would look up by a condition that both parts have in common alone: the tenant is written in two ways.
         under = _WRITTEN_UNDER.replace("?1 ->> 'tenant_id'", "?1 ->> '$.tenant_id'")
         return f"({_OWN} AND NOT ({_ADDED}) OR {under})".format(table="memory")
     chosen = _OF_CREDENTIAL if selected.session_id is None else _OF_SESSION
@@ -76,15 +76,15 @@ def arguments(selected: Selected) -> dict[str, str]:
 
 
 def was_fact(table: str) -> str:
-    """Return a boolean SQL expression: a memory's metadata is a whole fact, and states that alone."""
+    """Return a boolean SQL expression: a memory's metadata has a whole fact, which is then all that it states."""
     parts = ("subject", "predicate", "object")
     return " AND ".join(f"json_type({table}.metadata, '$.fact.{part}') IS 'text'" for part in parts)
 
 
 def unclaim(changed: str, was: str) -> str:
-    """Return the statement that takes their keys from memories that are ``changed``, where they were facts.
+    """Return the statement that deletes the keys of ``changed`` memories which were facts.
 
-    ``was``: a boolean SQL expression of ``memory``.
+    ``was``: a boolean SQL expression of ``memory``, that it was a fact.
     """
     return f"""
 DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
@@ -99,9 +99,10 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
 
 
 def as_words(was: str) -> str:
-    """Return what an update sets of memories that are facts no more: words wait for a reader, unless a program's own.
+    """Return the SET clause for memories that are facts no more: they wait for a reader, unless a program keeps them.
 
-    ``was``: a boolean SQL expression of ``long_term_memory``. Their keys are gone before (``unclaim``).
+    ``was``: a boolean SQL expression of ``long_term_memory``, that it was a fact. The keys of these memories are
+    deleted before (``unclaim``).
     """
     return f"""
   statements_read = iif({was}, iif({shown("long_term_memory")}, 0, 1), statements_read),
@@ -113,7 +114,7 @@ def as_words(was: str) -> str:
 """
 
 
-# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+# Each statement of a run selects the same memories, since only the last statement with this query deletes them.
 _CHUNK = _FIRST.format(which=f"NOT {_RETOLD}")
 _HANDED_OVER = _FIRST.format(which=_RETOLD)
 CHANGED = f"""
@@ -141,7 +142,7 @@ _UNTELL = """
 DELETE FROM fact_source
 WHERE fact_source.tenant_id = ?1 ->> 'tenant_id' AND fact_source.source = 'run:' || (?1 ->> 'run_id')
 """
-# What was taken under the run and is no memory yet would become one afterwards. What a model reads of it ends too.
+# A message that was taken under the run would become a memory afterwards. The passes of its ingestion end too.
 _UNDER_WAY = """
 SELECT ingestion.id FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id'
   AND ingestion.run_id = ?1 ->> 'run_id' AND ingestion.finished_at IS NULL
@@ -184,12 +185,12 @@ _IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({_HANDED_OVER}) OR EXISTS ({CHA
 
 
 def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
-    """Make the run that takes back the next chunk of what a run has taught.
+    """Make the run of the database that takes back the next chunk of the memories that a run has taught.
 
     Ingestions under the run that are not finished end with the first chunk. The first statement returns whether the run
-    is ``known``, the second a row for each message that it deleted before it was a memory, the last but two a row for
-    each memory that it deleted, the last but one for each of others that it changed, the last whether there is
-    ``more``, and the database's time (``now``).
+    is ``known``, the second a row for each message that it deleted before the message was a memory, the last but two a
+    row for each memory that it deleted, the last but one a row for each other memory that it changed, the last whether
+    there is ``more``, and the database's time (``now``).
     """
     make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
     return [

@@ -1,6 +1,6 @@
-"""The database as a call of a tool sees it: its first run finds out, too, whether the agent is given the tool.
+"""The database as a call of a tool sees it: the call's first run also checks whether the agent is given the tool.
 
-So no call asks the database once more than it would without, and none does anything with a tool that was taken away.
+So the check costs no further run of the database, and no call does anything with a tool that was taken away.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SELECT coalesce(
   ?1 ->> 'default_tools'
 ) AS tools
 """
-# The check of the schema: should the run stop behind it, nothing has happened.
+# A trigger of the schema checks the agent's tools: should the run stop behind this statement, nothing has happened.
 _ADMIT = """
 INSERT INTO tool_call (tenant_id, agent_id, tools) VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'tools')
 """
@@ -30,7 +30,7 @@ class ToolCallDatabase(TenantDatabase):
     """A tenant's database for one call of a tool that is in a set."""
 
     def __init__(self, below: TenantDatabase, scope: Scope, tools: ToolSet) -> None:
-        """Bind the agent and the set; ``below`` runs what this one is given."""
+        """Bind the agent and the set; ``below`` runs the statements that this database is given."""
         self._below = below
         self._scope = scope
         self._tools = tools
@@ -42,7 +42,7 @@ class ToolCallDatabase(TenantDatabase):
         return self._below.history_days
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run the statements, and with the first run the check; raises as ``TenantDatabase.run`` does.
+        """Run the statements, the first time together with the check; raises as ``TenantDatabase.run`` does.
 
         Raises:
             ToolNotGiven: the agent is given other tools; nothing was changed.

@@ -5,10 +5,10 @@ from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement
 
 MAX_TOPICS = 200
-"""Topics that are read, the newest."""
+"""The topics that are read at most, the newest."""
 _MAX_SEEN = 1_000
 
-# What was forgotten is named to nobody.
+# The topic of a forgotten memory is not read.
 _TOPICS = f"""
 SELECT substr(held.key, {len(TOPIC) + 1}) AS topic FROM (
   SELECT key, happened_at, memory_id FROM (

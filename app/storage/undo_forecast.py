@@ -1,4 +1,4 @@
-"""What an undo would do, computed from what would remain. Nothing is changed, and a bounded number of rows is read."""
+"""Forecasts of undos, computed from the claims that would remain. Nothing is changed, and the rows read are bounded."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,10 @@ from app.storage.what_holds import HORIZON, remembered
 MAX_COUNTED = limits.MAX_UNDO_COUNTED
 _MAX_CLAIMS = 5_000
 _READ_OF_EACH = 1_200
-"""Characters of a memory that would hold again."""
+"""Characters that are read of a memory that would hold again."""
 
-# Those that others have told too: SQLite counts the tables of a statement, and this one has no room for more.
+# The facts that others have told too are an argument: SQLite limits the tables of a statement, and this one has no room
+# for more.
 _STAYS = "instr(?1 ->> 'retold', {table}.id)"
 _GONE = """
 WITH picked(id) AS MATERIALIZED (
@@ -38,8 +39,8 @@ _GOING = """
 SELECT memory.id, memory.agent_id, gone.through FROM gone CROSS JOIN long_term_memory AS memory
 WHERE memory.id = gone.id AND +memory.tenant_id = ?1 ->> 'tenant_id' ORDER BY memory.id
 """
-# The claims of each key that a memory states that would go; the last key may be cut, and is left out then. Those that
-# remain make versions, as the triggers of schema.sql make them: ``until`` is when the next one was said.
+# This reads the claims of each key that a memory states which would go; the last key may be cut, and is left out then.
+# The remaining claims make versions, as the triggers of schema.sql do: ``until`` is when the next version was said.
 _HOLDING = """
 {gone},
 touched AS MATERIALIZED (
@@ -97,7 +98,7 @@ stated AS MATERIALIZED (
   WHERE memory.id = restored.memory_id AND +memory.tenant_id = ?1 ->> 'tenant_id'
 ),
 """
-# A memory that is all of several claims, as what a reader has compared with others, may be superseded by another still.
+# A memory with several whole claims, such as those of a reader's relations, may still be superseded through another.
 _BY_OTHERS = """EXISTS (
   SELECT 1 FROM claim AS own
   WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = {table}.agent_id AND own.memory_id = {table}.id
@@ -107,7 +108,7 @@ _BY_OTHERS = """EXISTS (
     )
 )
 """
-# What was learned follows each of its messages, and what it states itself (schema.sql).
+# A learned memory follows each of its messages, and its own claims (schema.sql).
 _FOLLOWING = (
     """
 follows AS MATERIALIZED (
@@ -190,9 +191,9 @@ SELECT (
 
 
 def told_too(tenant: Tenant, selected: Selected) -> ScopedStatement:
-    """Read the facts that others than a run, or a credential, have told too: the ``id`` of each, which stays.
+    """Read the ``id`` of each fact with a source beside the run, or the credential, of an undo: these facts stay.
 
-    Of more memories than a forecast counts some are not looked at.
+    Where there are more memories than a forecast counts, some are not looked at.
     """
     others = told_by_others("memory", of_run=selected.run_id is not None)
     sql = f"""
@@ -205,14 +206,14 @@ WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {others}
 
 
 def forecast(tenant: Tenant, selected: Selected, retold: Sequence[str] = ()) -> list[ScopedStatement]:
-    """Read what undoing what is selected would do, where the facts ``retold`` stay.
+    """Read the effects of an undo of the selection, where the facts ``retold`` stay.
 
-    The first returns one row: how many it would have ``changed``, how many ``messages`` and ``outcomes`` of workflows
-    it would delete, whether that was ``cut``, the database's time (``now``), and whether the run is ``known``. The
-    second has a row for each memory that would go, at most twice ``MAX_COUNTED`` + 1: ``id``, ``agent_id``, and whether
-    it goes ``through`` a message.
-    The third has one for each that would hold again: ``memory_id``, ``agent_id``, ``content`` of the first; one without
-    an id says that not all keys were read.
+    The first statement returns one row: how many memories the undo would have ``changed``, how many ``messages`` and
+    ``outcomes`` of workflows it would delete, whether the counts were ``cut``, the database's time (``now``), and
+    whether the run is ``known``. The second returns a row for each memory that would go, at most twice
+    ``MAX_COUNTED`` + 1: ``id``, ``agent_id``, and whether the memory goes ``through`` a message.
+    The third returns a row for each memory that would hold again: ``memory_id``, ``agent_id``, and in the first rows
+    the ``content``; a row without an id says that not all keys were read.
     """
     most = MAX_COUNTED + 1
     gone = _GONE.format(found=found(selected), stays=_STAYS.format(table="memory"), most=most)

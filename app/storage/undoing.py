@@ -1,6 +1,6 @@
-"""The run that takes back what one credential did: its memories, messages and outcomes, and what it changed of others.
+"""The run that undoes one credential: its memories, messages and outcomes, and its changes of other memories.
 
-It revokes the credential first. Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
+The run revokes the credential first. Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 """
 
 from functools import partial
@@ -16,12 +16,12 @@ from app.storage.scoped import ScopedStatement
 from app.storage.taught import as_words, unclaim, was_fact
 
 _MAX_CHUNK = 500
-"""How many memories one run takes back, and from how many others it takes keys."""
+"""How many memories one run takes back, and from how many other memories it takes keys."""
 
 REVOKED_AT = f"max({NOW}, 1 + coalesce((SELECT max(last.revoked_at) FROM revocation AS last), 0))"
 """When a credential that is revoked now counts as revoked: later than every other."""
 
-# A tenant has a bounded number of such rows; the run's last statement says whether the credential has one.
+# A tenant has a bounded number of revocations; the run's last statement reads whether the credential has one.
 _REVOKE = f"""
 INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {REVOKED_AT}
@@ -36,7 +36,7 @@ EXISTS (
 """
 _RETOLD = told_by_others("memory", of_run=False)
 _OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'"
-# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+# Each statement of a run selects the same memories, since only the last statement with this query deletes them.
 _CHUNK = f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND NOT {_RETOLD}
 ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_MAX_CHUNK}
@@ -106,7 +106,8 @@ _END_INGESTIONS = f"""
 UPDATE ingestion SET finished_at = {NOW}, failure = 'unauthenticated'
 WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
 """
-# What its outcomes counted goes with the first chunk: from then on selections are as if it had reported none.
+# The tallies of the credential's outcomes go with the first chunk: from then on selections are made as if it had
+# reported no outcome.
 _OUTCOMES = f"""
 SELECT outcome.workflow_id, outcome.run_id FROM workflow_outcome AS outcome INDEXED BY workflow_outcome_of_writer
 WHERE outcome.tenant_id = ?1 ->> 'tenant_id' AND outcome.written_by = ?1 ->> 'written_by' LIMIT {_MAX_CHUNK}
@@ -146,20 +147,20 @@ SELECT (SELECT count(*) FROM ({_WRITTEN})) AS memories,
 
 
 def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
-    """Count what undoing a credential would delete and change.
+    """Count the rows that undoing a credential would delete and change.
 
-    These are the ``memories`` that it has written, with what was learned of them, the others that it has ``changed`` or
-    had forgotten, and the ``outcomes`` of workflows that it has reported.
+    These are the ``memories`` that it has written, with those learned of them, the other memories that it has
+    ``changed`` or had forgotten, and the ``outcomes`` of workflows that it has reported.
     """
     return ScopedStatement.read(tenant, _COUNT, written_by=credential_id)
 
 
 def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
-    """Make the run that takes back the next chunk.
+    """Make the run that takes back the next chunk of a credential's work.
 
-    The fourth returns a row for each outcome of a workflow that it deleted, the last but two one for each memory that
-    it deleted, the last but one for each of others that it restored, the last whether there is ``more``, the database's
-    time (``now``), and whether the credential is ``revoked``.
+    The fourth statement returns a row for each outcome of a workflow that it deleted, the last but two a row for each
+    memory that it deleted, the last but one a row for each other memory that it restored, the last whether there is
+    ``more``, the database's time (``now``), and whether the credential is ``revoked``.
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [

@@ -15,7 +15,7 @@ from app.storage.tiers.runs import OF_RUN, agent_of_run
 
 _CALL = "call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id'"
 _LAST = f"SELECT call.{{column}} FROM tool_call_log AS call WHERE {_CALL} ORDER BY call.number DESC LIMIT 1"
-# Should the clock have gone back, calls still stand in the order of their arrival.
+# The number and the time of a call never go back with the clock, so that calls keep the order of their arrival.
 _RECORD = insert(
     "tool_call_log",
     "",
@@ -35,15 +35,16 @@ _COUNT = f"SELECT count(*) AS calls FROM tool_call_log AS call WHERE {_CALL}"
 
 @dataclass(frozen=True, slots=True)
 class RunTrail:
-    """Statements over the trails of a tenant's runs or, for an agent, over those of its runs alone."""
+    """Statements over the tool calls of a tenant's runs or, for an agent, over those of its runs alone."""
 
     owner: Scope | Tenant
 
     def record(self, run_id: str, calls: Sequence[ToolCall], author: Author) -> list[ScopedStatement]:
-        """Keep the calls that are not there yet, and note them. The rows of the second have the ``id`` of each.
+        """Write the calls that are not there yet, and note them in the run's log.
 
-        Those of the last are empty where there is no such run. Made again, it keeps nothing more. The run of the
-        database is refused with ``tool_calls`` where the run would have too many.
+        The second statement returns the ``id`` of each call that it has written, the last no row where there is no such
+        run. Made again, the statements write nothing more. The run of the database is refused with ``tool_calls`` where
+        the run would have too many calls.
         """
         sent: list[Json] = [asdict(call) for call in calls]
         return [

@@ -1,4 +1,4 @@
-"""Statements that list the events of one tenant, newest first: of the table audit, tool calls, recalls, outcomes."""
+"""Statements that list one tenant's events, newest first: those of the table audit, tool calls, recalls, outcomes."""
 
 from dataclasses import asdict, dataclass
 
@@ -14,8 +14,8 @@ class _EventTable:
     """A table of events.
 
     Attributes:
-        pages: How they are listed. It has no events for a filter that has no index.
-        events: The names of its events; None: any name that no other source has.
+        pages: The declaration of their listing. The table has no events for a filter that has no index in it.
+        events: The names of its events; None: any name that no other table's events have.
         common: The name that most of its events have; the index for ``event`` leaves these out.
     """
 
@@ -28,7 +28,7 @@ _EVENTS_OF_RECALLS = frozenset(("recall", "recalls_dropped"))
 
 
 def _pages(table: str, columns: str, *, at: str, tie: str, order: str, indexes: dict[str, str]) -> PagedTable:
-    """Declare how a table's events are listed; ``indexes`` are by the one filter that each is for."""
+    """Declare how a table's events are listed; ``indexes`` has each index by the filter that it is for."""
     return PagedTable(
         table=f"{table} AS row",
         columns=f"{at} AS at, {columns}",
@@ -104,7 +104,7 @@ _SOURCES = (
             " json_object('workflow_id', row.workflow_id, 'score', row.score,"
             " 'through', row.written_through) AS detail",
             at="row.created_at",
-            # No id has a space, which sorts before all that an id may have.
+            # No id has a space, which sorts before all characters of ids.
             tie="'o' || row.workflow_id || ' ' || row.run_id",
             order="row.created_at DESC, row.workflow_id DESC, row.run_id DESC",
             indexes={
@@ -124,7 +124,7 @@ _NOTHING = "SELECT 0 AS page_at, '' AS page_tie WHERE ?1 ->> 'tenant_id' IS NULL
 def events(tenant_id: str, where: AuditFilter, *, limit: int, after: ListPosition | None) -> ScopedStatement:
     """Read the next events, newest first, as rows of ``AuditEvent`` for ``list_page``."""
     parts = [part for source in _SOURCES if (part := _part(source, where, after)) is not None]
-    # Every event belongs to a source, so that there is a part unless two filters leave nothing.
+    # Every event belongs to a table, so there is a part unless two filters exclude each other.
     union = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts) or _NOTHING
     return ScopedStatement.read(
         Tenant(tenant_id),
@@ -136,7 +136,7 @@ def events(tenant_id: str, where: AuditFilter, *, limit: int, after: ListPositio
 
 
 def _part(source: _EventTable, where: AuditFilter, after: ListPosition | None) -> str | None:
-    """Select a source's events; None where it can have none that is asked for."""
+    """Return the statement that selects a table's events; None where no event of it can pass the filter."""
     asked = [name for name in _EQUAL if getattr(where, name) is not None]
     with_index = {name for names in source.pages.indexes for name in names}
     if not with_index.issuperset(asked) or not _may_have(source, where.event):
@@ -146,7 +146,7 @@ def _part(source: _EventTable, where: AuditFilter, after: ListPosition | None) -
         return source.pages.select(asked, after=after)
     if where.event == source.common:
         return source.pages.select(asked, "row.event = ?1 ->> 'event'", after=after)
-    # The second condition is so that SQLite knows that the index has them.
+    # By the second condition SQLite knows that the index has the rows.
     return source.pages.select([*asked, "event"], f"row.event <> '{source.common}'", after=after)
 
 

@@ -12,7 +12,7 @@ from app.storage.scoped import ScopedStatement
 
 _COLUMNS = columns_of(Blob, "blob")
 _TENANT = "blob.tenant_id = ?1 ->> 'tenant_id'"
-# The rows of one agent or, for a statement of the whole tenant, those that all of its agents share.
+# The blobs of one agent or, in a statement of the whole tenant, those that all of its agents share.
 _OF_OWNER = "blob.agent_id = coalesce(?1 ->> 'agent_id', '')"
 _ONE = f"{_TENANT} AND {_OF_OWNER} AND blob.id = ?1 ->> 'id'"
 _STORED = "blob.state = 'stored'"
@@ -50,7 +50,7 @@ _NEWEST = PagedTable(
 
 @dataclass(frozen=True, slots=True)
 class BlobUsage:
-    """How many blobs a tenant has, of how many bytes, and whether the one that is asked for is among them."""
+    """The number and bytes of a tenant's blobs; ``begun``: the blob that is asked for is among them."""
 
     blobs: int
     bytes: int
@@ -59,12 +59,12 @@ class BlobUsage:
 
 @dataclass(frozen=True, slots=True)
 class BlobRows:
-    """Statements over the blobs of one owner: an agent, or a tenant for what its agents share."""
+    """Statements over the blobs of one owner: an agent, or a tenant for the blobs that its agents share."""
 
     owner: Scope | Tenant
 
     def begin(self, blob: Blob) -> list[ScopedStatement]:
-        """Write the row before its object is stored, if there is room for it; the last one reads ``BlobUsage``."""
+        """Write the row before its object is stored, if there is room; the last statement reads ``BlobUsage``."""
         begin = ScopedStatement.write(
             self.owner,
             _BEGIN,
@@ -78,7 +78,7 @@ class BlobRows:
         return [begin, ScopedStatement.read(self.owner, _USED, id=blob.id)]
 
     def finish(self, blob_id: str) -> list[ScopedStatement]:
-        """Say that it is stored; the last statement reads the ``Blob``, or no row where it was deleted meanwhile."""
+        """Mark a blob as stored; the last statement reads the ``Blob``, or no row if it was deleted meanwhile."""
         return [ScopedStatement.write(self.owner, _FINISH, id=blob_id), self.one(blob_id)]
 
     def one(self, blob_id: str) -> ScopedStatement:

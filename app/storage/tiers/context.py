@@ -75,7 +75,7 @@ FROM context_versions AS own WHERE {_TENANT} AND own.name <> ?1 ->> 'uncounted'
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """What is to be the document of a name; ``write_id`` is the request's own."""
+    """The new version of the document of a name; ``write_id`` is the request's own."""
 
     name: str
     content: str
@@ -86,12 +86,12 @@ class NewVersion:
 
 @dataclass(frozen=True, slots=True)
 class SharedDocuments:
-    """Statements of one tenant. The tenant is bound here, once."""
+    """Statements over one tenant's documents. The tenant is bound here, once."""
 
     tenant_id: str
 
     def put(self, new: NewVersion, only: Precondition) -> list[ScopedStatement]:
-        """Write a version unless it is what is there; the last statement returns what this write has come to.
+        """Write a version unless the document is the same; the last statement returns the version, or that document.
 
         The run is refused as ``precondition``, ``documents_full`` or ``bytes_full``.
         """
@@ -113,11 +113,11 @@ class SharedDocuments:
         return [admit, put, trim, answer]
 
     def delete(self, name: str) -> list[ScopedStatement]:
-        """Delete all versions of a name, after noting how far they had come."""
+        """Delete all versions of a name, after noting the highest one, so that no version of it comes back."""
         return [ScopedStatement.write(self._tenant, sql, name=name) for sql in (_RAISE_FLOOR, _DELETE)]
 
     def current(self, names: Sequence[str]) -> ScopedStatement:
-        """Read the documents of these names, those that are there."""
+        """Read those documents of these names that exist."""
         return ScopedStatement.read(self._tenant, _CURRENT, names=list(names))
 
     def every(self, *, content: bool) -> ScopedStatement:

@@ -24,7 +24,7 @@ _ADMIT = insert(
     begins="coalesce(?1 ->> 'begins', 0)",
     episode_ids="coalesce(?1 -> 'episode_ids', '[]')",
 )
-# As many runs are above it as its parent has above itself, and the parent.
+# The depth is the number of runs above the new one: its parent, and those above the parent.
 _ADMIT_CHILD = insert(
     "run_write",
     "agent_id run_id most_runs parent_run_id parent_agent_id most_depth most_children",
@@ -76,7 +76,7 @@ _ONE = f"""
 SELECT {columns_of(Run, "run", **_INPUT, handed_over="run.input -> '$.handed_over'")} FROM agent_runs AS run
 WHERE {OF_RUN}
 """
-# What is logged with the input is what the answer reads, in the same run of the database.
+# The episodes that are logged with the input are those that the answer reads, in the same run of the database.
 _LOGGED_INPUT = """'{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
     SELECT json_group_array(id) FROM ({given})
   ) || iif(?1 ->> 'handed_over' IS NULL, '', ',"handed_over":' || (?1 ->> 'handed_over')) || '}}'"""
@@ -102,7 +102,7 @@ ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id""",
     occurred_at=f"coalesce(episode.value ->> 'occurred_at', {NOW})",
     created_at=NOW,
 )
-# Decided in the database: of all replicas one is told, once a day.
+# The database decides which replica warns: a single one of all, once a day.
 _WARN = f"""
 UPDATE episodic_count SET warned_day = {NOW} / {_DAY_MS}
 WHERE tenant_id = ?1 ->> 'tenant_id' AND episodes >= ?1 ->> 'warn_from' AND warned_day < {NOW} / {_DAY_MS}
@@ -127,10 +127,10 @@ class Episodic:
     tenant_id: str
 
     def admit_run(self, run_id: str, run: NewRun, only_agent: str | None) -> ScopedStatement:
-        """Refuse the run of the database where a run may not begin; one that is there may begin again.
+        """Refuse the run of the database where a run may not begin; a run that is there may begin again.
 
-        The reasons are ``runs_full``, and of its parent ``no_parent`` (with ``only_agent`` also another agent's),
-        ``parent_ended``, ``too_deep``, ``children_full`` and ``erasing``.
+        The reasons are ``runs_full``, and because of its parent ``no_parent`` (with ``only_agent`` also for another
+        agent's run), ``parent_ended``, ``too_deep``, ``children_full`` and ``erasing``.
         """
         scope = Scope(self.tenant_id, run.agent_id)
         if run.parent_run_id is None:
@@ -149,9 +149,9 @@ class Episodic:
     def begin(
         self, run_id: str, run: NewRun, only_agent: str | None, *, kept: str, input_blob: str | None
     ) -> ScopedStatement:
-        """Begin a run, unless there is one of this id, and log which episodes it is given: of the one agent, or all.
+        """Begin a run, unless there is one of this id, and log which episodes it is given: of ``only_agent``, or all.
 
-        ``kept`` is its input as JSON, or where this is a blob, the pointer to it.
+        ``kept`` is the run's input as JSON or, where the input is a blob, the pointer to it.
         """
         of_agent = [] if only_agent is None else ["agent_id"]
         given = replace(_EPISODES, columns="episode.id").select([*of_agent, "agent_type"])
@@ -176,15 +176,15 @@ class Episodic:
         )
 
     def given(self, run_id: str, agent_id: str) -> ScopedStatement:
-        """Read the episodes that a run was given, those that are still there, newest first."""
+        """Read those episodes given to a run that are still there, newest first."""
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _GIVEN, run_id=run_id)
 
     def of_others(self, ids: Sequence[str], agent_id: str) -> ScopedStatement:
-        """Read the ``id`` of each of these runs that is another agent's."""
+        """Read the ``id`` of each of these runs that belongs to another agent."""
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _OF_OTHERS, ids=list(ids))
 
     def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
-        """Read a run: no row where there is none, or it is of another agent than the only one."""
+        """Read a run: no row where there is none, or it belongs to another agent than ``only_agent``."""
         return ScopedStatement.read(owner_of(self.tenant_id, only_agent), _ONE, run_id=run_id)
 
     def admit(
@@ -206,7 +206,7 @@ class Episodic:
         return ScopedStatement.write(self._tenant, _APPEND, run_id=run_id, written=written)
 
     def warn(self, warn_from: int) -> ScopedStatement:
-        """Return a row, once a day (UTC), where the tenant has so many episodes."""
+        """Return a row, once a day (UTC), where the tenant has ``warn_from`` episodes or more."""
         return ScopedStatement.write(self._tenant, _WARN, warn_from=warn_from)
 
     def count(self) -> ScopedStatement:
@@ -216,7 +216,7 @@ class Episodic:
     def end(
         self, run_id: str, status: RunStatus, *, output: str | None, output_blob: str | None, error: str | None
     ) -> ScopedStatement:
-        """End a run that is running; ``output`` is JSON or, where it is a blob, the pointer to it."""
+        """End a run that is running; ``output`` is JSON or, where the output is a blob, the pointer to it."""
         return ScopedStatement.write(
             self._tenant, _END, run_id=run_id, status=status, output=output, output_blob=output_blob, error=error
         )
@@ -230,7 +230,7 @@ class Episodic:
         scope = owner_of(self.tenant_id, wanted.agent_id)
         if wanted.run_id is None:
             return _EPISODES.read(scope, wanted, limit=limit, after=after)
-        # All episodes of a run are of its agent: these are asked once, of the run, and not of each episode.
+        # All episodes of a run have its agent and agent type: these are checked once, on the run.
         of_type = "" if wanted.agent_type is None else "AND run.agent_type = ?1 ->> 'agent_type'"
         run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {OF_RUN} {of_type})"
         return ScopedStatement.read(

@@ -1,6 +1,7 @@
-"""Statements that read the facts of one agent: what its memories state of a key (``schema.sql``).
+"""Statements over the facts of one agent: the claims of its memories on keys (``schema.sql``).
 
-They only read: facts are memories, and are written as these are. Rows are for ``Held`` (``app.domain.facts``).
+They write only the sources of facts: facts are memories, and are written as these are. Rows of facts are for ``Held``
+(``app.domain.facts``).
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import claim_holds, remembered, shown
 
 _HOLDS = f"({claim_holds('claim')} AND NOT {overridden('claim')})"
-# Whoever told it in the words of the memory, or of one that was merged into it: first those that were noted when they
-# told it, then its teller as the memory itself has it.
+# A fact's tellers are the memory and those merged into it. The sources are first those that were noted when they told
+# the fact, then each teller's own, as the memory itself has it.
 _TELLERS = f"""
 (
   SELECT memory.id AS id UNION ALL
@@ -42,7 +43,7 @@ coalesce(
   'author:' || coalesce({teller}.written_by, {teller}.written_through, '')
 )
 """
-# Whoever stores a memory may write anything into its metadata.
+# The confidence in a memory's metadata may be anything: a store writes what its caller has sent.
 _OWN_CONFIDENCE = "min(1.0, max(0.0, CAST(coalesce({teller}.metadata ->> '$.fact.confidence', 1.0) AS REAL)))"
 _SOURCES = f"""
 (
@@ -60,7 +61,7 @@ _SOURCES = f"""
   ) AS agreeing
 )
 """
-# What a model has learned of a topic has a key without "/".
+# The key of a memory that a model has learned of a topic has no "/".
 _CLAIMS = f"""
 SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, memory.happened_at AS since,
   claim.superseded_at AS until, {_HOLDS} AS holds, {_SOURCES} AS sources, memory.happened_at AS page_at,
@@ -91,7 +92,8 @@ _AFTER = """
 """
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
-# Of several that say the same of a key, the last; what may have several values at a time says the same of none.
+# Of several claims of a key that hold, the last one is read. A claim of a relation that has several values at a time is
+# always read.
 _LAST = f"""
 {_HOLDS} AND (claim.value = '{AS_SAID}' OR NOT EXISTS (
   SELECT 1 FROM claim AS later CROSS JOIN long_term_memory AS other
@@ -102,7 +104,7 @@ _LAST = f"""
     AND {remembered("other")} AND {shown("other")}
 ))
 """
-# The first time its teller is noted too, as the memory has it, who may not have told it through this tier.
+# With its first source, a fact's own source is noted too, as the memory has it: it may not have come through this tier.
 _NOTE = f"""
 INSERT INTO fact_source (tenant_id, agent_id, memory_id, source, confidence, written_by)
 SELECT memory.tenant_id, memory.agent_id, memory.id, told.source, told.confidence, told.written_by
@@ -133,7 +135,7 @@ WHERE memory.id = wanted.value AND +memory.tenant_id = ?1 ->> 'tenant_id' AND +m
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Who told a fact: the source of each, and how sure that is."""
+    """The sources of a fact, each with its confidence."""
 
     id: str
     sources: Sequence[Sequence[Any]]
@@ -141,21 +143,21 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Statements of one agent. Its scope is bound here, once."""
+    """Statements over one agent's facts. The agent's scope is bound here, once."""
 
     scope: Scope
 
     def note(self, memory_id: str, told: FactSource, written_by: str | None) -> ScopedStatement:
-        """Note a source of a fact; of a memory that is gone, and beyond 32 of them, nothing is noted."""
+        """Note a source of a fact, unless the memory is gone or has 32 sources already."""
         values = {"source": told.source, "confidence": told.confidence, "written_by": written_by}
         return ScopedStatement.write(self.scope, _NOTE, id=memory_id, **values)  # type: ignore[arg-type]
 
     def agreement(self, ids: Sequence[str]) -> ScopedStatement:
-        """Read who told facts, for ``agreed_fact``: rows of ``Agreement``."""
+        """Read the sources of facts, for ``agreed_fact``: rows of ``Agreement``."""
         return ScopedStatement.read(self.scope, _AGREEMENT, ids=list(ids))
 
     def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
-        """Read what memories state, or what they state of something."""
+        """Read the facts that memories state, or those of them that are ``about`` something."""
         conditions, where = _asked(about)
         sql = " AND ".join([_CLAIMS.format(tables=claims_of(about, _OF_IDS)), _OF_MEMORIES, *conditions])
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER} {_LIMIT}", ids=list(ids), limit=1000, **where)
@@ -163,7 +165,7 @@ class Facts:
     def page(
         self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: ListPosition | None
     ) -> ScopedStatement:
-        """Read the next facts, the newest first: what holds, or with ``history`` all versions."""
+        """Read the next facts, the newest first: those that hold, or with ``history`` all versions."""
         conditions, where = _asked(about)
         if not history:
             conditions.append(_LAST)
@@ -181,7 +183,7 @@ class Facts:
 
 
 def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
-    """Return the condition that a claim is about something, if that is asked for, and the argument that it reads."""
+    """Return the condition that a claim is about ``about``, if that is given, and the argument that it reads."""
     if about is None:
         return [], {}
     return [of_key(about, "claim", "memory.metadata")], {"where": {"about": asdict(about)}}

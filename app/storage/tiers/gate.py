@@ -9,7 +9,7 @@ from app.domain.quotas import Defaults
 from app.storage.declared import insert
 from app.storage.scoped import ScopedStatement
 
-# The agent of a run is not always known to who writes to the run.
+# A caller that writes to a run does not always know the run's agent.
 _AGENT = """
 coalesce(?1 ->> 'agent_id', (
   SELECT run.agent_id FROM agent_runs AS run WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
@@ -29,8 +29,9 @@ def gate(
 ) -> ScopedStatement:
     """Refuse the run while its scope is being erased, where the author's credential was revoked, and over the rate.
 
-    ``defaults`` are the limits of whoever has no others; without them the run brings nothing that counts. With a
-    ``ticket``, which is the write's own, it counts as a store. With ``run_id`` the agent is that of the run.
+    ``defaults`` are the limits of an agent and of the tenant where the operator has set no others; without them the run
+    of the database brings nothing that counts. With a ``ticket``, which is the write's own, the write counts as a
+    store. With ``run_id`` the agent is that of this run.
 
     The run of the database raises ``RunRefused`` with the reason ``erasing``, ``revoked`` or ``over_stores``.
     """
@@ -50,7 +51,7 @@ def within_bytes(
 ) -> ScopedStatement:
     """Refuse the run where it leaves more bytes than it began with, and more than the agent or the tenant may have.
 
-    ``leaving`` are bytes that go again once the run has served its purpose. With ``may_pass`` a run that began below
+    ``leaving`` are bytes that are deleted once the run has served its purpose. With ``may_pass`` a run that began below
     the limit may end above it. The run of the database raises ``RunRefused`` with the reason ``over_bytes_of_agent``
     or ``over_bytes_of_tenant``.
     """

@@ -19,7 +19,7 @@ _VERSION = "coalesce(workflow.version, 1)"
 _LISTED = columns_of(ListedWorkflow, "workflow", alpha="", beta="", workflow_id="workflow.id", version=_VERSION)
 _GIVEN = [name for name in names_of(NewWorkflow) if name != "workflow_id"]
 _CHANGES = [name for name in _GIVEN if name not in {"agent_type", "task_type", "spec"}]
-"""What a put may change beside the spec, of which there are versions."""
+"""The columns that a put may change beside the spec, of which there are versions."""
 _TENANT = "workflow.tenant_id = ?1 ->> 'tenant_id'"
 _ONE = f"{_TENANT} AND workflow.id = ?1 ->> 'workflow_id'"
 _OF_TASK = f"{_TENANT} AND workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
@@ -32,7 +32,7 @@ _ROOM = "held.of_tenant < ?1 ->> 'most' AND held.of_task < ?1 ->> 'most_of_task'
 _SAME_TYPES = "workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
 _NEW_TEXT = "workflow.spec <> ?1 ->> 'spec'"
 _OF_IT = "kept.tenant_id = ?1 ->> 'tenant_id' AND kept.workflow_id = ?1 ->> 'workflow_id'"
-# What a workflow of this id had that is gone: a new one begins at nothing.
+# These delete the tallies and texts of a deleted workflow of this id: a new one begins without any.
 _CLEAR = tuple(
     f"DELETE FROM {table} AS kept WHERE {_OF_IT} AND NOT EXISTS (SELECT 1 FROM workflow WHERE {_ONE})"
     for table in ("workflow_tally", "workflow_version")
@@ -124,7 +124,7 @@ WHERE {_ONE} AND {OF_RUN} AND run.agent_type = workflow.agent_type""",
     written_by="?1 ->> 'by'",
     written_through="?1 ->> 'through'",
 )
-# Whose choice it is: the agent of the run, or the one that the caller names.
+# The agent that the choice is for: the agent of the run, or the one that the caller names.
 _CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {OF_RUN}), ?1 ->> 'chooser')"
 _DRAWS = f"""
 SELECT workflow.id AS workflow_id, {counts(_CHOOSER)} AS counts FROM workflow INDEXED BY workflow_of_task
@@ -144,7 +144,7 @@ SELECT * FROM (
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a selection draws from."""
+    """A workflow that a selection may draw, with the posterior of its rate of success."""
 
     workflow_id: str
     alpha: float
@@ -162,7 +162,7 @@ class SelectingRun:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeTarget:
-    """What an outcome names, as it was before it: None is not there."""
+    """The workflow and the run of an outcome, as they were before it; the type of one that does not exist is None."""
 
     workflow_type: str | None
     run_type: str | None
@@ -173,15 +173,15 @@ class OutcomeTarget:
 class Workflows:
     """Statements over the workflows of one tenant, for one author; both are bound here.
 
-    ``scope`` in them is the only agent whose runs may be named, or the tenant. A row of a workflow has its ``counts``
-    as they are for the author (``workflow_weights.counted``).
+    Their ``scope`` is the only agent whose runs may be named, or the tenant. A row of a workflow has its ``counts`` as
+    they are for the author (``workflow_weights.counted``).
     """
 
     tenant_id: str
     author: Author
 
     def put(self, workflow: NewWorkflow) -> list[ScopedStatement]:
-        """Make a workflow, where there is room for one more, or change what may change of it; its old text is kept."""
+        """Make a workflow, where there is room for one more, or change its changeable columns; its old text is kept."""
         room: dict[str, Json] = {"most": limits.MAX_WORKFLOWS, "most_of_task": limits.MAX_WORKFLOWS_OF_TASK}
         values = values_of(workflow) | room
         return [self._write(sql, **values) for sql in (*_CLEAR, _AUDIT_PUT, _KEEP_TEXT, _PUT, _TRIM)]
@@ -197,7 +197,7 @@ class Workflows:
         )
 
     def delete(self, workflow_id: str) -> list[ScopedStatement]:
-        """Delete a workflow, with what was counted of it and its texts; its outcomes stay."""
+        """Delete a workflow with its tallies and its texts; its outcomes stay."""
         return [self._write(sql, workflow_id=workflow_id) for sql in (_AUDIT_DELETE, *_DELETE)]
 
     def versions(self, workflow_id: str) -> ScopedStatement:
@@ -214,15 +214,15 @@ class Workflows:
     def page(
         self, agent_type: str | None, task_type: str | None, *, limit: int, after: ListPosition | None
     ) -> ScopedStatement:
-        """Read the next workflows in order of id, as rows of ``ListedWorkflow``; None is of every type."""
+        """Read the next workflows in order of id, as rows of ``ListedWorkflow``; a type of None stands for all."""
         return self._read(_PAGE, agent_type=agent_type, task_type=task_type, limit=limit, **behind(after))
 
     def draws(
         self, scope: Scope | Tenant, agent_type: str, task_type: str, *, run_id: str | None, chooser: str | None
     ) -> ScopedStatement:
-        """Read what is selected from, in order of id, as rows of ``Draw``.
+        """Read the workflows that a selection draws from, in order of id, as rows of ``Draw``.
 
-        ``chooser`` is the agent that the choice is for, where no run says it.
+        ``chooser`` is the agent that the choice is for, where there is no run.
         """
         return ScopedStatement.read(
             scope,
@@ -240,11 +240,11 @@ class Workflows:
         return ScopedStatement.read(scope, sql, run_id=run_id)
 
     def note(self, scope: Scope, run_id: str, workflow_id: str) -> ScopedStatement:
-        """Note in a run of an agent what was selected for it; no row comes back where it is not running any more."""
+        """Note in an agent's run which workflow was selected; returns no row where the run is not running any more."""
         return ScopedStatement.write(scope, _NOTE, run_id=run_id, workflow_id=workflow_id)
 
     def score(self, scope: Scope | Tenant, workflow_id: str, run_id: str, score: float) -> list[ScopedStatement]:
-        """Count the outcome of a run for a workflow, where both are there, of one agent type, and it is the first.
+        """Count a run's first outcome for a workflow, where both exist and are of one agent type.
 
         The first statement reads ``OutcomeTarget``, the last the workflow.
         """

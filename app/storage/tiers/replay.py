@@ -1,7 +1,7 @@
-"""The statement that reads what happened in a run: tool calls, episodes, children, and the recalls that named it.
+"""The statement that reads the steps of a run: tool calls, episodes, children, and the recalls that named the run.
 
-They are read in one order of time, of the database's clock, in pages. Nothing that is written once a run has ended
-comes into its replay: episodes are refused then, tool calls are marked, and recalls have a later time.
+The steps are read in one order of time, of the database's clock, in pages. A row that is written once a run has ended
+does not come into the replay: episodes are refused then, tool calls are marked, and recalls have a later time.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import OF_RUN
 
 MAX_PAGE_BYTES = 4 * 1024 * 1024
-"""Of inputs, outputs and contents: a page with more ends early."""
+"""The bytes of inputs, outputs and contents that a page has at most: a page with more ends early."""
 
 BEGUN, UNDER_WAY, ENDED = "0", "1", "2"
-"""What the id of a place in a replay begins with: behind the begin of the run, within it, or behind its end."""
+"""The beginning of a position's id in a replay: behind the start of the run, within the run, or behind its end."""
 
 _OF_AGENT = "(?1 ->> 'agent_id' IS NULL OR step.agent_id = ?1 ->> 'agent_id')"
 
@@ -34,8 +34,8 @@ class _StepTable:
     Attributes:
         kind: The kind, as ``StepKind`` has it.
         table: The table, which the expressions below call ``step``.
-        index: It has the rows of a run in their order of time.
-        at: When a step was, in ms.
+        index: The index that has the rows of a run in their order of time.
+        at: The time of a step, in ms.
         order: The column that orders the steps of one moment.
         tie: A text in that order, unique over all kinds.
         size: How many bytes a step adds to its page.
@@ -116,7 +116,7 @@ _COLUMNS = tuple(dict.fromkeys(column for source in _SOURCES for column in sourc
 
 
 def _select(source: _StepTable) -> str:
-    """Select the next steps of one kind."""
+    """Return the statement that selects the next steps of one kind."""
     columns = (f"step.{name}" if name in source.columns else f"NULL AS {name}" for name in _COLUMNS)
     return f"""
 SELECT '{source.kind}' AS kind, {source.at} AS at, {source.tie} AS tie, {source.size} AS size, {", ".join(columns)}
@@ -128,7 +128,7 @@ ORDER BY {source.at}, {source.order} LIMIT ?1 ->> 'limit' + 1
 """
 
 
-# A caller that may see one agent alone sees no recall of another one, whichever run that has named.
+# A caller that may see one agent alone sees no recall of another agent, whichever run the recall has named.
 _STEPS = f"""
 SELECT * FROM (
   SELECT step.*, row_number() OVER later AS place, sum(step.size) OVER later AS bytes,
@@ -145,7 +145,7 @@ ORDER BY step.place
 def steps(owner: Scope | Tenant, run_id: str, after: ListPosition, *, limit: int) -> ScopedStatement:
     """Read the next steps of an owner's run behind a position, for ``step_of`` and ``position_of``.
 
-    Each row tells in ``following`` whether more come after it. There may be fewer than ``limit`` all the same.
+    Each row tells in ``following`` whether more steps come after it. A page may have fewer than ``limit`` all the same.
     """
     return ScopedStatement.read(
         owner, _STEPS, run_id=run_id, at=after.created_at, tie=after.id.removeprefix(UNDER_WAY), limit=limit

@@ -1,4 +1,4 @@
-"""Rows of any declared table in bulk: pages of them on their way out of a tenant, and batches on their way in."""
+"""Rows of any declared table in bulk: pages of a tenant's rows for an export, and batches of an import."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from app.storage.tiers.tables import RowLimit, TierTable
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
 
-# The inner queries read keys and sizes alone, so that what does not fit into the page is not carried along.
+# The inner queries read keys and sizes alone, so that rows that do not fit into the page are not carried along.
 _PAGE = """
 SELECT {columns}, page.found
 FROM (
@@ -36,8 +36,9 @@ INSERT INTO {table} (tenant_id, {names})
 SELECT ?1 ->> 'tenant_id', {values} FROM {lines} AS line WHERE {admitted}
 ON CONFLICT DO NOTHING
 """
-# The lines of a batch that have their parents, each with whether its key is taken, and with what all new lines up to it
-# count together: of them the first ones are written, as many as there is room for. What is there already takes no room.
+# The lines of a batch that have their parents, each with whether its key is taken, and with the sum of what the new
+# lines up to it count: the first new lines are written, as many as there is room for. A row that is there already takes
+# no room.
 _WEIGHED = """(
   SELECT given.value AS value{counts} FROM (
     SELECT line.key AS place, line.value AS value{free} FROM json_each(?1, '$.rows') AS line WHERE {possible}
@@ -50,7 +51,7 @@ _ORPHANS = "SELECT line.key AS place FROM json_each(?1, '$.rows') AS line WHERE 
 
 @dataclass(frozen=True, slots=True)
 class TierRows:
-    """Statements over the rows of one table of one tenant, and with ``agent_id`` of one of its agents."""
+    """Statements over the rows of one table of one tenant or, with ``agent_id``, of one of its agents."""
 
     tenant_id: str
     tier: TierTable
@@ -59,7 +60,7 @@ class TierRows:
     def page(self, after: Sequence[Scalar] | None, *, where: str | None = None, **values: Json) -> ScopedStatement:
         """Read the rows that follow the key ``after``, by their keys; ``found`` tells how many were looked at.
 
-        ``where`` is a condition on ``held``, for which ``values`` are given; None: that the row has not expired.
+        ``where`` is a condition on ``held`` that reads ``values``; None: the row has not expired.
         """
         key, columns = self.tier.key, self.tier.columns
         read_as = {column: f"{expression} AS {column}" for column, expression in self.tier.read_as}
@@ -83,7 +84,7 @@ class TierRows:
         return ScopedStatement.read(Tenant(self.tenant_id), sql, agent_id=self.agent_id, after=_listed(after), **values)
 
     def known(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
-        """Read what the tenant has under the keys of these rows."""
+        """Read the tenant's rows that have the keys of these rows."""
         sql = _KNOWN.format(
             columns=_named(self.tier.columns),
             table=self.tier.table,
@@ -95,9 +96,9 @@ class TierRows:
         return ScopedStatement.read(Tenant(self.tenant_id), sql, keys=keys)
 
     def insert(self, rows: Sequence[Mapping[str, Scalar]], most: Sequence[int]) -> ScopedStatement:
-        """Write rows; one whose key is taken or whose parent is missing is left out. A column not given is NULL.
+        """Write rows, but for those whose key is taken or whose parent is missing. A column not given is NULL.
 
-        A row with which one of the table's limits would be passed is left out too; ``most`` has a number for each.
+        A row with which a limit of the table would be passed is left out too; ``most`` has a number for each limit.
         """
         columns, numbered = self.tier.columns, list(enumerate(self.tier.limits))
         lines = _WEIGHED.format(
@@ -131,7 +132,7 @@ class TierRows:
         return _HAS_PARENT.format(table=parent.table, same=" AND ".join(same))
 
     def _free(self, limit: RowLimit) -> str:
-        """Return whether a line takes no room of a limit: what it counts as is there already, or does not count."""
+        """Return the condition that a line takes no room of a limit: its row or unit exists, or the line is exempt."""
         same = _same(self.tier.key if limit.unit is None else (limit.unit,))
         exempt = f"line.value ->> '$.{limit.exempt[0]}' = '{limit.exempt[1]}' OR " if limit.exempt else ""
         return f"({exempt}{_IS_THERE.format(table=self.tier.table, same=same)})"
@@ -141,7 +142,7 @@ class TierRows:
         return f"(line.free_{number} OR {self._used(limit)} + line.more_{number} <= ?1 ->> '$.most[{number}]')"
 
     def _used(self, limit: RowLimit) -> str:
-        """Return how much of a limit is used by the tenant, or by that which has the limit."""
+        """Return the expression of how much of a limit is used by the tenant, or by the owner that the limit names."""
         if limit.used is not None:
             return limit.used
         counted = f"sum(held.{limit.amount})" if limit.amount else f"count({_distinct(limit)})"
@@ -152,7 +153,7 @@ class TierRows:
 
 
 def _more(limit: RowLimit, number: int) -> str:
-    """Return what the new lines up to a line count together."""
+    """Return the expression of what the new lines up to a line count together."""
     same = ", ".join([f"given.free_{number}", *(f"given.value ->> '$.{column}'" for column in limit.of)])
     if limit.unit is not None:
         return f"dense_rank() OVER (PARTITION BY {same} ORDER BY given.value ->> '$.{limit.unit}')"

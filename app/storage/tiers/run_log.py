@@ -1,6 +1,6 @@
-"""What runs keep of themselves in working memory: turn state and log (``schema.sql``).
+"""Statements that write the turn state and the log of runs in working memory (``schema.sql``).
 
-Nothing here refuses the run of the database: where there is no such run, or no room, nothing is written.
+None of them refuses the run of the database: where there is no such run, or no room, nothing is written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.runs import OF_RUN
 
 _ROW_BYTES = 264
-"""What a row of a log counts beside its entry, with the longest name of an agent."""
+"""The bytes that a row of a log counts beside its entry, with the longest name of an agent."""
 NOTE = (
     "INSERT INTO run_log_note (tenant_id, agent_id, run_id, entries, ttl_ms, now, most_bytes, most_instances, overhead)"
 )
@@ -21,7 +21,7 @@ ROOM = f"""{limits.WORKING_TTL_SECONDS * 1000}, {NOW}, {limits.LOG_BYTES}, {limi
   {limits.LOG_OVERHEAD}"""
 """The columns of ``NOTE`` behind ``entries``."""
 
-# Only of calls that are not kept yet: so the statement comes before the one that keeps them.
+# Only calls that have no row yet are noted: so the statement comes before the one that writes the rows.
 _NOTE_CALLS = f"""
 {NOTE}
 SELECT run.tenant_id, run.agent_id, run.id, (
@@ -57,18 +57,18 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', {limits.WORKING_TTL_SECONDS * 1000},
 
 
 def keep(tenant: Tenant, run_id: str) -> ScopedStatement:
-    """Write state and log of a run that has begun or ended, unless they say so already."""
+    """Write state and log of a run that has begun or ended, unless they have that already."""
     return ScopedStatement.write(tenant, _KEEP, run_id=run_id)
 
 
 def note_calls(owner: Scope | Tenant, run_id: str, noted: Mapping[str, Mapping[str, Json]]) -> ScopedStatement:
-    """Note those tool calls of an owner's run, by their ids, that are not kept yet."""
+    """Note those tool calls of an owner's run, by their ids, that have no row yet."""
     sent: list[Json] = [{"id": id_, "entry": dict(entry)} for id_, entry in noted.items()]
     return ScopedStatement.write(owner, _NOTE_CALLS, run_id=run_id, noted=sent)
 
 
 def note_stored(scope: Scope, run_id: str, memory_id: str, content_hash: str) -> ScopedStatement:
-    """Note that a memory was stored: as new where it has this id."""
+    """Note that a memory was stored: as a new one if the memory with this content has this id."""
     return ScopedStatement.write(scope, _NOTE_STORED, run_id=run_id, id=memory_id, content_hash=content_hash)
 
 
@@ -78,5 +78,5 @@ def note_learned(scope: Scope, run_id: str, memory_id: str) -> ScopedStatement:
 
 
 def counted_bytes(entries: Sequence[str]) -> int:
-    """Return what rows of these entries, as JSON, count in the quota of bytes (``schema.sql``)."""
+    """Return the bytes that rows of these entries, as JSON, count in the quota (``schema.sql``)."""
     return sum(_ROW_BYTES + len(entry.encode()) for entry in entries)

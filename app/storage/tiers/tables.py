@@ -17,11 +17,11 @@ class RowLimit:
 
     Attributes:
         name: The limit's name in ``app.domain.limits``.
-        of: The columns that name what has the limit, such as an instance; none: the tenant has it.
-        amount: The column with what a row counts; none: each row counts one.
+        of: The columns that name the owner of the limit, such as an instance; none: the tenant is the owner.
+        amount: The column with the amount that a row counts; None: each row counts one.
         exempt: A column, and its value in the rows that do not count.
-        unit: The column each of whose values counts once, whatever rows have it, in place of each row.
-        used: The expression that counts what the tenant ``?1 ->> 'tenant_id'`` has, where no rows need to be read.
+        unit: The column each of whose values counts once, however many rows have the value; None: each row counts.
+        used: The expression of the used amount of the tenant ``?1 ->> 'tenant_id'``, where no rows need to be read.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Parent:
     Attributes:
         table: The parent's table.
         columns: By the parent's columns, those of the row that are equal to them.
-        missing: What an import says of a row without it.
+        missing: The words by which an import reports a row without its parent.
     """
 
     table: str
@@ -49,12 +49,12 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """A value that is a blob where it is too large for its row, which has the pointer to it then.
+    """A value that is a blob where it is too large for its row: the row has a pointer to the blob then.
 
     Attributes:
         column: The column of the value, which is JSON.
         blob: The column that names the blob.
-        most: How many bytes it may have as JSON.
+        most: How many bytes the value may have as JSON.
         within: The name of the value in the object that the column has; None: the column is the value.
     """
 
@@ -69,28 +69,30 @@ class TierTable:
     """A table whose rows belong to a tenant.
 
     Attributes:
-        kind: What a row is called in receipts, in counts and in lines of an export.
+        kind: The name of a row in receipts, in counts and in lines of an export.
         table: The table. It has a column ``tenant_id``.
         columns: Every column but ``tenant_id`` and those that a row's own trigger fills in.
         key: The columns of its primary key behind ``tenant_id``.
         counted: Whether receipts and counts name it.
-        expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
+        expires: Whether an export leaves a row out once its ``expires_at`` has passed.
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
         names_agent: Whether a row that belongs to all agents names one in ``agent_id``, or none (NULL): an erasure of
             this agent takes the row too.
         json: The columns whose texts are JSON.
         limits: The limits on its rows.
-        over: What an import says of a row that is over one of them.
+        over: The words by which an import reports a row that is over one of these limits.
         parent: The row that each row belongs to.
-        weighs: The columns whose bytes its column ``bytes`` counts, and what it counts for each row beside them.
+        weighs: The columns whose bytes the column ``bytes`` counts, and the bytes that it counts for a row beside them.
         day: Whether a row expires within a day of its writing, as all of working memory does.
         integers: The columns of the key that are integers; the others are texts.
         large: The values that may be blobs; lines of an export have the values, and name no blobs.
-        for_anybody: Whether only who may speak for anybody may import its rows: they say what becomes of others' words.
-        memories: The columns that name memories of the agent by their ids: each has one, or is JSON, a list of ids or
-            of objects that have such lists as ``memories``. An import puts the ids there that the memories get.
-        read_as: The columns that a line has otherwise than the table: each with the expression over the row ``held``.
-        exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
+        for_anybody: Whether only a credential that may speak for anybody may import its rows, because they decide
+            which memories of others hold.
+        memories: The columns that name memories of the agent by their ids: a column has one id, or is JSON, a list of
+            ids or of objects that have such lists as ``memories``. An import writes the ids that the memories get.
+        read_as: The columns whose value in a line differs from the table's: each with the expression over the row
+            ``held``.
+        exported: Whether an export has its rows: rows of objects would point to nothing where they are imported.
     """
 
     kind: str
@@ -116,7 +118,7 @@ class TierTable:
 
     @property
     def of_agent(self) -> bool:
-        """Whether each row belongs to the agent of its ``agent_id``: else to all agents of the tenant."""
+        """Whether each row belongs to the agent of its ``agent_id``; if not, to all agents of the tenant."""
         return "agent_id" in self.columns and not self.names_agent
 
     @property
@@ -268,7 +270,7 @@ _BLOBS = (
         exported=False,
     ),
 )
-# An agent's erasure takes those that hold the agent (app.storage.system.snapshots).
+# An agent's erasure takes the snapshots that have rows of the agent (app.storage.system.snapshots).
 _SNAPSHOTS = (
     TierTable(
         kind="snapshots",
@@ -366,7 +368,7 @@ _RELATIONS = (
         memories=("newer_id", "older_id"),
     ),
 )
-# What was merged of memories and facts, and who told the same; merges are claims as well (schema.sql).
+# Merges of memories and facts, and the sources of facts; merges are claims as well (schema.sql).
 _CONSOLIDATION = (
     TierTable(
         kind="consolidations",
@@ -421,4 +423,4 @@ TIER_TABLES: tuple[TierTable, ...] = (
     *_PROCEDURAL,
     *_AUDIT,
 )
-"""In the order in which an import writes them."""
+"""All tables, in the order in which an import writes them."""

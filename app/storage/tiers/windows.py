@@ -18,7 +18,7 @@ from app.storage.scoped import ScopedStatement
 from app.storage.what_holds import living, remembered
 
 BUSY_SECONDS = 60
-"""How long a process alone may move the turns of a window, where it dies before it says that it has ended."""
+"""How long a process holds its claim to move the turns of a window, where it dies before it gives the claim back."""
 BATCH = 500
 """Turns that are moved at once: as many as one ingestion takes."""
 
@@ -54,7 +54,7 @@ _READ = f"""
 SELECT {columns_of(WindowState, "own", tokens="coalesce(own.tokens, 0)", due=_DUE)}
 FROM working_window AS own WHERE {_WINDOW.format(table="own")}
 """
-# What fits is read back from the newest, and is one piece. Without a bound it is what the window keeps.
+# The turns that fit are counted back from the newest, without a gap. Without a bound they are all that the window has.
 _NEWEST = f"""
 SELECT {columns_of(WindowTurn, "turn", told="coalesce(turn.told, 0)")} FROM (
   SELECT held.place, sum(held.tokens) OVER newest_first AS total, row_number() OVER newest_first AS number
@@ -86,7 +86,7 @@ WHERE {_WINDOW.format(table="own")} AND {_WINDOW.format(table="turn")} AND turn.
   )
 ORDER BY turn.place LIMIT {BATCH}
 """
-# Without a summary only what is no memory falls: what has become one meanwhile falls with a summary.
+# Without a summary only turns that are no memories fall: a turn that has become a memory falls with a summary later.
 _FALL = insert(
     "working_fall",
     "agent_id instance kept_bytes kept_messages kept_tokens summary idle",
@@ -113,7 +113,7 @@ _LEFT = f"""
 SELECT count(*) AS kept FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
 WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
 """
-# What was forgotten or has expired is told no more; what is deleted is out of it already (schema.sql).
+# Forgotten and expired memories are left out here; a deleted memory was taken out of the summary before (schema.sql).
 _MEMORIES = f"""(
   SELECT json_group_array(memory.id) FROM json_each(own.memories) AS named CROSS JOIN long_term_memory AS memory
   WHERE memory.id = named.value AND +memory.tenant_id = ?1 ->> 'tenant_id'
@@ -127,7 +127,7 @@ WHERE {_WINDOW.format(table="own")} ORDER BY own.last_place
 
 @dataclass(frozen=True)
 class Windows:
-    """Statements over the window of one instance, bound here; it keeps so many tokens, and the newest turn always."""
+    """Statements over the window of one instance, bound here; it keeps ``kept_tokens``, and always the newest turn."""
 
     scope: Scope
     instance: str
@@ -161,11 +161,11 @@ class Windows:
         return self._read(_READ)
 
     def newest(self, max_tokens: int | None) -> ScopedStatement:
-        """Read the newest turns that fit, oldest first, as rows of ``WindowTurn``; None: all that it keeps."""
+        """Read the newest turns that fit, oldest first, as rows of ``WindowTurn``; None: all that the window keeps."""
         return self._read(_NEWEST, max_tokens=max_tokens)
 
     def claim(self) -> ScopedStatement:
-        """Claim the window, where turns are due to fall and no other process moves them; returns a row if it was."""
+        """Claim the window, if turns are due to fall and no other process moves them; returns a row if it is taken."""
         return self._write(_CLAIM)
 
     def release(self) -> ScopedStatement:
@@ -173,15 +173,15 @@ class Windows:
         return self._write(_RELEASE)
 
     def falling(self) -> ScopedStatement:
-        """Read the oldest turns that are to fall out of it, as rows of ``FallingTurn``."""
+        """Read the oldest turns that are to fall out of the window, as rows of ``FallingTurn``."""
         return self._read(_FALLING)
 
     def remembered(self, places: Sequence[int]) -> ScopedStatement:
-        """Read which of the turns are memories now: the place of each, and the ``memory_id``."""
+        """Read the ``place`` of each of these turns, and its ``memory_id``: NULL if the turn is no memory yet."""
         return self._read(_REMEMBERED, places=to_json(list(places)))
 
     def summaries(self) -> ScopedStatement:
-        """Read what sums up the turns that fell out of it, newest last, for ``read_summaries``."""
+        """Read the summaries of the turns that fell out of the window, newest last, for ``read_summaries``."""
         return self._read(_SUMMARIES)
 
     def fall(
@@ -194,10 +194,10 @@ class Windows:
     ) -> list[ScopedStatement]:
         """Delete those of the turns that are memories now, or can never become any.
 
-        With their ``summary``, which takes the place of others, all of the turns are deleted and it is written: or
-        nothing is done, where they are not all memories of the window now, those others not there as they were, or
-        a memory that it names was deleted.
-        Where they fall since the window was ``idle``, nothing is done if it is in use again.
+        With a ``summary`` of them, all of the turns are deleted, and the summary takes the place of the summaries
+        ``instead_of``. Nothing is done where the turns are not all memories and in the window now, where those
+        summaries are not there as they were, or where a memory that the summary names was deleted.
+        Where the turns fall because the window was ``idle``, nothing is done if the window is in use again.
         The last statement counts how many of the turns were ``kept``. A window that is empty once its time has passed
         is removed.
         """
@@ -207,7 +207,7 @@ class Windows:
         return [fall, self.release(), self._read(_LEFT, places=given)]
 
     def merge(self, summary: Summary, instead_of: Sequence[Summary]) -> ScopedStatement:
-        """Put a summary in the place of those that it sums up, if they are all there as they were."""
+        """Put a summary in the place of the summaries that it sums up, if these are all there as they were."""
         return self._write(_FALL, places="[]", summary=_written(summary, instead_of), idle=False)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a workflow's outcomes count for whom: SQL that makes the posterior of each author's tally.
+"""The weight of a workflow's outcomes for a caller: SQL that makes the posterior of the tallies of all authors.
 
 The rule, with its numbers, is that of docs/decisions/0045-outcomes-have-authors.md. It is in SQL, so that all replicas
 agree, and so that no request reads more than a bounded number of tallies.
@@ -16,8 +16,8 @@ _UNBOUNDED = "9e15"
 def counts(agent: str) -> str:
     """Return the SQL expression of a workflow's posterior, a JSON list of alpha and beta, for ``counted`` to read.
 
-    It is that of who asks: the credential ``?1 ->> 'by'``, for the agent whose id is the SQL expression ``agent``, or
-    NULL. It is for a statement over ``workflow``.
+    The posterior is the caller's: that of the credential ``?1 ->> 'by'``, for the agent whose id is the SQL expression
+    ``agent``, or NULL. The expression is for a statement over ``workflow``.
     """
     own = f"coalesce(tally.author = 'agent' AND tally.agent_id = {agent} OR tally.written_by = ?1 ->> 'by', FALSE)"
     return f"""(

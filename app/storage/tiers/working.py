@@ -60,7 +60,7 @@ WHERE {_OF_LOG} AND entry.number > ?1 ->> 'after' ORDER BY entry.number LIMIT ?1
 
 @dataclass(frozen=True)
 class WorkingKeys:
-    """Statements over the keys of one instance, bound here."""
+    """Statements over the keys of one instance, which is bound here."""
 
     scope: Scope
     instance: str
@@ -69,12 +69,12 @@ class WorkingKeys:
     def put(
         self, key: str, value: str, ttl_seconds: int, only: Precondition, *, size: int, blob_id: str | None = None
     ) -> list[ScopedStatement]:
-        """Set a key; the first statement reads the ``WorkingKey`` that there was, the last the one that there is.
+        """Set a key; the first statement reads the ``WorkingKey`` before the write, the last the one after it.
 
-        ``size`` is that of the value in bytes, also where the value is a blob and ``value`` the pointer to it.
+        ``size`` is the size of the value in bytes, also where the value is a blob and ``value`` the pointer to it.
 
         The run raises ``RunRefused`` with ``no_run``, ``precondition_failed``, ``over_budget``, ``too_many_keys`` or
-        ``too_many_instances``. It is not made again by itself: another write may have come between.
+        ``too_many_instances``. The run is not repeated by itself: another write may have come between.
         """
         written = self._write(
             _PUT,
@@ -92,7 +92,7 @@ class WorkingKeys:
         return [self.one(key), written, self.one(key)]
 
     def delete(self, key: str, only: Precondition) -> ScopedStatement:
-        """Delete a key where it is as asked; returns its ``blob_id`` in a row where it was deleted."""
+        """Delete a key that meets the precondition; returns its ``blob_id`` in a row if it was deleted."""
         return self._write(_DELETE, key=key, **only.argument)
 
     def one(self, key: str) -> ScopedStatement:
@@ -121,7 +121,7 @@ class WorkingKeys:
 
 
 def turn_state(owner: Scope | Tenant, run_id: str) -> ScopedStatement:
-    """Read the turn state of an owner's run, a ``WorkingKey``: all NULL without one, no row without the run."""
+    """Read the turn state of an owner's run, a ``WorkingKey``: all NULL without a state, no row without the run."""
     return ScopedStatement.read(owner, _STATE, run_id=run_id)
 
 
@@ -145,5 +145,5 @@ def append_log(scope: Scope, run_id: str, entries: Sequence[str], ttl_seconds: i
 
 
 def log_page(scope: Scope, run_id: str, *, limit: int, after: int) -> ScopedStatement:
-    """Read the next living entries of a run's log, oldest first, and one more than asked for, as ``LogEntry``."""
+    """Read the next living entries of a run's log, oldest first, and one more than ``limit``, as ``LogEntry``."""
     return ScopedStatement.read(scope, _LOG, run_id=run_id, limit=limit, after=after)
