@@ -16,13 +16,13 @@ from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 
 RunStatements: TypeAlias = Callable[[Sequence[ScopedStatement]], Awaitable[list[list[Row]]]]
-"""Runs statements of the agent, and returns each one's rows."""
+"""Runs statements of the agent, and returns the rows of each statement."""
 MAX_MEMORIES: Final = 200_000
-"""The newest memories of an agent that are compared word for word: about 50 MB are held meanwhile."""
+"""How many of an agent's newest memories are compared word for word: about 50 MB are held meanwhile."""
 MAX_PAIRS: Final = 20_000
-"""Pairs of an agent that a reader is asked about."""
+"""How many pairs of an agent's memories the reader compares at most."""
 _SURE: Final = 0.9
-"""How sure a reader has to be, in both directions: below, "stop tea" restates "start tea" for the packaged one."""
+"""How sure a reader has to be, in both directions: below, the packaged reader lets "stop tea" restate "start tea"."""
 _AT_ONCE: Final = 16
 """Pairs that are read in one call, and memories that are compared without a pause."""
 
@@ -32,15 +32,15 @@ async def _others_first() -> None:
 
 
 class ReadsRelations(Protocol):
-    """A reader, as far as it is asked here."""
+    """The part of a reader that a consolidation needs."""
 
     async def relations(self, pairs: Sequence[tuple[str, str]], /) -> Sequence[Relation]:
-        """Return how the second text of each pair bears on the first."""
+        """Return the relation of the second text of each pair to the first."""
         ...
 
 
 class ScopeConsolidation:
-    """Compares the memories of one agent that hold with each other."""
+    """Compares those memories of one agent that hold with one another."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ScopeConsolidation:
         *,
         pause: Callable[[], Awaitable[None]] = _others_first,
     ) -> None:
-        """Bind the agent; without a reader only what says the same word for word is found.
+        """Bind the agent; without a reader only memories that are alike word for word are found.
 
         ``pause`` is awaited between parts of the work: requests go first.
         """
@@ -60,12 +60,12 @@ class ScopeConsolidation:
         self._reader = reader
         self._statements = Consolidating(scope)
         self.is_cut = False
-        """Whether there were more memories or pairs than are looked at."""
+        """Whether the agent had more memories or pairs than were compared."""
 
     async def alike(self, most: int = MAX_MEMORIES) -> Sequence[Merge]:
-        """Return the merges of what says the same word for word, of the newest ``most`` memories.
+        """Return the merges of memories that are alike word for word, of the newest ``most`` memories.
 
-        Words are compared as they are written, but for the width of spaces; facts by their parts.
+        Words are compared as they are written, but for the width of spaces; facts are compared by their parts.
         """
         wordings, looked_at = Wordings(), 0
         async for page in self._pages():
@@ -81,10 +81,11 @@ class ScopeConsolidation:
         return wordings.merges(self._scope.agent_id)
 
     async def restated(self, most: int = MAX_PAIRS, *, without: Collection[str] = ()) -> Sequence[Merge]:
-        """Return the merges of texts that a reader finds to restate each other, of at most so many pairs.
+        """Return the merges of texts that restate each other as the reader finds, of at most ``most`` pairs.
 
-        Each restates the other, and what is kept has every number, date, name and quotation of the other. What is
-        alike is merged before: ``without`` has the ids of what is only going to be.
+        Each text restates the other, and the text that is kept has every number, date, name and quotation of the other.
+        Memories that are alike word for word are merged before: ``without`` has the ids of those whose merge is still
+        to come.
 
         Raises:
             ReaderUnavailable: the reader does not answer.
@@ -115,7 +116,7 @@ class ScopeConsolidation:
             yield [memory for memory in memories if not memory.is_of_a_machine]
 
     async def _confirmed(self, pairs: Sequence[tuple[Mergeable, Mergeable]]) -> list[tuple[Restated, Restated]]:
-        """Return the pairs that may be merged, what is kept second in each."""
+        """Return the pairs that may be merged; the second memory of each pair is kept."""
         likely: list[tuple[Mergeable, Mergeable, tuple[Restated, Restated]]] = []
         for older, newer in pairs:
             if (chosen := _chosen(older, newer)) is not None:
@@ -129,7 +130,7 @@ class ScopeConsolidation:
         return confirmed
 
     async def _read(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        """Tell of each pair whether each restates the other."""
+        """Return for each pair whether each of its texts restates the other."""
         if self._reader is None:
             return [False for _ in pairs]
         answers = await self._reader.relations([*pairs, *((newer, older) for older, newer in pairs)])
@@ -138,7 +139,7 @@ class ScopeConsolidation:
 
 
 def _chosen(older: Mergeable, newer: Mergeable) -> tuple[Restated, Restated] | None:
-    """Return two texts, the one that would be kept second; None where they may not be merged by what code can tell."""
+    """Return two texts, of which the second would be kept; None where a check by code rules the merge out."""
     if older.said_by != newer.said_by or older.kind != "memory" or older.is_of_a_machine:
         return None
     if not all(is_readable(each.content) and len(sentences(each.content)) <= 1 for each in (older, newer)):
@@ -153,7 +154,7 @@ def _chosen(older: Mergeable, newer: Mergeable) -> tuple[Restated, Restated] | N
 
 
 def _are_of_one_day(older: Mergeable, newer: Mergeable) -> bool:
-    """Tell whether two texts mean the same day, as far as they mean one."""
+    """Return whether two texts mean the same day, as far as they mean a day."""
     if older.own_day != newer.own_day:
         return False
     return older.day == newer.day or not any(is_of_its_day(each.content) for each in (older, newer))

@@ -1,8 +1,8 @@
-"""Measures where the cosines of an embedding config lie, and keeps what was measured with the config.
+"""Measures where the cosines of an embedding config lie, and keeps the scale with the config.
 
-A cosine of 0.5 says "the same subject" with one model and nothing at all with another. So each config is asked for the
-vectors of questions and of their answers: what a question has with its own answer, and what it has with the others',
-is the scale on which recalls read its cosines (docs/retrieval.md).
+A cosine of 0.5 says "the same subject" with one model and nothing at all with another. So questions and their answers
+are embedded with each config. The cosines of questions with their own answers, and with the answers to other questions,
+are the scale on which recalls read the config's cosines (docs/retrieval.md).
 """
 
 import asyncio
@@ -41,11 +41,11 @@ PROBES: tuple[tuple[str, str], ...] = (
     ("How much may the trip cost?", "Travel budget: at most 800 euros."),
     ("What is her favourite book?", "She has read Middlemarch four times and loves it."),
 )
-"""Questions, each with a memory that answers it and no other: short, as most memories are."""
+"""Questions, each with a memory that answers this question and no other. The memories are short, as most are."""
 
 
 _AGAIN_SECONDS = 60.0
-"""After a failure a config is not measured again for so long."""
+"""How long a config is not measured again after a failure."""
 
 
 class CosineScales:
@@ -55,7 +55,7 @@ class CosineScales:
     """
 
     def __init__(self, database: Database, *, query_prefix: str = "") -> None:
-        """Take where scales are kept, and the prefix that queries are embedded with, since it moves the cosines."""
+        """Take the database of the scales, and the prefix of embedded queries, since the prefix moves the cosines."""
         self._database = database
         self._known: dict[EmbeddingConfig, CosineScale] = {}
         self._tried: dict[EmbeddingConfig, float] = {}
@@ -63,7 +63,7 @@ class CosineScales:
         self._probes = hashlib.sha256(json.dumps([PROBES, query_prefix]).encode()).hexdigest()[:16]
 
     def of(self, config: EmbeddingConfig, embedder: Embedder) -> CosineScale:
-        """Return the config's scale as far as it is known; where it is not, have it measured meanwhile."""
+        """Return the config's scale, or the usual one where it is not known yet: its measurement is then begun."""
         if config not in self._known and not self._under_way and self._may_try(config):
             task = asyncio.create_task(self.find(config, embedder), name="cosine-scale")
             self._under_way.add(task)
@@ -83,7 +83,7 @@ class CosineScales:
             structlog.get_logger().warning("cosine_scale_failed", config=str(config), reason=error.detail)
 
     async def close(self) -> None:
-        """Stop what is being measured."""
+        """Stop the measurement that is under way."""
         for task in tuple(self._under_way):
             task.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,7 +1,7 @@
 """Delivers vectors to their index for the requests that have queued them (docs/reliability.md, ADR 0049).
 
 An index that is slow delays no store: its writes go on after their request was answered. Acknowledgements are kept
-until the indexer's next run writes them. Whatever of this is lost, the indexer does: the rows of the outbox are there.
+until the indexer's next run writes them. A delivery that is lost is made up for by the indexer, from the outbox.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from app.domain.errors import Unavailable
 from app.ports.vector_index import IndexedVector, VectorIndex
 
 MOST = 256
-"""Under way at once. What comes beyond is in the outbox, and the indexer's."""
+"""Index writes that are under way at once. Further writes stay in the outbox, for the indexer."""
 CLOSE_SECONDS = 5.0
-"""How long a process that stops waits for those under way."""
+"""How long a process that stops waits for the writes that are under way."""
 BATCH_SECONDS = 2.0
 """How long work in batches waits for the index before it goes on with the next batch."""
 
@@ -26,7 +26,7 @@ class Acknowledgements:
     """The delivery acknowledgements of one process, and the event that wakes its indexer."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start with no acknowledgements."""
         self._acknowledgements: dict[OutboxKey, Acknowledgement] = {}
         self._awake = asyncio.Event()
 
@@ -41,7 +41,7 @@ class Acknowledgements:
         self._awake.set()
 
     def take(self, limit: int) -> list[Acknowledgement]:
-        """Return and remove so many of the acknowledgements, the oldest first."""
+        """Return and remove at most ``limit`` acknowledgements, the oldest first."""
         taken = list(self._acknowledgements.values())[:limit]
         for acknowledgement in taken:
             del self._acknowledgements[acknowledgement.key]
@@ -58,7 +58,7 @@ class Acknowledgements:
         self._awake.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return when the indexer is woken, or after so many seconds."""
+        """Return when the indexer is woken, or after this many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await self._awake.wait()
@@ -68,7 +68,7 @@ class Acknowledgements:
             self._awake.clear()
 
     def __len__(self) -> int:
-        """Return how many wait to be written."""
+        """Return how many acknowledgements wait to be written."""
         return len(self._acknowledgements)
 
 
@@ -78,14 +78,14 @@ def deferred(operation: str, error: Unavailable) -> None:
 
 
 class Deliveries:
-    """The index writes of one shard's requests that are under way. Whatever of them is lost, the indexer does.
+    """The index writes of one shard's requests that are under way. The indexer makes up for writes that are lost.
 
-    A write to an index on this machine, which shows it at once, is waited for: it is quick, and its row then leaves the
-    outbox without another look.
+    A write to an index on this machine, which shows it at once, is waited for: such a write is quick, and its row then
+    leaves the outbox without another look.
     """
 
     def __init__(self, acknowledgements: Acknowledgements | None = None, most: int = MOST) -> None:
-        """Begin with none; what was delivered is added to the ``acknowledgements``."""
+        """Begin with no writes; each delivery is added to the ``acknowledgements``."""
         self.acknowledgements = Acknowledgements() if acknowledgements is None else acknowledgements
         self._most = most
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,9 +99,9 @@ class Deliveries:
         first_time: bool,
         wait_seconds: float = 0.0,
     ) -> None:
-        """Begin to send vectors, and wait so long for the index at most; what fails is left to the indexer.
+        """Begin to send vectors, and wait ``wait_seconds`` at most; a write that fails is left to the indexer.
 
-        ``first_time``: none of their memories existed before.
+        ``first_time``: no memory of these vectors existed before.
         """
         if index.visible_at_once:
             await self._send(index, index_name, vectors, first_time=first_time)
@@ -110,7 +110,7 @@ class Deliveries:
             await self._begin("upsert", send, wait_seconds)
 
     async def remove(self, index: VectorIndex, key: OutboxKey) -> None:
-        """Begin to remove the vector of a memory that is gone; what fails is left to the indexer."""
+        """Begin to remove the vector of a memory that is gone; a removal that fails is left to the indexer."""
         if index.visible_at_once:
             await self._remove(index, key)
         else:
@@ -119,7 +119,7 @@ class Deliveries:
     async def _send(
         self, index: VectorIndex, index_name: str, vectors: Sequence[IndexedVector], *, first_time: bool
     ) -> None:
-        """Send vectors and acknowledge their delivery; what fails stays in the outbox for the indexer."""
+        """Send vectors and acknowledge their delivery; vectors that fail stay in the outbox for the indexer."""
         try:
             at = await index.upsert(vectors)
         except Unavailable as error:
@@ -135,22 +135,22 @@ class Deliveries:
             self.acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=confirm_ms))
 
     async def _remove(self, index: VectorIndex, key: OutboxKey) -> None:
-        """Remove a vector, and acknowledge it; what fails stays in the outbox for the indexer."""
+        """Remove a vector, and acknowledge the removal; where it fails, its row stays in the outbox for the indexer."""
         try:
             await index.delete(key.scope, [key.id])
         except Unavailable as error:
             deferred("delete", error)
             return
-        if index.removal_grace_ms == 0:  # else an upsert that is under way may still arrive behind it
+        if index.removal_grace_ms == 0:  # else an upsert that is under way may still arrive behind the removal
             self.acknowledgements.add(Acknowledgement(key, "settled"))
 
     async def settle(self, seconds: float | None = None) -> None:
-        """Wait for what is under way now, for so many seconds at most."""
+        """Wait for the writes that are under way now, for this many seconds at most."""
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=seconds)
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Wait for what is under way, then end what is left."""
+        """Wait for the writes that are under way, then cancel those that are left."""
         await self.settle(seconds)
         late = list(self._tasks)
         for task in late:
@@ -171,5 +171,5 @@ class Deliveries:
 async def _written(write: Callable[[], Awaitable[None]]) -> None:
     try:
         await write()
-    except Exception:  # noqa: BLE001 - a defect, of which no request is told any more
+    except Exception:  # noqa: BLE001 - a defect, which no request is told of
         structlog.get_logger().exception("background_failed")

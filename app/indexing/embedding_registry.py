@@ -19,7 +19,7 @@ class EmbeddingRegistry:
     """
 
     def __init__(self, open_index: OpenIndex | None = None, open_embedder: OpenEmbedder | None = None) -> None:
-        """Take the functions that open them; without, only the config of the settings can be served."""
+        """Take the functions that open them; without these, only the config of the settings can be served."""
         self._open_index = open_index
         self._open_embedder = open_embedder
         self._indexes: dict[EmbeddingConfig, IndexAdmin] = {}

@@ -29,15 +29,15 @@ from app.storage.system.leases import INDEXER
 from app.storage.system.outbox_status import OutboxStatus
 
 IDLE_ROUNDS = 20
-"""An idle indexer runs one round in so many pauses."""
+"""An idle indexer runs one round in this many pauses."""
 
 _DAMAGED = "The queued vector is damaged: it has another length than its embedding config says."
 _MAX_BACK_OFF = 60.0
 _MAX_AT_ONCE = 4
-"""Rounds without a pause between them, where an erasure goes on."""
+"""Rounds without a pause between them while an erasure goes on."""
 _MAX_FAILURES = 10
 _MAX_ACKNOWLEDGEMENTS = 20_000
-"""Of one run, which has at most a hundred statements."""
+"""Acknowledgements of one run, which has at most a hundred statements."""
 
 Report = Callable[[OutboxStatus], None]
 """Receives the status of the outbox after every round."""
@@ -46,7 +46,7 @@ Report = Callable[[OutboxStatus], None]
 class Indexer:
     """Sends the changes that the index lacks, and confirms that it shows them: one process at a time, by a lease.
 
-    The lease saves calls and is not needed for correctness: whatever a second indexer does, a row changes only at the
+    The lease saves calls and is not needed for correctness: also with a second indexer, a row changes only at the
     revision at which it was read.
     """
 
@@ -63,7 +63,7 @@ class Indexer:
     ) -> None:
         """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status.
 
-        ``rests``: whether no round begins now, because requests need the calls.
+        ``rests`` returns whether no round begins now, because requests need the calls.
         """
         self._database = database
         self._index_of = index_of
@@ -76,7 +76,7 @@ class Indexer:
         self._rests = rests
         self._goes_on = False
         self._purges = False
-        """Whether the database's log may have something of memories that were deleted: their vectors are removed."""
+        """Whether the database's log may still have content of deleted memories, whose vectors are removed."""
 
     async def run(self, pause: float) -> None:
         """Work until cancelled: a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
@@ -109,7 +109,7 @@ class Indexer:
     async def round(self) -> float:
         """Do the work that is due, and return in how many seconds more may be due.
 
-        Work for which the lease is lost is cut off: whoever has it now does it.
+        Work for which the lease is lost is cut off: the process that has the lease now does it.
         """
         began = asyncio.get_running_loop().time()
         work = await self._take()
@@ -129,7 +129,7 @@ class Indexer:
         await self._eraser.advance(work.erasures, work.configs.values())
 
     def _removes_at_once(self, work: IndexerWork) -> bool:
-        """Whether vectors were removed, or are to be, by indexes that need no time for it."""
+        """Return whether vectors were removed, or are to be, by indexes that show a removal at once."""
         removes = bool(work.erasures) or any(change.operation == "delete" for change in work.unsent)
         return removes and all(self._index_of(config).visible_at_once for config in work.configs.values())
 
@@ -160,7 +160,7 @@ class Indexer:
     async def _send(self, work: IndexerWork) -> None:
         """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes.
 
-        What fails keeps nothing else from being sent: the first error is raised when all has been tried.
+        A change that fails keeps no other from being sent: the first error is raised when all were tried.
         """
         failures: list[Unavailable] = []
         for config, changes in work.by_config(work.unsent):
@@ -190,7 +190,8 @@ class Indexer:
     async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
         """Send vectors; where the index refuses some of them, find out which by halving the batch.
 
-        What is damaged in the outbox is not sent: it is refused for ever, and made again by ``reconcile --repair``.
+        A vector that is damaged in the outbox is not sent: its row is refused for ever, and ``reconcile --repair``
+        makes the vector again.
         """
         damaged = [change for change in changes if not change.is_readable(config.dimensions)]
         self._acknowledge(damaged, "refused", reason=_DAMAGED)
@@ -229,7 +230,7 @@ class Indexer:
         return [change for change in changes if (change.acknowledged_at or 0) <= watermark]
 
     async def _compare(self, index: IndexAdmin, changes: Sequence[QueuedChange]) -> None:
-        """Compare changes with what the index shows; those that it does not show are lost."""
+        """Compare changes with what the index shows; a change that the index does not show is lost."""
         held = await index.held([change.id for change in changes])
         outcomes: dict[Outcome, list[QueuedChange]] = {"confirmed": [], "settled": [], "lost": []}
         for change in changes:

@@ -12,7 +12,7 @@ from app.ports.database import Database
 from app.storage.system.leases import Lease, NamedLease
 
 _RENEWALS = 3
-"""How often a lease is renewed in its length: two renewals may fail."""
+"""How often a lease is renewed within its length: two renewals may fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class LeaseKeeper:
     async def keep(self, work: Coroutine[object, object, None], *, since: float, lease_ms: int) -> bool:
         """Do work under the lease, which was taken for ``lease_ms`` after the loop's time ``since``.
 
-        Returns False where the lease was lost, or could not be renewed in time: then the work was cut off. Raises what
-        the work raises.
+        Returns False where the lease was lost, or could not be renewed in time: then the work was cut off. Raises the
+        errors that the work raises.
         """
         loop, seconds = asyncio.get_running_loop(), lease_ms / 1000
         working = asyncio.ensure_future(work)
@@ -53,7 +53,7 @@ class LeaseKeeper:
         return False
 
     async def _renew(self, lease_ms: int) -> bool | None:
-        """Return whether it is still held; None where that is not known."""
+        """Return whether the holder still has the lease; None where the database does not answer."""
         try:
             (held,) = await self.database.run([self.lease.hold(self.holder, lease_ms)])
         except Unavailable as error:
@@ -63,7 +63,7 @@ class LeaseKeeper:
 
 
 def log_void(found: Lease) -> None:
-    """Say that a lease was void, if it was."""
+    """Log that a lease was void, if it was."""
     if found.void:
         structlog.get_logger().warning(
             "lease_void", lease=found.name, holder=found.holder, ahead_seconds=found.left_ms // 1000

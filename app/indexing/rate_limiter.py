@@ -14,7 +14,7 @@ class RateLimiter:
         self._next = 0.0
 
     async def spend(self, calls: int = 1) -> None:
-        """Wait until the next call is allowed, and count so many calls."""
+        """Wait until the next call is allowed, and count ``calls`` calls."""
         now = asyncio.get_running_loop().time()
         if self._next > now:
             await self._sleep(self._next - now)

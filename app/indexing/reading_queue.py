@@ -1,4 +1,4 @@
-"""Which memories this process has stored and nobody has compared yet: those are read first, tenants in turn."""
+"""The memories that this process has stored and no reader has compared yet: they are read first, tenants in turn."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -7,28 +7,28 @@ from collections.abc import Sequence
 from app.domain.memory import Scope
 
 MOST = 20_000
-"""Memories that are noted. What comes beyond is found in the database."""
+"""Memories that are noted at most. Further memories are found in the database."""
 
 Waiting = tuple[Scope, str]
 """A memory's scope and its id."""
 
 
 class ReadingQueue:
-    """The memories of one shard that wait for the reader. What is lost of it is in the database."""
+    """The memories of one shard that wait for the reader. A memory that the queue loses is found in the database."""
 
     def __init__(self, most: int = MOST) -> None:
-        """Begin with none."""
+        """Begin with no memories."""
         self._most = most
         self._of_tenants: OrderedDict[str, deque[Waiting]] = OrderedDict()
         self._count = 0
         self._noted = asyncio.Event()
 
     def __len__(self) -> int:
-        """Return how many are noted."""
+        """Return how many memories are noted."""
         return self._count
 
     def note(self, scope: Scope, ids: Sequence[str]) -> None:
-        """Note memories that were stored just now; where there is no room, the longest row of a tenant gives way."""
+        """Note memories that were stored just now; without room, the tenant with the most memories gives way."""
         self._make_room(scope.tenant_id, len(ids))
         for id_ in ids[: self._most - self._count]:
             self._of_tenants.setdefault(scope.tenant_id, deque()).append((scope, id_))
@@ -47,7 +47,7 @@ class ReadingQueue:
             self._count -= 1
 
     def take(self, most: int) -> list[Waiting]:
-        """Take the next memories: one of each tenant in turn."""
+        """Take the next memories, one memory of each tenant in turn."""
         taken: list[Waiting] = []
         while len(taken) < most and self._of_tenants:
             tenant_id, waiting = self._of_tenants.popitem(last=False)
@@ -60,7 +60,7 @@ class ReadingQueue:
         return taken
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until something is noted, for so many seconds at most; return whether something is."""
+        """Wait until a memory is noted, for this many seconds at most; return whether a memory is noted."""
         try:
             async with asyncio.timeout(seconds):
                 await self._noted.wait()

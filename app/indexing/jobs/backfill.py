@@ -1,4 +1,4 @@
-"""Adds to older memories what newer ones get when they are stored. Crosses tenants; no request imports it."""
+"""Adds to older memories the segments and claims that newer ones have. Crosses tenants; no request imports it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ async def backfill_segments(database: Database) -> None:
 async def backfill_claims(database: Database) -> int:
     """Add the claims of facts and topics that have none of this version, and return how many memories were read.
 
-    All of them wait for a reader then, which may come later. It makes room for requests between memories and between
-    batches. Each batch is one transaction, and may be made twice: a backfill that stops is continued by the next one,
-    and two at once do the same.
+    These memories, but for the rows that a program keeps for itself, wait for a reader then, which may come later. The
+    backfill makes room for requests between memories and between batches. Each batch is one transaction, and may be
+    made twice: a backfill that stops is continued by the next one, and two at once do the same.
 
     Raises:
         Unavailable: the database does not answer.
@@ -63,8 +63,9 @@ async def backfill_claims(database: Database) -> int:
 async def free_tasks(database: Database, reader: Reader | None) -> int:
     """Free memories of the expiry that an older version gave them as tasks; return how many were freed.
 
-    They keep it where the reader calls them tasks too and they are due once, on a day that they name; without a reader
-    none does. An expiry that a caller asked for stays. Each batch is one transaction, and may be made twice.
+    A memory keeps the expiry where the reader calls it a task too and it is due once, on a day that it names; without a
+    reader no memory keeps it. An expiry that a caller asked for stays. Each batch is one transaction, and may be made
+    twice.
 
     Raises:
         Unavailable: the database or the reader does not answer.
@@ -82,7 +83,7 @@ async def free_tasks(database: Database, reader: Reader | None) -> int:
 
 
 async def _passing(tasks: Sequence[ExpiringTask], reader: Reader) -> set[str]:
-    """Return the ids of those that are tasks and are due once."""
+    """Return the ids of the memories that are tasks and are due once."""
     passing = set[str]()
     for task in tasks:
         parts = dated_once(task.content)
@@ -99,6 +100,6 @@ def _stated(memory: Unread) -> Stated:
     stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
     fact = None if memory.learned is not None else fact_in(memory.metadata)
     if fact is not None and any(key.count("/") == 1 for key in memory.keys):
-        # Rules found that of its predicate one object holds at a time: what that has replaced is not to hold again.
+        # Rules found that one object of its predicate holds at a time: a fact that was replaced is not to hold again.
         stated = replace(read_fact(replace(fact, single=True)), waits=True)
     return said_by(stated, memory.speakers) if memory.speaker_holds else replace(stated, claims=())

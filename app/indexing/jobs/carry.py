@@ -17,14 +17,14 @@ from app.storage.system.moving import Mover
 PAGE_ROWS = 200
 """Rows that are read at once: with the largest content and metadata they are 9 MB."""
 _ARGUMENT_BYTES = 800_000
-"""Of one statement's argument: D1 takes 2 MB."""
+"""Bytes of one statement's argument: D1 takes 2 MB."""
 _RUN_BYTES = 4_000_000
 _RUN_STATEMENTS = 80
-"""Of one run of the target: D1 takes 100."""
+"""Statements of one run of the target: D1 takes 100."""
 _CHANGES = 1000
 
 Rows = Mapping[CarriedTable, tuple[Sequence[Values], Sequence[Values]]]
-"""By their tables: keys, and the rows that there are of them."""
+"""For each table: keys, and the rows that exist under these keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MoveSide:
 
 @dataclass(slots=True)
 class TableDifference:
-    """What two databases have of a table: the keys that differ, and the digest of the source's rows."""
+    """The keys of a table that differ in two databases, and the number and the digest of the source's rows."""
 
     rows: int = 0
     digest: str = ""
@@ -56,10 +56,10 @@ class Carrier:
     config: EmbeddingConfig
     """The embedding config in use, which is the same on both sides."""
     embedder: Embedder
-    """Embeds what neither the source's index nor its outbox has."""
+    """Embeds memories whose vectors neither the source's index nor its outbox has."""
 
     async def copy_page(self, table: CarriedTable, after: Values | None) -> Values | None:
-        """Carry the rows behind a place, as many as are read at once, and return the last place; None: that was all."""
+        """Carry the rows behind a place, as many as are read at once, and return the last place; None at the end."""
         tenant_id = self.mover.tenant_id
         (rows,) = await self.source.database.run([table.page(tenant_id, after, PAGE_ROWS)])
         values = [table.read(row) for row in rows]
@@ -67,10 +67,10 @@ class Carrier:
         return table.place_of(values[-1]) if len(values) == PAGE_ROWS and table.walk else None
 
     async def catch_up(self) -> Mapping[CarriedTable, Sequence[Values]]:
-        """Carry what has changed since it was read, and return the keys of it; none: nothing has changed.
+        """Carry rows that have changed since they were read, and return their keys; none where no row has changed.
 
         Raises:
-            DatabaseRejected: what changed meanwhile does not fit what is there; it fits with the next changes.
+            DatabaseRejected: a changed row does not fit the rows that are there; it fits with the next changes.
         """
         (noted,) = await self.source.database.run([self.mover.changes(_CHANGES)])
         if not noted:
@@ -86,16 +86,16 @@ class Carrier:
         return keys
 
     async def carry(self, keys: Mapping[CarriedTable, Sequence[Values]]) -> None:
-        """Carry the rows of these keys as they are now; those that are gone are deleted."""
+        """Carry the rows of these keys as they are now; rows that are gone are deleted in the target."""
         groups = list(_in_groups(keys, PAGE_ROWS))
-        if len(groups) > 1:  # a unique value may have passed from a row of one group to one of another
+        if len(groups) > 1:  # a unique value may have passed from a row of one group to a row of another
             for group in groups:
                 await self._put({table: (some, []) for table, some in group.items()})
         for group in groups:
             await self._put(await self._read(group))
 
     async def equal(self, keys: Mapping[CarriedTable, Sequence[Values]]) -> bool:
-        """Tell whether both databases have the same rows of these keys."""
+        """Return whether both databases have the same rows of these keys."""
         for group in _in_groups(keys, PAGE_ROWS):
             ours = await self._read(group)
             statements = [table.of_keys(self.mover.tenant_id, some, renumbered=True) for table, some in group.items()]
@@ -115,7 +115,7 @@ class Carrier:
         }
 
     async def compare(self, table: CarriedTable) -> TableDifference:
-        """Compare all rows of a table, in pages, by their digests; of a page that differs, row by row."""
+        """Compare all rows of a table by the digests of pages; the rows of a page that differs are compared singly."""
         compared, digest, after = TableDifference(), hashlib.sha256(), None
         while True:
             (rows,) = await self.source.database.run([table.page(self.mover.tenant_id, after, PAGE_ROWS)])
@@ -133,7 +133,7 @@ class Carrier:
             after = last
 
     async def counts_differ(self) -> list[CarriedTable]:
-        """Return the tables that have another number of rows on the other side, and those that triggers write."""
+        """Return the tables whose numbers of rows differ between the two sides, and the tables that triggers write."""
         count = [carried.count_rows(self.mover.tenant_id, self.tables)]
         ((ours,),) = await self.source.database.run(count)
         ((theirs,),) = await self.target.database.run(count)
@@ -142,9 +142,9 @@ class Carrier:
     async def _target_page(
         self, table: CarriedTable, ours: Sequence[Values], after: Values | None, last: Values | None
     ) -> list[Values]:
-        """Read the target's rows behind a place up to another, or all that follow; renumbered ones by our keys."""
+        """Read the target's rows behind a place up to another, or all that follow; renumbered rows by our keys."""
         tenant_id = self.mover.tenant_id
-        if table.renumbers:  # in the target another order is that of its numbers
+        if table.renumbers:  # the target's numbers are in another order
             keys = [table.key_of(row) for row in ours]
             (rows,) = await self.target.database.run([table.of_keys(tenant_id, keys, renumbered=True)])
             return sorted(map(table.read, rows), key=lambda each: _ordered(table.place_of(each)))
@@ -159,7 +159,7 @@ class Carrier:
             after = table.place_of(values[-1])
 
     def _removals(self, wanted: "Rows") -> list[Statement]:
-        """Delete the keys that have no rows any more, but those of counters."""
+        """Delete the rows of the given keys, and the vectors of memories that are gone; counters are left out."""
         statements: list[Statement] = []
         for table, (keys, rows) in wanted.items():
             if keys and table.name not in COUNTERS:
@@ -168,12 +168,12 @@ class Carrier:
         return statements
 
     async def _put(self, wanted: "Rows") -> None:
-        """Have the target hold these rows and no others of these keys."""
+        """Make the target hold these rows, and no other rows of these keys."""
         tenant_id = self.mover.tenant_id
         statements = self._removals(wanted)
         size = 0
         for table, (keys, rows) in wanted.items():
-            if keys and table.name in COUNTERS:  # by now triggers have written what is replaced here
+            if keys and table.name in COUNTERS:  # by now triggers have written the rows that are replaced here
                 statements += table.delete(tenant_id, keys)
             for some in _by_size(rows, _ARGUMENT_BYTES):
                 weight = sum(map(_weight, some))
@@ -185,7 +185,7 @@ class Carrier:
         await self._run(*statements)
 
     def _deletes(self, table: CarriedTable, keys: Sequence[Values], gone: Sequence[Values]) -> list[Statement]:
-        """Delete rows of the target; of memories that are gone, their vectors too."""
+        """Delete rows of the target, and the vectors of memories that are gone."""
         delete = table.delete(self.mover.tenant_id, keys, renumbered=True)
         if table.name != MEMORIES or not gone:
             return delete
@@ -203,7 +203,7 @@ class Carrier:
         return carried.queue_vectors(self.mover.tenant_id, self.config.index_name, vectors)
 
     async def _vectors(self, rows: Sequence[Values], table: CarriedTable) -> list[dict[str, Json]]:
-        """Return the vectors of memories: those that wait for the source's index, those it has, and new ones."""
+        """Return the vectors of memories: from the source's outbox, else from its index, else new ones."""
         agent_of = {str(row[table.columns.index("id")]): str(row[table.columns.index("agent_id")]) for row in rows}
         ids = list(agent_of)
         named = [(agent_id, id_) for id_, agent_id in agent_of.items()]
@@ -218,7 +218,7 @@ class Carrier:
         return [{"agent_id": agent_of[id_], "id": id_, "vector": text} for id_, text in texts.items()]
 
     async def _embedded(self, ids: Sequence[str]) -> dict[str, str]:
-        """Embed memories whose vectors are nowhere."""
+        """Embed memories whose vectors are neither in the source's outbox nor in its index."""
         if not ids:
             return {}
         (rows,) = await self.source.database.run([reconcile.read_contents(ids)])
@@ -241,7 +241,7 @@ def _differing(table: CarriedTable, ours: Sequence[Values], theirs: Sequence[Val
 
 
 def _follows(place: Values, last: Values) -> bool:
-    """Tell whether a place comes after another in the database's order, which is that of UTF-8's bytes."""
+    """Return whether a place comes after another in the database's order, which is that of UTF-8's bytes."""
     return _ordered(place) > _ordered(last)
 
 
@@ -252,7 +252,7 @@ def _ordered(place: Values) -> list[tuple[int, object]]:
 def _in_groups(
     keys: Mapping[CarriedTable, Sequence[Values]], most: int
 ) -> Iterator[dict[CarriedTable, Sequence[Values]]]:
-    """Group keys, of as many tables as there are, so that no group has more than ``most``."""
+    """Group keys, of several tables in a group, so that no group has more than ``most`` keys."""
     group: dict[CarriedTable, Sequence[Values]] = {}
     room = most
     for table, wanted in keys.items():
@@ -272,7 +272,7 @@ def _weight(row: Values) -> int:
 
 
 def _by_size(rows: Sequence[Values], most: int) -> Iterator[list[Values]]:
-    """Group rows so that no group is too large for a statement; one that is too large alone is a group."""
+    """Group rows so that no group is larger than ``most`` bytes; a row that is larger alone is a group."""
     group: list[Values] = []
     size = 0
     for row in rows:

@@ -17,18 +17,18 @@ from app.ports.index_admin import Expected, IndexAdmin
 MAX_ASKED = 50
 """How many memories of a scope one query of the index looks for."""
 _TOP_K = 100
-"""What Vectorize returns at once; a query that returns so many may have left out others."""
+"""Hits that Vectorize returns at once; a query that returns this many may have left out others."""
 _MAX_IDS_PER_CALL = 20
 
 Spend = Callable[[int], Awaitable[None]]
-"""Waits until so many calls may be made."""
+"""Waits until this many calls may be made."""
 
 
 class VectorComparison:
     """Compares the vectors of one index. It makes a call for 20 memories, and one or more for each scope."""
 
     def __init__(self, index: IndexAdmin, embedder: Embedder, spend: Spend) -> None:
-        """Take the index, the embedder of its config, and what waits for calls."""
+        """Take the index, the embedder of its config, and the function that waits for calls."""
         self._index = index
         self._embedder = embedder
         self._spend = spend
@@ -36,9 +36,9 @@ class VectorComparison:
         self._probe[0] = 1  # a unit vector, because cosine needs a direction
 
     async def compare(self, expected: Sequence[Expected]) -> tuple[list[str], list[str]]:
-        """Return the ids of those that no search of their scope finds, and of those that are shown differently.
+        """Return the ids of vectors that no search of their scope finds, and of vectors that are shown differently.
 
-        The memories of each scope stand together. What the index does not show under its id is in neither.
+        ``expected`` has the memories of each scope together. An id that the index does not show is in neither list.
 
         Raises:
             Unavailable: the index does not answer.
@@ -56,7 +56,7 @@ class VectorComparison:
         return hidden, [one.id for one in shown if not agreement[one.id]]
 
     async def _hidden(self, group: Sequence[Expected]) -> list[str]:
-        """Return those of a scope that a search of their time does not find."""
+        """Return the ids of a scope that a search of their time does not find."""
         times = [one.created_at for one in group]
         hits = await self._search(group[0], self._probe, min(times), max(times))
         lost = [one for one in group if one.id not in hits]

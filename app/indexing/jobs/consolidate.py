@@ -1,7 +1,7 @@
 """Merges memories that restate each other, agent by agent, of all tenants. Crosses tenants; no request imports it.
 
-It may be stopped anywhere: each chunk is one run, which may be made twice, and the next consolidation goes on with the
-agent at which it stopped. What it merges depends on the memories that hold alone, so the end is the same.
+A consolidation may be stopped anywhere: each chunk is one run, which may be made twice, and the next consolidation goes
+on with the agent at which it stopped. Its merges depend on nothing but the memories that hold, so the end is the same.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from app.storage.system.consolidating import LEASE, UnderWay
 from app.storage.system.pruning import delete_expired_tasks
 
 CHUNK: Final = 100
-"""Merges, and tasks that have expired, of one run."""
+"""Merges, or expired tasks, of one run."""
 _PAUSE_SECONDS = 0.02
-"""Between two runs: requests go first."""
+"""The pause between two runs: requests go first."""
 _PASSES = 8
-"""Over the chains of an agent, where one leads into another; what is left is found by the next consolidation."""
+"""Passes over the chains of an agent, where one leads into another; the next consolidation finds those left over."""
 _BEHIND_ALL_KEYS = "~\U0010ffff"
 
 
 @dataclass(slots=True)
 class Consolidated:
-    """How much was merged of how many tenants and agents, or would be; ``merges``: the first."""
+    """How many memories, facts, chains and tasks of how many tenants and agents were, or would be, merged or closed."""
 
     tenants: int = 0
     agents: int = 0
@@ -48,7 +48,7 @@ class Consolidated:
     chains: int = 0
     tasks: int = 0
     merges: list[tuple[str, Merge]] = field(default_factory=list)
-    """Each with its tenant."""
+    """The first merges, each with its tenant."""
 
     def add(self, tenant_id: str, merges: Sequence[Merge]) -> None:
         """Count merges."""
@@ -57,7 +57,7 @@ class Consolidated:
         self._name((tenant_id, merge) for merge in merges)
 
     def sum_up(self, other: "Consolidated") -> None:
-        """Add what was done elsewhere."""
+        """Add the counts and merges of another consolidation."""
         for name in ("tenants", "agents", "memories", "facts", "chains", "tasks"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self._name(other.merges)
@@ -67,7 +67,7 @@ class Consolidated:
 
 
 class Consolidate:
-    """One consolidation of everything that holds in one database."""
+    """One consolidation of all memories that hold in one database."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class Consolidate:
         dry_run: bool = False,
         pause: float = _PAUSE_SECONDS,
     ) -> None:
-        """Take the ports, this process's name, a rate limiter, and a callback that is given what was done so far.
+        """Take the ports, this process's name, a rate limiter, and a callback for the counts so far.
 
-        Without a ``reader`` only what says the same word for word is merged. A ``dry_run`` changes nothing. ``pause``:
-        seconds between two runs of the database.
+        Without a ``reader`` only memories that are alike word for word are merged. A ``dry_run`` changes nothing.
+        ``pause``: seconds between two runs of the database.
         """
         self._database = database
         self._reader = reader
@@ -95,11 +95,11 @@ class Consolidate:
         self._done = Consolidated()
 
     async def run(self, only_tenant: str | None = None) -> Consolidated:
-        """Consolidate all tenants, or one; return what was done.
+        """Consolidate all tenants, or one tenant; return the counts.
 
         Raises:
             Conflict: another process consolidates.
-            Unavailable: the database or the reader does not answer; running it again goes on from there.
+            Unavailable: the database or the reader does not answer; the next run goes on from there.
         """
         try:
             if only_tenant is not None:
@@ -108,7 +108,7 @@ class Consolidate:
                 async for tenant_id in self._tenants():
                     await self._tenant(Tenant(tenant_id))
         finally:
-            with suppress(Unavailable):  # then it ends by itself
+            with suppress(Unavailable):  # then the lease ends by itself
                 await self._release()
         return self._done
 
@@ -129,7 +129,7 @@ class Consolidate:
     async def _tenant(self, tenant: Tenant) -> None:
         under_way = None if self._dry_run else await self._begin(tenant)
         if under_way is None and not self._dry_run:
-            return  # it has no memories any more, or is just moving
+            return  # the tenant has no memories any more, or is just moving
         after = "" if under_way is None else under_way.after
         while True:
             (rows,) = await self._run([consolidating.read_agents(tenant, after)])
@@ -176,14 +176,14 @@ class Consolidate:
             closed += len(deleted)
 
     async def _merge(self, scope: Scope, consolidation_id: str, merges: Sequence[Merge]) -> None:
-        """Merge in the order that was chosen: what is left after a stop is then chosen as it was."""
+        """Merge in the order that was chosen, so that after a stop the merges that are left are chosen as before."""
         for first in range(0, len(merges), CHUNK):
             chunk = merges[first : first + CHUNK]
             await self._run([Consolidating(scope).merge(consolidation_id, chunk)])
             self._done.add(scope.tenant_id, chunk)
 
     async def _shorten(self, scope: Scope) -> int:
-        """Have each chain of superseded memories lead straight to its end; return how many ways are new."""
+        """Make each chain of superseded memories lead straight to its end; return the number of new links."""
         statements, made = Consolidating(scope), 0
         for _ in range(_PASSES):
             before, new = _BEHIND_ALL_KEYS, 0
@@ -217,11 +217,11 @@ def _reads_for(tenant_id: str, reader: Reader | None) -> ReadsRelations | None:
 
 @dataclass(frozen=True, slots=True)
 class _TenantRelations:
-    """A reader that is asked for one tenant."""
+    """A reader whose calls are made for one tenant."""
 
     tenant_id: str
     reader: Reader
 
     async def relations(self, pairs: Sequence[tuple[str, str]], /) -> Sequence[Relation]:
-        """Return how the second text of each pair bears on the first."""
+        """Return the relation of the second text of each pair to the first."""
         return await self.reader.relations(pairs, tenant_id=self.tenant_id)

@@ -27,7 +27,8 @@ class DeadLetters:
     async def drop(self, ids: Sequence[str]) -> Sequence[str]:
         """Delete dead letters from the outbox, with an audit row for each; return their ids.
 
-        Their memories stay in the database, but the vector channel does not find them until ``reconcile`` repairs it.
+        Their memories stay in the database, but the vector channel does not find these until ``reconcile`` repairs the
+        index.
         """
         return await self._change(dead_letters.drop(ids))
 

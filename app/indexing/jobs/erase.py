@@ -29,7 +29,7 @@ class Eraser:
     """Erases the rows first, and writes the receipt once their vectors and their words are known to be gone."""
 
     def __init__(self, database: Database, index_of: OpenIndex, objects: ObjectStore) -> None:
-        """Take the database, what opens the index of a config, and the object store."""
+        """Take the database, the function that opens the index of a config, and the object store."""
         self._database = database
         self._index_of = index_of
         self._blobs = BlobEraser(database, objects)
@@ -37,12 +37,12 @@ class Eraser:
         self._words = DeletedWords(database)
 
     async def advance(self, erasures: Sequence[RunningErasure], configs: Collection[EmbeddingConfig]) -> None:
-        """Take erasures as far as they get now, a chunk of each in turn.
+        """Advance erasures as far as they get now, a chunk of each in turn.
 
-        Every statement can be repeated at any point: what was erased is not counted a second time.
+        Every statement can be repeated at any point: an erased row is not counted a second time.
 
         Args:
-            erasures: Those that have something to do, in the order of their turns.
+            erasures: The erasures whose turn has come, in the order of their turns.
             configs: The embedding configs whose indexes hold the vectors.
 
         Raises:
@@ -62,9 +62,9 @@ class Eraser:
     async def _erase_chunk(
         self, erasure: RunningErasure, grace_ms: int, ended: dict[str, tuple[RunningErasure, ErasureProgress]]
     ) -> bool:
-        """Erase one chunk; return whether more is to be erased now. Where nothing is left, add it to what has ended.
+        """Erase one chunk; return whether more is to be erased now. Add an erasure that has nothing left to ``ended``.
 
-        The objects go first: no row that names one may go before it, whichever statement deletes it.
+        The objects go first: no row that names an object may go before it, whichever statement deletes the row.
         """
         for objects in (self._snapshots, self._blobs):
             more = await objects.advance(erasure)
@@ -84,7 +84,7 @@ class Eraser:
         return False
 
     async def _queue_strays(self, erasure: RunningErasure, config: EmbeddingConfig) -> bool:
-        """Queue the removal of vectors that a search still finds though no row names them; return whether any."""
+        """Queue the removal of vectors that a search still finds though no row names them; return whether any exist."""
         index = self._index_of(config)
         ids = await index.sample(erasure.tenant_id, erasure.agent_id)
         if not ids:
@@ -94,7 +94,7 @@ class Eraser:
         return True
 
     async def _finish(self, ended: Mapping[str, tuple[RunningErasure, ErasureProgress]]) -> None:
-        """Write the receipts of those that have ended, once the index of words and the log have nothing of them."""
+        """Write the receipts of erasures that have ended, once the index of words and the log have nothing of them."""
         if not ended:
             return
         gone = await self._words.gone_of(ended)

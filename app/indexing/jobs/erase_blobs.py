@@ -21,7 +21,7 @@ _AWAY_SECONDS = 30.0
 
 
 class BlobEraser:
-    """Erases the blobs of an erasure: what has a row is found, and its row goes last."""
+    """Erases the blobs of an erasure: each blob is found by its row, and the row goes last."""
 
     def __init__(self, database: Database, objects: ObjectStore) -> None:
         """Take the ports."""
@@ -32,8 +32,8 @@ class BlobEraser:
     async def advance(self, erasure: RunningErasure) -> bool | None:
         """Erase the next blobs; return whether more are to be erased now, and None where the erasure has to wait.
 
-        It waits while an object may still come that was on its way when the erasure began, and while the object store
-        does not answer. Every step can be made again: what was erased is not counted a second time.
+        The erasure waits while an object may still come that was on its way when it began, and while the object store
+        does not answer. Every step can be made again: an erased blob is not counted a second time.
 
         Raises:
             Unavailable: the database does not answer; the next call continues.

@@ -1,4 +1,4 @@
-"""Removes whole snapshots that hold something of an erasure's scope. Crosses tenants; no request imports it."""
+"""Removes whole snapshots that hold rows of an erasure's scope. Crosses tenants; no request imports it."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ _AWAY_SECONDS = 30.0
 
 
 class SnapshotEraser:
-    """Erases snapshots: the row goes last. What it counts are snapshots, not what they hold."""
+    """Erases snapshots: the row goes last. Snapshots are counted, and not the rows that they hold."""
 
     def __init__(self, database: Database, objects: ObjectStore) -> None:
         """Take the ports."""
@@ -27,8 +27,8 @@ class SnapshotEraser:
     async def advance(self, erasure: RunningErasure) -> bool | None:
         """Erase the next snapshot; return whether there are more, and None where the erasure has to wait.
 
-        It waits while an object may still come that was on its way when the erasure began, and while the object store
-        does not answer. Every step can be made again: what was erased is not counted a second time.
+        The erasure waits while an object may still come that was on its way when it began, and while the object store
+        does not answer. Every step can be made again: an erased snapshot is not counted a second time.
 
         Raises:
             Unavailable: the database does not answer; the next call continues.
@@ -37,7 +37,7 @@ class SnapshotEraser:
         found = snapshots.read_erased(rows)
         if not found:
             return False
-        first = found[0]  # those whose objects may still come are last
+        first = found[0]  # snapshots whose objects may still come are last
         if first.on_its_way or not await self._removed(erasure, first.id):
             await self._database.run([blobs.waits(erasure)])
             return None

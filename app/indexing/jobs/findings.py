@@ -1,4 +1,4 @@
-"""What a comparison of the index with the database has found, and how far it is."""
+"""The findings of a comparison of the index with the database, and its progress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -12,9 +12,9 @@ class Findings:
 
     ``missing`` memories have no vector, ``orphans`` are vectors without a memory, ``stale`` memories were embedded
     with a config that is not in use; ``unreadable`` vectors are damaged, in the index or in the outbox; ``foreign``
-    ones were not written by this service and are not touched. ``hidden`` vectors are there by id and no search of their
-    scope finds them; ``changed`` ones have other values or metadata than their memories. ``words`` memories are not
-    found by their words.
+    vectors were not written by this service and are not touched. ``hidden`` vectors are there by id, but no search of
+    their scope finds them; ``changed`` vectors have other values or metadata than their memories. ``words`` counts the
+    memories that are not found by their words.
     """
 
     listed: int = 0
@@ -54,10 +54,10 @@ def together(found: Sequence[Findings]) -> Findings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress: how much is done and of how much, and the number of memories at the start.
+    """The progress: the steps that are done, the number of all steps, and the number of memories at the start.
 
-    The listing of the index is at most a third of it. What is listed then counts with the memories, so that an index
-    which holds little, as a lost or a new one, leaves most of the progress to the memories.
+    The listing of the index is at most a third of the progress. Once it has ended, the listed ids count with the
+    memories, so that an index which holds little, as a lost or a new one, leaves most of the progress to the memories.
     """
 
     done: int

@@ -1,4 +1,4 @@
-"""Deletes what a move has left of a tenant where it does not live, and the triggers that noted its changes."""
+"""Deletes the rows that a move has left where a tenant does not live, and the triggers that noted its changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ _EVERY_CHANGE = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What is left of one tenant in the source of a move. Every step may be done again."""
+    """The rows of one tenant that are left after a move. Every step may be done again."""
 
     mover: Mover
     directory: Database
@@ -27,11 +27,11 @@ class Leftovers:
     """Renews the lease of the move; raises ``Conflict`` where another process has it."""
 
     async def drop(self, linger_seconds: float) -> None:
-        """Delete the tenant's rows in the source after so many seconds, their vectors through its outbox, and the move.
+        """Delete the tenant's rows in the source after ``linger_seconds``, their vectors by its outbox, and the move.
 
         Raises:
             Conflict: another process has taken the move over.
-            Unavailable: a service does not answer; it is safe to begin again.
+            Unavailable: a service does not answer; the call may be repeated.
         """
         await self.source.run([self.mover.take_over()])
         await asyncio.sleep(linger_seconds)
@@ -44,7 +44,7 @@ class Leftovers:
         await self.directory.run([self.mover.end()])
 
     async def drop_rows(self, database: Database, state: str) -> None:
-        """Delete a tenant's rows where it does not live, some at a time, while it is in this state there."""
+        """Delete a tenant's rows in a database where it does not live, by pages, while it is in this state there."""
         mover = self.mover
         memories = next(table for table in self.tables if table.name == carried.MEMORIES)
         while (rows := (await database.run([mover.memories(PAGE_ROWS)]))[0]) != []:
@@ -61,7 +61,7 @@ class Leftovers:
         await stop_noting(self.source, self.tables)
 
     async def _late_notes(self, table: CarriedTable) -> None:
-        """Carry the notes of recalls that other processes wrote in the source after it had gone; they write no more."""
+        """Close the source to notes of recalls, and carry those that were written there after the tenant had gone."""
         await self.source.run([self.mover.carry("gone"), self.mover.close()])
         after: Values | None = None
         while True:

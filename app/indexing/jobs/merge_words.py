@@ -1,4 +1,4 @@
-"""Keeps the index of words quick to search and free of what was deleted. Crosses tenants; no request imports it."""
+"""Keeps the index of words quick to search and free of deleted words. Crosses tenants; no request imports it."""
 
 import asyncio
 from collections.abc import Collection
@@ -11,15 +11,15 @@ from app.storage.system.words_index import has_merged, read_state
 
 _MAX_STEPS = 20
 _PAUSE_SECONDS = 0.1
-"""Between steps: requests go first."""
+"""The pause between steps: requests go first."""
 
 
 async def merge_words(database: Database, *, pause: float = _PAUSE_SECONDS) -> int:
-    """Merge b-trees of the index of words until there are few, and return the number of steps, 20 at most.
+    """Merge b-trees of the index of words until few are left, and return the number of steps, 20 at most.
 
     A search looks into each b-tree. After ten thousand stores there are up to fifteen, and after a merge two to four.
-    Blocks that an older version wrote may hold the words of deleted memories; once, they are written anew. Where the
-    index is damaged, or memories are missing in it, it is made again instead, with so many seconds between steps.
+    Blocks that an older version wrote may hold the words of deleted memories; they are written anew once. Where the
+    index is damaged, or lacks memories, it is made again instead, with ``pause`` seconds between steps.
 
     Raises:
         Unavailable: the database does not answer.
@@ -38,14 +38,14 @@ async def merge_words(database: Database, *, pause: float = _PAUSE_SECONDS) -> i
 
 
 async def _go_on_with_old_blocks(database: Database, state: int) -> bool:
-    """Begin to write old blocks anew, or note that they are; return whether there is more to merge."""
+    """Begin to write old blocks anew, or note that they are written; return whether more is to be merged."""
     if state == 1:
         await database.run([words_index.OLD_BLOCKS_WRITTEN])
     return state > 1 and has_merged(await database.run(words_index.WRITE_OLD_BLOCKS))
 
 
 async def write_words_anew(database: Database, rate_limiter: RateLimiter) -> None:
-    """Write all blocks of the index of words anew: they then hold no word of what was deleted before.
+    """Write all blocks of the index of words anew: they then hold no word of memories that were deleted before.
 
     Raises:
         Unavailable: the database does not answer.
@@ -59,24 +59,24 @@ async def write_words_anew(database: Database, rate_limiter: RateLimiter) -> Non
 
 
 class DeletedWords:
-    """Has the index of words written anew for erasures whose memories are deleted, in bounded steps.
+    """Writes the index of words anew for erasures whose memories are deleted, in bounded steps.
 
     FTS5 takes the words of a deleted memory out of its blocks, but between two blocks it keeps the first letters of a
-    word that separate them, which may be all letters. Those that wait share what is written.
+    word that separate them, which may be all its letters. Erasures that wait share one writing of the index.
     """
 
     def __init__(self, database: Database) -> None:
         """Take the database."""
         self._database = database
         self._begun = self._finished = 0
-        """How many times it was begun, and which of these was the last that is finished."""
+        """How many writings were begun, and the number of the last finished one."""
         self._needed: dict[str, int] = {}
-        """Which of them an erasure waits for: one that began after its memories were deleted."""
+        """By erasure, the number of the writing that it waits for, which begins after its memories were deleted."""
 
     async def gone_of(self, erasures: Collection[str]) -> set[str]:
-        """Take the writing further, and return for which of the erasures, whose memories are deleted, it is finished.
+        """Go on with the writing, and return those of the erasures, whose memories are deleted, that wait no longer.
 
-        While the index is damaged none is: its blocks keep what they have until it is made again.
+        While the index is damaged all wait: its blocks keep their words until it is made again.
 
         Raises:
             Unavailable: the database does not answer; the next call continues.
@@ -89,15 +89,15 @@ class DeletedWords:
         return {erasure for erasure in erasures if self._needed[erasure] <= self._finished}
 
     def forget(self, erasure: str) -> None:
-        """Keep nothing of an erasure that has its receipt."""
+        """Forget an erasure that has its receipt."""
         self._needed.pop(erasure, None)
 
     async def _step(self) -> bool:
-        """Begin to write the index anew, or go on with that; return whether it could be written."""
+        """Begin to write the index anew, or go on writing it; return whether it could be written."""
         begins = self._begun == self._finished
         answers = await self._database.run(words_index.WRITE_ANEW if begins else words_index.GO_ON_WRITING)
         if read_state(answers[0]).damaged:
-            self._finished = self._begun  # what was begun counts for nobody any more
+            self._finished = self._begun  # the writing that was begun counts for no erasure any more
             self._needed = dict.fromkeys(self._needed, self._begun + 1)
             return False
         self._begun += begins

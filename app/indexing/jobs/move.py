@@ -1,7 +1,7 @@
 """Moves a tenant to another shard while it is served: copy, catch up, compare, switch, drop (0041-shards.md).
 
-Every step may be done again, so that a move which was killed goes on where another process begins it anew. Until the
-source has let the tenant go, by one statement, the source serves it; from then on the target does.
+Every step may be done again, so that another process can go on with a move that was killed. The source serves the
+tenant until it lets the tenant go, by one statement; from then on the target serves the tenant.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from app.storage.system.moving import Mover, StartedMove
 T = TypeVar("T")
 
 _MAX_WAITING = 100
-"""Vectors that the target's index may not show yet when the tenant arrives: each recall compares those of its scope."""
+"""Vectors that the target's index may not show yet when the tenant arrives: a recall compares those of its scope."""
 _MAX_ROUNDS = 100
 _LOST = "Another process has taken the move over."
 _FENCED_SECONDS = 0.75 * moving.FENCE_SECONDS
@@ -40,7 +40,7 @@ _FENCED_SECONDS = 0.75 * moving.FENCE_SECONDS
 
 @contextmanager
 def _still_ours() -> Iterator[None]:
-    """Turn the refusal of a run that only the process may make that moves the tenant into an error of the tree."""
+    """Raise ``Conflict`` where a run is refused because another process moves the tenant."""
     try:
         yield
     except RunRefused as refusal:
@@ -49,16 +49,16 @@ def _still_ours() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class MoveWork:
-    """What a move asks of the process: a target's indexer, an embedder, who hears of each step, and how it waits."""
+    """The parts of the process that a move needs: the target's indexer, an embedder, a report of steps, and waits."""
 
     deliver: Callable[[], Awaitable[object]]
-    """Lets the target's indexer work for a round."""
+    """Does one round of the target's indexer."""
     embedder_of: Callable[[EmbeddingConfig], Embedder]
     report: Callable[[str], object]
     poll_seconds: float = 1.0
-    """Between two looks at whether the target's index shows the vectors."""
+    """The pause between two checks whether the target's index shows the vectors."""
     linger_seconds: float = 40.0
-    """Until the source's rows go: processes write what they have noted of recalls every 30 seconds."""
+    """How long the source keeps its rows: processes write their notes of recalls every 30 seconds."""
 
 
 class Move:
@@ -72,7 +72,7 @@ class Move:
         target: MoveSide,
         work: MoveWork,
     ) -> None:
-        """Take who moves whom, the directory's database, and both shards."""
+        """Take the mover of the tenant, the directory's database, both shards, and the parts of the process."""
         self._mover = mover
         self._directory = directory
         self._source = source
@@ -80,13 +80,13 @@ class Move:
         self._work = work
         self._progress = "{}"
         self._differs: str | None = None
-        """The table that had other rows in the target when the last attempt ended, though nobody had changed any."""
+        """The table that had other rows in the target when the last attempt ended, though no row had changed."""
 
     async def run(self, epoch: int) -> None:
-        """Move the tenant, or go on with its move; ``epoch`` is that of its place now.
+        """Move the tenant, or go on with its move; ``epoch`` is the epoch of its present place.
 
         Raises:
-            Conflict: another process moves the tenant, or it cannot be moved now: the error says why.
+            Conflict: another process moves the tenant, or the tenant cannot be moved now: the error says why.
             Unavailable: a service does not answer. The tenant is served; run the move again.
         """
         with _still_ours():
@@ -101,17 +101,17 @@ class Move:
             self._work.report(f"{self._target.shard} serves the tenant now; its old rows are deleted in a while")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
-        # The target serves already. Repeat it: just before the source let the tenant go, a mover that began later may
-        # have set it back to `arriving`.
+        # The target serves already. The statement is repeated, because a mover that began later may have set the tenant
+        # back to `arriving` just before the source let it go.
         await self._target.database.run([mover.serve(to.epoch)])
         await self._leftovers(await self._tables()).drop(self._work.linger_seconds)
         self._work.report("deleted the old rows")
 
     async def give_up(self, epoch: int) -> None:
-        """End a move that has not let the tenant go: it stays in the source, and what the target has of it goes.
+        """End a move that has not let the tenant go: the tenant stays in the source, and its rows in the target go.
 
         Raises:
-            Conflict: another process moves the tenant, or it lives in the target already.
+            Conflict: another process moves the tenant, or the tenant lives in the target already.
             Unavailable: a service does not answer. The tenant is served; give up again.
         """
         with _still_ours():
@@ -158,7 +158,7 @@ class Move:
         )
 
     async def _has_gone(self, to: Place) -> bool:
-        """Tell whether the source has let the tenant go already, for this move."""
+        """Return whether the source has let the tenant go already, for this move."""
         (rows,) = await self._source.database.run([self._mover.state()])
         state = moving.read_state(rows)
         return state is not None and (state.to_shard, state.to_epoch) == (to.shard, to.epoch)
@@ -188,11 +188,11 @@ class Move:
         raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
 
     async def _arrived(self, epoch: int) -> bool:
-        """Begin to write in the target; tell whether it let us: not where it knows of a later place of the tenant."""
+        """Begin to write in the target; return False where the target knows of a later place of the tenant."""
         _, rows = await self._target.database.run([self._mover.arrive(epoch), self._mover.state()])
         state = moving.read_state(rows)
         if state is not None and state.epoch > epoch:
-            await self._renew()  # another process may have moved the tenant there and back
+            await self._renew()  # raises where another process has moved the tenant there and back
             return False
         return True
 
@@ -210,7 +210,7 @@ class Move:
             raise Conflict("The tenant, or an agent of it, is being erased. Move it when that is done.")
 
     async def _tables(self) -> list[CarriedTable]:
-        """Return the tables that are carried, which both databases have alike."""
+        """Return the tables that are carried; both databases have the same."""
         (ours,) = await self._source.database.run([carried.READ_SCHEMA])
         (theirs,) = await self._target.database.run([carried.READ_SCHEMA])
         if carried.read_tables(ours) != carried.read_tables(theirs):
@@ -218,7 +218,7 @@ class Move:
         return carried.read_tables(ours)
 
     async def _copy(self, carrier: Carrier, started: StartedMove) -> None:
-        """Carry all rows, table by table, from where the move was left."""
+        """Carry all rows, table by table, from the place at which the move stopped."""
         progress = json.loads(started.progress)
         names = [table.name for table in carrier.tables]
         begin = names.index(progress["table"]) if progress.get("table") in names else 0
@@ -230,7 +230,7 @@ class Move:
             self._work.report(f"copied the rows of {table.name}")
 
     async def _fitting(self, carrier: Carrier, step: Callable[[], Awaitable[T]]) -> T:
-        """Do a step; where rows do not fit what was carried before, carry what has changed since, and do it again."""
+        """Do a step; where its rows do not fit the carried ones, carry the changes since, and do the step again."""
         for _ in range(_MAX_ROUNDS):
             try:
                 return await step()
@@ -238,7 +238,7 @@ class Move:
                 raise
             except DatabaseRejected as error:
                 structlog.get_logger().info("carried_again", reason=error.detail)
-                with suppress(DatabaseRejected):  # the step finds out
+                with suppress(DatabaseRejected):  # then the step fails again
                     await carrier.catch_up()
         return await step()
 
@@ -252,7 +252,7 @@ class Move:
             raise Conflict(_LOST)
 
     async def _equal(self, carrier: Carrier) -> None:
-        """Carry the changes and compare every table; what differs is carried again."""
+        """Carry the changes and compare every table; rows that differ are carried again."""
         await self._caught_up(carrier)
         for table in carrier.tables:
             compared = await carrier.compare(table)
@@ -266,7 +266,7 @@ class Move:
         self._work.report("compared all rows")
 
     async def _caught_up(self, carrier: Carrier) -> None:
-        """Carry what has changed until nothing has, or a hundred times."""
+        """Carry the changed rows until no row has changed, or a hundred times."""
         for _ in range(_MAX_ROUNDS):
             if not await self._fitting(carrier, carrier.catch_up):
                 return
@@ -285,8 +285,8 @@ class Move:
     async def _switched(self, carrier: Carrier, to: Place) -> bool:
         """Let the tenant's requests write nothing for a moment, carry the last changes and let the target serve.
 
-        Return whether it does: where time runs out, or rows differ, the source goes on. The statement that decides
-        looks at the fence's end and at the changes itself.
+        Return whether the target serves: where time runs out, or rows differ, the source goes on. The statement that
+        decides checks the fence's end and the changes itself.
         """
         source, target, mover = self._source.database, self._target.database, self._mover
         await self._fitting(carrier, carrier.catch_up)
@@ -301,14 +301,14 @@ class Move:
         return state is not None and state.state == "gone"
 
     async def _next_attempt(self, carrier: Carrier, to: Place) -> Carrier:
-        """Go on under a later name: a call on which the fence's timeout gave up may reach the target after this one."""
+        """Begin a new attempt, so that a call which the fence's timeout gave up is refused if it reaches the target."""
         self._mover = self._mover.next_attempt()
         await self._target.database.run([self._mover.arrive(to.epoch)])
         await self._source.database.run([self._mover.leave(to.epoch - 1)])
         return replace(carrier, mover=self._mover)
 
     async def _last_changes(self, carrier: Carrier) -> bool:
-        """Carry what has changed, and return whether both databases have the same of it, and as many rows."""
+        """Carry the changed rows, and return whether both databases have these alike, and the same numbers of rows."""
         self._differs = None
         await one_config(self._source, self._target)
         await self._check_no_erasure()

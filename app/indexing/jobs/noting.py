@@ -1,4 +1,4 @@
-"""Has the source of a move note which rows of leaving tenants change, and end that."""
+"""Makes and removes the triggers by which the source of a move notes which rows of leaving tenants change."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from app.storage.system.carried import CarriedTable
 from app.storage.system.moving import Mover
 
 _STATEMENTS = 60
-"""Of one run: D1 takes 100."""
+"""Statements of one run: D1 takes 100."""
 _MAX_ROUNDS = 100
 
 
 async def note_changes(source: Database, mover: Mover, tables: Sequence[CarriedTable], epoch: int) -> None:
-    """Have the tenant leave with this epoch, and what changes be noted from now on.
+    """Mark the tenant as leaving with this epoch, and note its changes from now on.
 
-    The tenant leaves first: then the end of another move does not remove the triggers, and who comes late makes none.
+    The tenant is marked first: then the end of another move does not remove the triggers, and a late mover makes none.
 
     Raises:
         RunRefused: another process has taken the move over.

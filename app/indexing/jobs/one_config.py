@@ -1,4 +1,4 @@
-"""The embedding config with which two shards exchange a tenant."""
+"""The embedding config that two shards need in common to exchange a tenant."""
 
 from app.domain.embedding import EmbeddingConfigs
 from app.domain.errors import Conflict
@@ -7,14 +7,14 @@ from app.storage import embedding_configs
 
 
 async def one_config(source: MoveSide, target: MoveSide) -> EmbeddingConfigs:
-    """Return the embedding config of both shards, which is the target's from now on if it has no memory yet.
+    """Return the embedding config of both shards; a target that has no memory yet takes the source's config.
 
     Raises:
-        Conflict: they have different ones, or the data of one moves to another.
+        Conflict: the shards have different configs, or a re-embedding is under way in one of them.
     """
     ours = await embedding_configs.current(source.database)
     theirs = await embedding_configs.current(target.database)
-    if ours is None:  # there is no memory to carry: any config will do
+    if ours is None:  # the source has no memory to carry: any config will do
         return theirs or await embedding_configs.prepared(target.database)
     if theirs is None:
         theirs = await embedding_configs.claim(target.database, ours.active)

@@ -1,4 +1,4 @@
-"""Compares what two indexes find for the same queries, before recalls are switched. Crosses tenants."""
+"""Compares the results of two indexes for the same queries, before recalls are switched. Crosses tenants."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Deletes what has expired or is too old, of all tenants, chunk by chunk. Crosses tenants; no request imports it.
+"""Deletes rows of all tenants that have expired or are too old, by chunks. Crosses tenants; no request imports it.
 
-Nothing is kept between two chunks: a prune that stops is simply run again, and several may run at once.
+No progress is kept between two chunks: a prune that stops is simply run again, and several may run at once.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How much was deleted."""
+    """The numbers of rows that were deleted."""
 
     memories: int
     idempotency_keys: int
@@ -41,11 +41,11 @@ class Pruned:
     tool_calls: int
     recalls: int
     blobs: int
-    """Large values of rows that were overwritten or deleted, by this run or before it."""
+    """Large values of rows that were overwritten or deleted, in this run or before it."""
 
 
 class Prune:
-    """One deletion of everything that has expired or is too old."""
+    """One deletion of all rows that have expired or are too old."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Prune:
         """Delete the memories that had expired when the run began, and the rows that were too old by then.
 
         The memories' vectors become pending deletes, which the indexer of a running server carries out. In the end
-        neither the index of words nor the database's log has anything of what was deleted.
+        neither the index of words nor the database's log has content of the deleted rows.
 
         Raises:
             Unavailable: the database or the object store does not answer, or the log is in use; running it again
@@ -110,7 +110,7 @@ class Prune:
         return pruned
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:
-        """Make a run until it deletes nothing more; return the number of rows that it has deleted."""
+        """Repeat a run until it deletes no more rows; return the number of rows that were deleted."""
         before = self._deleted
         while True:
             await self._rate_limiter.spend()
@@ -121,10 +121,10 @@ class Prune:
             self._report(self._deleted)
 
     async def _purge_log(self) -> None:
-        """Purge the database's log, once nobody reads it.
+        """Purge the database's log, once no process reads it.
 
         Raises:
-            DatabaseUnavailable: it is read for long.
+            DatabaseUnavailable: the log is read for long.
         """
         for _ in range(_PURGES):
             if await self._database.purge_log():
@@ -133,7 +133,7 @@ class Prune:
         raise DatabaseUnavailable("The database's log is in use, so it keeps what was pruned. Prune again.")
 
     async def _let_go(self) -> int:
-        """Remove the objects of blobs that nobody has any more, and then their rows; return how many."""
+        """Remove the objects of blobs that no row refers to any more, and then their rows; return how many."""
         before = self._deleted
         while True:
             await self._rate_limiter.spend()

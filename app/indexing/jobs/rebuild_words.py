@@ -12,13 +12,13 @@ from app.storage.system import words_index
 from app.storage.system.words_index import WordsCount, read_state
 
 _COMPARED = 50_000
-"""Up to so many memories the words of each are compared: about a second, during which nobody writes."""
+"""Up to this number of memories the words of each are compared: about a second, during which no process writes."""
 _CHECKED = 1_000_000
-"""Up to so many memories the blocks are checked, which takes about three seconds."""
+"""Up to this number of memories the blocks are checked, which takes about three seconds."""
 
 
 def limited(database: Database, rate_limiter: RateLimiter) -> Run:
-    """Return what runs statements on a database, each run when the rate limiter lets it through."""
+    """Return a function that runs statements on a database, each run when the rate limiter lets it through."""
 
     async def run(statements: Sequence[Statement]) -> list[list[Row]]:
         await rate_limiter.spend()
@@ -28,10 +28,10 @@ def limited(database: Database, rate_limiter: RateLimiter) -> Run:
 
 
 async def rebuild_words(run: Run, *, anew: bool = False) -> None:
-    """Index the memories that are not in the index of words; where it is damaged, or ``anew``, all of them.
+    """Index the memories that are not in the index of words; where it is damaged, or with ``anew``, all memories.
 
-    Meanwhile a store writes its words itself or leaves them to this. Where it stops, the next one goes on.
-    ``run`` runs the statements of each step on the database.
+    Meanwhile a store writes its words itself or leaves them to this function. A call that stops is continued by the
+    next one. ``run`` runs the statements of each step on the database.
 
     Raises:
         Unavailable: the database does not answer.
@@ -55,9 +55,10 @@ async def rebuild_words(run: Run, *, anew: bool = False) -> None:
 
 
 async def count_missing_words(run: Run) -> int:
-    """Return how many memories are not in the index of words: all of them where it is damaged, which is then marked.
+    """Return how many memories are not in the index of words: all memories where a check finds the index damaged.
 
-    FTS5 compares the words of up to 50,000 memories, and of up to a million checks the blocks alone.
+    FTS5 compares the words of up to 50,000 memories; of up to a million memories it checks only the blocks. An index
+    that is found to be damaged is marked.
 
     Raises:
         Unavailable: the database does not answer.

@@ -29,7 +29,7 @@ from app.storage.system.leases import read_leases
 from app.storage.system.reconcile import ComparedMemory, Content, MemoryWindow, ReconcileState, UnindexedMemory
 
 _RECENT_MS = 600_000
-"""The vector of a younger memory may have become visible after its page was listed, so it is looked up by id."""
+"""The vector of a memory younger than this may become visible after its page was listed, so it is looked up by id."""
 MAX_BATCH = 100
 """How many memories are embedded in one call."""
 _MAX_BATCH_BYTES = 500_000
@@ -66,13 +66,13 @@ class Reconcile:
         """Memories that were checked, with those of the present window that are embedded; None while listing."""
 
     async def run(self, *, values: bool = False) -> Findings:
-        """Continue where the last comparison stopped, and return the findings of the whole.
+        """Continue where the last comparison stopped, and return the findings of the whole comparison.
 
         ``values``: whether every memory is embedded again to compare the values of its vector.
 
         Raises:
             Conflict: another process is comparing, or the index is being made.
-            Unavailable: the database, the index or the embedder does not answer; running it again continues from there.
+            Unavailable: the database, the index or the embedder does not answer; the next run continues from there.
         """
         state = await self._begin()
         await self._check_words()
@@ -95,7 +95,7 @@ class Reconcile:
         if building:
             raise Conflict("The index is being made. If that was stopped, run: memory-gateway rebuild --yes")
         state = read_row(ReconcileState, row)
-        only_looked = self._repair and not state.repairs  # what it has found would stay as it is
+        only_looked = self._repair and not state.repairs  # its findings would stay unrepaired
         if state.index_name != name or only_looked:  # or a reconcile of an index that is no longer in use
             await self._run(statements.end(self._holder))
             return await self._begin()
@@ -152,7 +152,7 @@ class Reconcile:
             after = window.last
 
     async def _compare_vectors(self, cursor: str | None, *, values: bool) -> None:
-        """Compare what the index shows of the memories of which nothing is queued, a hundred at a time."""
+        """Compare the vectors that the index shows with memories that have no queued change, a hundred at a time."""
         self._checked = self._findings.walked
         config = self._embedder.config
         while True:
@@ -175,7 +175,7 @@ class Reconcile:
     async def _differing(
         self, memories: Sequence[ComparedMemory], values: Mapping[str, Vector]
     ) -> tuple[list[UnindexedMemory], list[UnindexedMemory]]:
-        """Return the memories that no search finds, and those that the index shows differently, as they still are."""
+        """Return memories that no search finds, and those that the index shows differently, if they are unchanged."""
         found = await self._vectors.compare([memory.expected(values.get(memory.id)) for memory in memories])
         if not any(found):
             return [], []
@@ -188,7 +188,7 @@ class Reconcile:
         return hidden, changed
 
     async def _embedded(self, memories: Sequence[ComparedMemory]) -> dict[str, Vector]:
-        """Embed memories again; one that is gone is left out."""
+        """Embed memories again; a memory that is gone is left out."""
         values: dict[str, Vector] = {}
         for ids in _batches([UnindexedMemory(memory.id, memory.bytes) for memory in memories]):
             (rows,) = await self._step(statements.read_contents(ids))
@@ -224,7 +224,7 @@ class Reconcile:
         self._findings.repaired += len(ours)
 
     async def _found_unreadable(self, ids: Sequence[str]) -> None:
-        """Count vectors that are damaged, and make those again whose memories exist; the others are orphans."""
+        """Count vectors that are damaged, and make vectors again whose memories exist; the others are orphans."""
         if not ids:
             return
         self._findings.add("unreadable", ids)
@@ -232,7 +232,7 @@ class Reconcile:
         await self._embed_again(read_rows(UnindexedMemory, rows))
 
     async def _check_words(self) -> None:
-        """Count the memories that the index of words lacks; to repair that, make this index again."""
+        """Count the memories that the index of words lacks; as a repair, make this index again."""
         self._findings.words = await count_missing_words(self._steps)
         if self._findings.words and self._repair:
             await rebuild_words(self._steps, anew=True)
@@ -267,7 +267,7 @@ class Reconcile:
         try:
             dimensions = self._embedder.config.dimensions
             at = await self._index.upsert([change.to_index(dimensions) for change in changes])
-        except VectorRefused:  # the indexer finds out which of them
+        except VectorRefused:  # the indexer finds out which vectors are refused
             return
         confirm_ms = int(self._index.confirm_seconds * 1000)
         self._acknowledgements = [

@@ -1,7 +1,7 @@
 """Compares the object store with the rows of blobs, tenant by tenant. Crosses tenants; no request imports it.
 
-Nothing is kept between two tenants: what was stopped is run again. The objects of a tenant are listed before its rows
-are read, and a row comes before its object and goes after it: so an object without a row belongs to nobody.
+No progress is kept between two tenants: a comparison that was stopped is run again. The objects of a tenant are listed
+before its rows are read, and a row comes before its object and goes after it: so an object without a row has no owner.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,9 +27,10 @@ _MAX_EXAMPLES = 20
 class BlobFindings:
     """The findings: counts, and a few example keys of each kind.
 
-    ``orphans`` are objects without a row; ``missing`` are stored blobs without an object, and ``changed`` those whose
-    object has another size; ``unfinished`` are blobs that were begun, or begun to be deleted, more than an hour ago;
-    ``foreign`` objects were not written by this service and are not touched.
+    ``orphans`` are objects without a row; ``missing`` are stored blobs without an object, and ``changed`` are stored
+    blobs whose object has another size; ``unfinished`` are blobs that were begun more than an hour ago and are not
+    stored: still being written, or being deleted; ``foreign`` objects were not written by this service and are not
+    touched.
     """
 
     objects: int = 0
@@ -61,9 +62,9 @@ class ReconcileBlobs:
         rate_limiter: RateLimiter,
         repair: bool = False,
     ) -> None:
-        """Take the databases that have rows of blobs, and the objects; with ``repair`` orphans and the unfinished go.
+        """Take the databases with rows of blobs, and the objects; ``repair`` removes orphans and unfinished blobs.
 
-        A stored blob whose object is missing or changed is told and never removed: its owner has to know.
+        A stored blob whose object is missing or changed is reported and never removed: its owner has to know.
         """
         self._databases = databases
         self._objects = objects
@@ -72,11 +73,11 @@ class ReconcileBlobs:
         self._findings = BlobFindings()
 
     async def run(self) -> BlobFindings:
-        """Compare the two and return what was found.
+        """Compare all objects with all rows, and return the findings.
 
         Raises:
             Unavailable: the database or the object store does not answer, or there are blobs and no object store is
-                set; nothing is taken for missing then.
+                set; no blob counts as missing then.
         """
         await self._rate_limiter.spend()
         now = await database_time(self._databases[0])
@@ -95,7 +96,7 @@ class ReconcileBlobs:
         return self._findings
 
     async def _with_objects(self, now: int) -> AsyncIterator[str]:
-        """Compare every tenant that has objects. The objects of one stand together in the listing."""
+        """Compare every tenant that has objects, and yield its id. The listing has a tenant's objects together."""
         current, sizes = "", dict[str, int]()
         async for page in self._objects.list(ROOT):
             for stored in page:
@@ -128,7 +129,7 @@ class ReconcileBlobs:
             self._findings.repaired += len(old)
 
     async def _compare_rows(self, tenant_id: str, rows: Sequence[BlobRow], sizes: Mapping[str, int]) -> None:
-        """Compare rows with the objects; those of which a write may be under way are left alone."""
+        """Compare rows with the objects; a row whose write may be under way is left alone."""
         self._findings.rows += len(rows)
         settled = [row for row in rows if row.settled]
         stored = [row for row in settled if row.state == "stored"]
@@ -148,7 +149,7 @@ class ReconcileBlobs:
             after = read[-1].id
 
     async def _give_up(self, tenant_id: str, ids: Sequence[str]) -> None:
-        """Remove what nobody carries on with: the object first, in case that it is there."""
+        """Remove blobs that no process carries on with: first the objects, as far as they exist, then the rows."""
         self._found("unfinished", tenant_id, ids)
         if not self._repair or not ids:
             return
@@ -161,7 +162,7 @@ class ReconcileBlobs:
         self._findings.add(kind, [key_of(tenant_id, id_) for id_ in ids])
 
     async def _run(self, statement: Statement) -> list[Row]:
-        """Run a statement in every database, and return the rows of all."""
+        """Run a statement in every database, and return the rows of all databases."""
         found: list[Row] = []
         for database in self._databases:
             await self._rate_limiter.spend()

@@ -46,7 +46,7 @@ class Reembedding:
         return next(iter(read_rows(ReembeddingState, rows)), None)
 
     async def copied(self, left_out: int) -> None:
-        """Record that a copy is complete, which began when so many stores had left out their vector."""
+        """Record that a copy is complete: when it began, ``left_out`` stores had left out a vector."""
         await self._run(reembedding.set_complete(left_out))
 
     async def compared(self, parity: Json) -> None:
@@ -57,7 +57,7 @@ class Reembedding:
         """Make the other of the two configs active: all later recalls search its index.
 
         Raises:
-            Conflict: that index lacks memories, shows too few of those sent to it, or was not compared.
+            Conflict: that index lacks memories, shows too few of the vectors sent to it, or was not compared.
         """
         (switched,) = await self._run(reembedding.switch(to, force=force))
         if not switched:
@@ -96,7 +96,7 @@ class Reembedding:
 
 
 async def wait_until_shown(moving: Reembedding, work: Callable[[], Awaitable[float]], pause: float) -> None:
-    """Do the indexer's work, at its pace, until the shadow index shows what a recall needs of it."""
+    """Do the indexer's rounds, with pauses, until recalls score all vectors that are still queued for the shadow."""
     while (state := await moving.state()) is not None and state.behind:
         await work()
         await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""Has a reader compare memories with those around them, in the background. Crosses tenants; no request imports it."""
+"""Compares memories with their nearest by a reader, in the background. Crosses tenants; no request imports it."""
 
 import asyncio
 from collections import defaultdict
@@ -27,15 +27,15 @@ from app.storage.system.relating import Found, MemoryAddress, RelatedMemory
 BATCH = 16
 """Memories that are read in one round."""
 _NEAR = 2 * MAX_PAIRS
-"""What the index is asked for, of which some may not be compared."""
+"""Hits that the index returns for a memory; some of them may not be compared."""
 _AT_ONCE = 4
 """Queries to the index at once."""
 
 
 class Relating:
-    """Compares memories that wait with the nearest of their scope, and writes what follows.
+    """Compares memories that wait with the nearest memories of their scope, and writes the relations and claims.
 
-    What a round that stops anywhere has not written still waits. Two rounds at once write the same.
+    A round may stop anywhere: memories that it has not written still wait. Two rounds at once write the same.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class Relating:
         self._index_of = index_of
         self._config = config
         self._after = ""
-        """The last memory that was taken of what is left over: what cannot be read does not keep the others waiting."""
+        """The last memory that was taken of those left over: memories that cannot be read do not hold up the others."""
 
     async def begin(self) -> None:
-        """Let all memories be read anew where they were read with other weights; raises ``Unavailable``."""
+        """Let all memories be read anew that were read with other weights; raises ``Unavailable``."""
         version = self._reader.version
         await self._database.run([relating.begin(version)])
 
     async def sweep(self) -> bool:
-        """Let the next memories wait that were read with other weights, or by nobody; return whether there may be more.
+        """Let the next memories wait that were read with other weights, or never; return whether there may be more.
 
         Raises:
             Unavailable: the database does not answer.
@@ -73,8 +73,8 @@ class Relating:
     async def left_over(self) -> list[MemoryAddress] | None:
         """Return the next memories that wait; None where another process has the lease of reading them.
 
-        They come in turn, each once, whether it could be read or not. Behind the last one there are none; then it
-        begins again.
+        The memories come in turn, each once, whether it could be read or not. After the last memory the list is empty;
+        the call after that begins with the first memory again.
 
         Raises:
             Unavailable: the database does not answer.
@@ -90,11 +90,11 @@ class Relating:
     async def read(self, memories: Sequence[MemoryAddress]) -> int:
         """Read memories of any scopes, as many as a round has, and return how many of them were still waiting.
 
-        Where they cannot be read together each is read by itself. What cannot be read while others can still waits,
-        and the log says why.
+        Memories that cannot be read together are read one by one. A memory that cannot be read while others can still
+        waits, and the log says why.
 
         Raises:
-            Exception: none of them can be read, for the reason that is raised; they still wait.
+            Exception: no memory can be read, for the reason that is raised; all of them still wait.
         """
         try:
             return await self._round(memories)
@@ -146,7 +146,7 @@ class Relating:
         return len(unread)
 
     async def _vectors(self, unread: Sequence[RelatedMemory], config: EmbeddingConfig) -> Mapping[str, Vector]:
-        """Return the memories' vectors: what is queued, else what the index shows; of some there may be none."""
+        """Return the memories' vectors, as queued, else as the index shows them; some memories may have no vector."""
         found: dict[str, Vector] = {}
         missing: defaultdict[str, list[str]] = defaultdict(list)
         for memory in unread:
@@ -188,7 +188,7 @@ class Relating:
         ids: Mapping[str, Sequence[str]],
         others: Mapping[str, RelatedMemory],
     ) -> None:
-        """Read one tenant's memories, and write what was found."""
+        """Read one tenant's memories, and write their relations and claims."""
         found: dict[tuple[str, str], Found] = {}
         compared: set[tuple[str, str]] = set()
         for memory in unread:
@@ -199,7 +199,7 @@ class Relating:
         await self._database.run(relating.write(read, list(found.values()), self._reader.version))
 
     async def _read(self, tenant_id: str, unread: Sequence[RelatedMemory]) -> list[tuple[RelatedMemory, Stated]]:
-        """Return memories with what each states; what the store keeps of others is not read."""
+        """Return memories, each with what it states; rows that a program keeps for itself are not read."""
         kept = [memory for memory in unread if STORE_KEY in memory.metadata]
         plain = [memory for memory in unread if STORE_KEY not in memory.metadata]
         kinds = await self._reader.kinds([memory.content for memory in plain], tenant_id=tenant_id) if plain else []
@@ -209,9 +209,9 @@ class Relating:
     async def _compare(
         self, tenant_id: str, memory: RelatedMemory, near: Iterable[RelatedMemory], compared: set[tuple[str, str]]
     ) -> list[Found]:
-        """Compare a memory with the nearest that it may bear on, or that may bear on it: those that hold first.
+        """Compare a memory with the nearest memories, where one may bear on the other: memories that hold come first.
 
-        Pairs that were ``compared`` in this round already are left out, and the others are added to them.
+        Pairs that were ``compared`` in this round already are left out, and the other pairs are added to ``compared``.
         """
         nearest = sorted(near, key=lambda one: one.superseded_at is not None)
         pairs = _pairs(memory.statement, [other.statement for other in nearest], compared)
@@ -240,13 +240,13 @@ def _log_unread(memory: MemoryAddress, error: Exception) -> None:
 def _pairs(
     own: ComparedStatement, others: Sequence[ComparedStatement], compared: AbstractSet[tuple[str, str]]
 ) -> list[tuple[ComparedStatement, ComparedStatement]]:
-    """Return the first pairs, older and newer, of which one may bear on the other, without those that were compared."""
+    """Return the first pairs, older and newer, whose newer memory may bear on the older, without compared pairs."""
     pairs = [pair for other in others if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
     return [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
 
 
 def _stated(memory: RelatedMemory, kinds: Kinds, thresholds: Thresholds) -> Stated:
-    """Return what a memory states explicitly, as far as its author may say so, and what it is."""
+    """Return what a memory states explicitly, as far as its author may say so, and its type."""
     stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
     if memory.learned is None and not stated.claims:
         return Stated(type=kind_of(kinds, thresholds))
@@ -254,13 +254,13 @@ def _stated(memory: RelatedMemory, kinds: Kinds, thresholds: Thresholds) -> Stat
 
 
 def kind_of(kinds: Kinds, thresholds: Thresholds) -> MemoryType:
-    """Return what a memory is: a task only where the reader is sure of it, for a task may expire."""
+    """Return the type of a memory: a task only where the reader is sure, because a task may expire."""
     if kinds.name != "task" or kinds.task >= thresholds.task:
         return kinds.name
     return replace(kinds, task=0.0).name
 
 
 def _unit(vector: Vector) -> Vector:
-    """Return a vector of length 1: rounding has moved it a little."""
+    """Return the vector with length 1: rounding has changed its length a little."""
     length = float(np.linalg.norm(vector))
     return vector if length == 0 else vector / length

@@ -20,10 +20,10 @@ def next_start(now: int) -> int:
 async def every_week(
     job: Callable[[], Awaitable[None]], *, clock: Callable[[], int], sleep: Callable[[float], Awaitable[None]]
 ) -> None:
-    """Do the job each Sunday at 03:00 UTC, for ever; after an outage again each hour until it is done.
+    """Do the job each Sunday at 03:00 UTC, for ever; a job that fails is done again each hour until it succeeds.
 
-    ``clock`` tells milliseconds since the epoch, and is looked at every hour at least: a machine may sleep, and its
-    clock may be set.
+    ``clock`` returns milliseconds since the epoch, and is read every hour at least: a machine may sleep, and its clock
+    may be set.
     """
     start = next_start(clock())
     while True:

@@ -1,11 +1,11 @@
-"""Statements that find agents of all tenants that have something old. No request imports them."""
+"""Statements that find the agents, of all tenants, that have old rows. No request imports them."""
 
 from app.ports.database import NOW, Row, Statement
 from app.storage.system.leases import NamedLease
 
 LEASE = NamedLease("archive", 60_000)
 MAX_AGENTS = 100
-"""Agents that one look reads."""
+"""Agents that one statement reads at most."""
 
 _DAY_MS = 24 * 3600 * 1000
 _WHOSE = "old.tenant_id = usage.tenant_id AND old.agent_id = usage.agent_id"
@@ -26,9 +26,9 @@ ORDER BY usage.tenant_id, usage.agent_id LIMIT {MAX_AGENTS}
 
 
 def due(days: int, after: Row) -> Statement:
-    """Read the agents after a row, in the order of tenants and agents, that have something of this age in days.
+    """Read the agents after a row, in the order of tenants and agents, that have rows at least this many days old.
 
-    Each comes with the database's ``now``, and the moment ``until`` which what is old was written.
+    Each row has the database's ``now``, and ``until``: the moment up to which an old row was written.
     """
     tenant_id, agent_id = after.get("tenant_id", ""), after.get("agent_id", "")
     return Statement.read(_DUE, days=days, after_tenant=tenant_id, after_agent=agent_id)

@@ -9,9 +9,9 @@ from app.storage.lease_rule import void
 from app.storage.system.erasing import RunningErasure
 
 ON_ITS_WAY_MS = 300_000
-"""How long an object may still come whose row says 'writing': longer than a ``put`` can take (``PUT_SECONDS``)."""
+"""An object whose row says 'writing' may still come for this long: longer than a ``put`` takes (``PUT_SECONDS``)."""
 SETTLED_MS = 3_600_000
-"""What is older than this has ended, or nobody carries it on."""
+"""The write of a blob that is older than this has ended, or no process carries it on."""
 WINDOW = 500
 """Rows that a comparison reads at once."""
 MAX_ERASED = 100
@@ -24,7 +24,7 @@ _OF_ERASURE = f"""
 SELECT blob.id, blob.state = 'writing' AND blob.created_at > {NOW} - {ON_ITS_WAY_MS} AS on_its_way
 FROM blob WHERE {_SCOPE} ORDER BY on_its_way, blob.id LIMIT {MAX_ERASED}
 """
-# Begun while the database's clock was ahead: its object may still come as if it had begun just now.
+# A blob may have been begun while the database's clock was ahead: its object may still come, as if it were begun now.
 _DATE_ANEW = f"""
 UPDATE blob SET created_at = {NOW} WHERE {_SCOPE} AND blob.state = 'writing' AND {void("blob.created_at", 0)}
 """
@@ -51,7 +51,7 @@ blob.tenant_id = ?1 ->> 'tenant_id' AND blob.id IN (SELECT value FROM json_each(
 _CONDEMN = f"UPDATE blob SET state = 'deleting' WHERE {_GIVEN_UP} AND blob.state = 'writing'"
 _REMOVE = f"DELETE FROM blob WHERE {_GIVEN_UP} AND blob.state = 'deleting'"
 
-# The index has what is not stored.
+# The first condition lets SQLite use the index, which has the rows that are not 'stored'.
 _LET_GO = f"""
 SELECT blob.tenant_id, blob.id FROM blob INDEXED BY blob_unfinished
 WHERE blob.state <> 'stored' AND blob.state = 'deleting'
@@ -74,7 +74,7 @@ class ErasedBlob:
 
 @dataclass(frozen=True, slots=True)
 class BlobRow:
-    """A row of a blob; ``settled``: it is so old that nobody works on it any more."""
+    """A row of a blob; ``settled``: the row is so old that no process works on it any more."""
 
     id: str
     size: int
@@ -100,12 +100,12 @@ def waits(erasure: RunningErasure) -> Statement:
 
 
 def let_go() -> Statement:
-    """Read the ``tenant_id`` and ``id`` of the next blobs whose objects go, as their rows are 'deleting'."""
+    """Read the ``tenant_id`` and ``id`` of the next blobs that are 'deleting': their objects are to be removed."""
     return Statement.read(_LET_GO)
 
 
 def remove_let_go(gone: Sequence[tuple[str, str]]) -> Statement:
-    """Remove the rows of such blobs, each with its tenant, once their objects are gone."""
+    """Remove the rows of blobs that ``let_go`` returned, by tenant and id, once their objects are gone."""
     return Statement.write(_REMOVE_LET_GO, repeatable=True, gone=[list(each) for each in gone])
 
 
@@ -120,7 +120,7 @@ def of_tenant(tenant_id: str, after: str) -> Statement:
 
 
 def condemn(tenant_id: str, ids: Sequence[str]) -> Statement:
-    """Make sure that nobody carries on with blobs that were given up, whose objects go next."""
+    """Mark blobs that were given up as 'deleting', so that no process carries on with them; their objects go next."""
     return Statement.write(_CONDEMN, tenant_id=tenant_id, ids=[*ids])
 
 

@@ -8,18 +8,18 @@ from app.storage.lease_rule import void
 from app.storage.rows import read_rows
 
 MEANWHILE = 8
-"""Calls that a replica makes at most while a report of its is under way."""
+"""Calls that a replica makes at most while its report is under way."""
 _UNREPORTED = 20
-"""A replica reports again before it has made so great a part of its share: the share divided by this."""
+"""A replica reports again before it has made a part of its share: the share divided by this number."""
 
 _IDLE_PART = 4
-"""A replica that uses no more than this part of the even one is idle. So much it keeps even if another lacks calls:
-what it is asked when it wakes is served until it has its even part again."""
+"""A replica that uses no more than the even part divided by this number is idle. It keeps that many calls even if
+another replica lacks calls: when it wakes, they serve its requests until it has its even part again."""
 _KEPT_PART = 2
-"""An idle replica keeps this part of the even one where nobody lacks calls."""
+"""An idle replica keeps the even part divided by this number where no replica lacks calls."""
 
 _FORGET = f"DELETE FROM call_share WHERE expires_at <= {NOW} - ?1 ->> 'gone_ms'"
-# A share that had expired has gone back to the others: what was spent is all that is left of it.
+# A share that had expired has gone back to the other replicas: only the calls that it spent are left of it.
 _REPORT = f"""
 INSERT INTO call_share (replica, command, calls, hungry, spent, used, expires_at)
 SELECT ?1 ->> 'replica', ?1 ->> 'command', 0, ?1 ->> 'hungry', (
@@ -29,8 +29,8 @@ ON CONFLICT (replica) DO UPDATE SET
   calls = iif(expires_at > {NOW} AND excluded.expires_at > {NOW}, calls, 0),
   hungry = excluded.hungry, spent = excluded.spent, used = excluded.used, expires_at = excluded.expires_at
 """
-# No lease is longer than one that begins now. Where one is, the database's clock was set back: what is written by the
-# clock before is dated anew, as if its report had come just now. Else a replica that is gone would keep its share.
+# No lease is longer than a lease that begins now. Where a row has a longer lease, the database's clock was set back:
+# the row is dated anew, as if its report had come just now. Else a replica that is gone would keep its share.
 _DATE_ANEW = f"""
 UPDATE call_share SET expires_at = {NOW} + ?1 ->> 'lease_ms', spent = (
   SELECT json_group_array(
@@ -38,17 +38,19 @@ UPDATE call_share SET expires_at = {NOW} + ?1 ->> 'lease_ms', spent = (
   ) FROM json_each(call_share.spent)
 ) WHERE {void("expires_at", "?1 ->> 'lease_ms'")} RETURNING replica
 """
-# Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
-# since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.
-# Commands divide `for_commands` calls that servers never have. What commands hold beyond these is taken from `limit`.
-# All who lack calls get the same, and those who lack none keep what they use, or a quarter of the even part. Where
-# nobody lacks any, a replica that uses next to nothing keeps half of the even one, and the others divide the rest
-# evenly, also if it holds less than that now: what an idle replica held would reach one that needs it only after both
-# have renewed. One that uses more than that has an eighth more, so that it does not lack calls first if it is asked a
-# little more.
-# Of what is free one that lacks none takes half, so that the next one finds some too; so does one that has no share
-# yet, or none any more, as all have after a block. A process gives way slowly, so that calls that it has promised can
-# be made. It never has more than `room`, what the others leave of the limit.
+# Of a replica that is gone, the calls that it has reported count until they leave the window, and so do the calls that
+# it may have made since. Its row counts for a lease longer than a window, because a machine that was suspended learns
+# late that its lease has ended.
+# Commands divide `for_commands` calls that servers never have. Calls that commands hold beyond these are taken from
+# `limit`.
+# Replicas that lack calls all get the same share. Replicas that lack none keep the calls that they use, or a quarter of
+# the even part. Where no replica lacks calls, an idle replica keeps half of the even part, and the others divide the
+# rest evenly. That half is set aside also if the idle replica holds fewer calls now: calls that an idle replica held
+# would reach a replica that needs them only after both have renewed. A replica that uses more than its part gets an
+# eighth more than it uses, so that it is not the first to lack calls if its load grows a little.
+# A replica that lacks no calls takes half of the free ones, so that the next replica finds some too. So does a replica
+# that has no share yet, or none any more, as all replicas after a block. A process gives way slowly, so that calls that
+# it has promised can be made. It never has more than `room`: the calls of the limit that the others leave.
 _DECIDE = f"""
 WITH reported AS (
   SELECT max(calls, used) AS held, used, hungry, command, expires_at > {NOW} AS alive,
@@ -103,39 +105,39 @@ class CallLimits:
 
     calls: int
     for_commands: int = 0
-    """So many beyond these are for commands alone."""
+    """Calls beyond these that are for commands alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """What a replica, or a command, has done in the last window."""
+    """The calls that a replica, or a command, has made in the last window."""
 
     replica: str
     command: bool
     hungry: bool
-    """Whether it has refused a call of late."""
+    """Whether the replica has refused a call of late."""
     spent: Sequence[tuple[int, int]]
-    """How long ago, in ms, and how many calls."""
+    """Pairs: how long ago calls were made, in ms, and the number of these calls."""
     used: int
-    """The sum of these, and of calls that may be made while the report is under way."""
+    """The sum of these calls, and of the calls that may be made while the report is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallShare:
-    """How many calls a replica may have made in any window from now on."""
+    """The number of calls that a replica may make in any window from now on."""
 
     calls: int
 
     @property
     def unreported(self) -> int:
-        """How many calls it may make from the beginning of one report to that of the next."""
+        """The number of calls that the replica may make from the beginning of one report to that of the next."""
         return max(self.calls // _UNREPORTED, MEANWHILE)
 
 
 def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Statement]:
-    """Report what was spent, and hold the share for so long; 0 gives it back.
+    """Report the calls that were spent, and hold the share for ``lease_ms``; 0 gives the share back.
 
-    ``gone_ms``: for how long after its lease a replica that is gone is kept in mind.
+    ``gone_ms``: for how long after its lease the row of a replica that is gone is kept.
     """
     return [
         Statement.write(_FORGET, gone_ms=gone_ms),
@@ -152,7 +154,7 @@ def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Stateme
 
 
 def lease(each: CallReport, limits: CallLimits, *, window_ms: int, lease_ms: int) -> Sequence[Statement]:
-    """Report what was spent, and lease a share of the limit: the last rows are for ``read_share``."""
+    """Report the calls that were spent, and lease a share of the limit: the last rows are for ``read_share``."""
     return [
         *report(each, lease_ms=lease_ms, gone_ms=window_ms + lease_ms),
         Statement.write(_DATE_ANEW, lease_ms=lease_ms),

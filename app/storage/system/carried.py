@@ -1,6 +1,6 @@
 """Tables whose rows a move carries from one database to another, as their schema says, and statements on such rows.
 
-They are about one tenant each, and cross the borders of agents; no request imports them.
+Each statement is about one tenant, and crosses the borders of agents; no request imports them.
 """
 
 import json
@@ -19,25 +19,25 @@ NOT_CARRIED: Mapping[str, str] = {
     "tenant_changes": "it says what a move has still to carry",
     "tenant_renumbered": "it says which numbers a move has given",
 }
-"""Tables with rows of tenants that stay, and why."""
+"""Tables with rows of tenants that a move does not carry, each with the reason."""
 _OF_INDEX = "local_"
-"""The embedded index has tables in the same file: their names begin so, and the target's index fills its own."""
+"""The embedded index has tables in the same file: their names begin with this. The target's index fills its own."""
 COUNTERS = ("usage", "episodic_count", "idempotency_count")
 """Tables that triggers write when rows of other tables are carried: they come last, and are compared as a whole."""
 MEMORIES = "long_term_memory"
 NOTES = "recall_log"
 _NUMBERED: Mapping[str, str] = {"audit": "number"}
-"""Tables whose key is a number of the database's own: a row gets another one in the target."""
+"""Tables whose key is a number of the database's own: a row gets another number in the target."""
 _ORDERED: Mapping[str, str] = {"revocation": "revoked_at"}
-"""Columns that order all rows of a database: a row comes last where it arrives, so that processes read it there."""
+"""Columns that order all rows of a database: a carried row comes last in the target, so that processes read it."""
 _WALKED: Mapping[str, tuple[str, ...]] = {
     "audit": ("created_at", "number"),
     "ingestion": ("agent_id", "id"),
     MEMORIES: ("created_at", "id"),
 }
-"""How pages go through tables whose key does not begin with the tenant: in the order of an index that does.
+"""The columns that order the pages of tables whose key does not begin with the tenant: those of an index that does.
 
-By the key, each page would read all rows of the tenant.
+In the order of the key, each page would read all rows of the tenant.
 """
 
 READ_SCHEMA = Statement.read("""
@@ -48,7 +48,7 @@ ORDER BY made.name, col.cid
 """)
 
 Values = tuple[Scalar, ...]
-"""The columns of a row in the order of its table's, or those of its key."""
+"""The values of a row in the order of its table's columns, or the values of its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class CarriedTable:
     Attributes:
         name: The table.
         columns: Its columns, without ``tenant_id``.
-        types: The type of each of them.
-        key: Those of its primary key, without ``tenant_id``, in its order.
+        types: The type of each column.
+        key: The columns of its primary key, without ``tenant_id``, in the key's order.
     """
 
     name: str
@@ -69,7 +69,7 @@ class CarriedTable:
 
     @property
     def renumbers(self) -> bool:
-        """Whether its rows get other numbers."""
+        """Whether its rows get other numbers in the target."""
         return self.name in _NUMBERED
 
     def read(self, row: Row) -> Values:
@@ -78,7 +78,7 @@ class CarriedTable:
 
     @property
     def walk(self) -> tuple[str, ...]:
-        """The columns that order its pages; together they are a row's own."""
+        """The columns that order its pages; together they identify a row."""
         return _WALKED.get(self.name, self.key)
 
     def key_of(self, values: Values) -> Values:
@@ -86,7 +86,7 @@ class CarriedTable:
         return self._part(values, self.key)
 
     def place_of(self, values: Values) -> Values:
-        """Return where a row lies in the order of pages."""
+        """Return the values that place a row in the order of pages."""
         return self._part(values, self.walk)
 
     def read_key(self, text: str) -> Values:
@@ -96,7 +96,7 @@ class CarriedTable:
         return tuple(_value(value, type_) for value, type_ in zip(found, types, strict=True))
 
     def compared(self, values: Values) -> Values:
-        """Return what of a row is the same in both databases."""
+        """Return the values of a row that are the same in both databases."""
         return tuple(
             value for column, value in zip(self.columns, values, strict=True) if column != _ORDERED.get(self.name)
         )
@@ -113,7 +113,7 @@ class CarriedTable:
         return Statement.read(sql, tenant_id=tenant_id, after=list(after or ()), most=most)
 
     def of_keys(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> Statement:
-        """Read the rows of these keys; ``renumbered`` in the database to which they were carried."""
+        """Read the rows of these keys; ``renumbered``: in the database to which the rows were carried."""
         columns = ", ".join(f"held.{column}" for column in self.columns)
         is_wanted = "".join(f" AND held.{column} = wanted.value ->> {at}" for at, column in enumerate(self.key))
         sql = (
@@ -131,7 +131,7 @@ class CarriedTable:
         if renumbered and self.renumbers:
             return self._delete_renumbered(tenant_id, keys)
         wanted = ", ".join(("?1 ->> 'tenant_id'", *(f"value ->> {at}" for at in range(len(self.key)))))
-        # Compared apart, the tenant would be looked up in an index of its own, and all its rows be read.
+        # With a condition of its own for the tenant, SQLite would use another index, and read all the tenant's rows.
         sql = (
             f"DELETE FROM {self.name} WHERE ({', '.join(('tenant_id', *self.key))}) "
             f"IN (SELECT {wanted} FROM json_each(?1, '$.keys'))"
@@ -208,7 +208,7 @@ class CarriedTable:
 
 
 def read_tables(rows: Sequence[Row]) -> list[CarriedTable]:
-    """Read the rows of ``READ_SCHEMA``: every table that is carried, those of counts last."""
+    """Read the rows of ``READ_SCHEMA``: every table that is carried, the tables of counts last."""
     columns: dict[str, list[tuple[str, str, int]]] = {}
     for row in rows:
         name, column = str(row["table_name"]), str(row["column_name"])

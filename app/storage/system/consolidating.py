@@ -1,4 +1,4 @@
-"""Statements of the consolidation of all tenants: which tenants and agents there are, and how far it is."""
+"""Statements of the consolidation of all tenants: they read tenants and agents, and keep how far it is."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from app.storage.scoped import ScopedStatement
 from app.storage.system.leases import NamedLease
 
 LEASE = NamedLease("consolidation", 120_000)
-"""One process at a time consolidates. It lasts for the pause between two calls, where few are allowed in a minute."""
+"""One process at a time consolidates. The lease outlasts the pause between two calls where few a minute are allowed."""
 TENANTS = 100
-"""Tenants, and agents of one, that one run reads."""
+"""Tenants, or agents of one tenant, that one run reads at most."""
 
-# The index goes by tenant: each is looked up behind the one before.
+# The index is ordered by tenant: each tenant is looked up behind the tenant before it.
 _TENANTS = f"""
 SELECT id FROM (
 WITH RECURSIVE tenant (id, number) AS (
@@ -71,7 +71,7 @@ UPDATE consolidation SET finished_at = {NOW}, after = '', memories = {_COUNT.for
   facts = {_COUNT.format(kind="fact")}
 WHERE tenant_id = ?1 ->> 'tenant_id' AND id = ?1 ->> 'id'
 """
-# Of those that have nothing to take back any more the newest are kept.
+# A consolidation that has nothing left to undo is deleted, unless it is one of the tenant's newest.
 _FORGET = f"""
 DELETE FROM consolidation WHERE tenant_id = ?1 ->> 'tenant_id' AND finished_at IS NOT NULL
   AND NOT EXISTS (
@@ -94,28 +94,28 @@ class UnderWay:
 
 
 def read_tenants(after: str) -> Statement:
-    """Read the next tenants that have memories, behind one of them, as rows of ``id``."""
+    """Read the next tenants that have memories, behind the tenant ``after``, as rows of ``id``."""
     return Statement.read(_TENANTS, after=after)
 
 
 def read_agents(tenant: Tenant, after: str) -> ScopedStatement:
-    """Read the next agents of a tenant that have memories, behind one of them, as rows of ``id``."""
+    """Read the next agents of a tenant that have memories, behind the agent ``after``, as rows of ``id``."""
     return ScopedStatement.read(tenant, _AGENTS, after=after)
 
 
 def begin(tenant: Tenant, new_id: str) -> list[ScopedStatement]:
-    """Begin a consolidation of a tenant, or go on with the one that is under way: the last returns it."""
+    """Begin a consolidation of a tenant, or go on with the one under way; the last statement returns ``UnderWay``."""
     return [ScopedStatement.write(tenant, _BEGIN, id=new_id), ScopedStatement.read(tenant, _UNDER_WAY)]
 
 
 def advance(tenant: Tenant, consolidation_id: str, agent_id: str, *, chains: int, tasks: int) -> ScopedStatement:
     """Note that an agent is done, how many of its chains lead to their ends now, and how many tasks were closed.
 
-    Once more it counts nothing.
+    A statement that is repeated counts nothing.
     """
     return ScopedStatement.write(tenant, _ADVANCE, id=consolidation_id, after=agent_id, chains=chains, tasks=tasks)
 
 
 def finish(tenant: Tenant, consolidation_id: str) -> list[ScopedStatement]:
-    """Note that a consolidation is done, and drop old ones of which nothing is merged."""
+    """Note that a consolidation is done, and delete old consolidations that have nothing left to undo."""
     return [ScopedStatement.write(tenant, sql, id=consolidation_id) for sql in (_FINISH, _FORGET)]

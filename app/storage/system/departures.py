@@ -1,8 +1,8 @@
-"""Says of which tenants a database takes no more of what processes write behind: notes of recalls, and costs of models.
+"""The rule by which a database takes no late rows of tenants that live elsewhere: notes of recalls, costs of models.
 
-Those live elsewhere. While a move keeps the rows of a tenant that has gone, notes are taken, and carried. What came
-later would stay for ever, because no erasure looks for it here. What came while a tenant arrives would differ from the
-source.
+Processes write these rows some time after the request. While a move keeps the rows of a tenant that has gone, notes are
+taken, and carried. A row that came later would stay for ever, because no erasure looks for it here. A row that came
+while a tenant arrives would differ from the source.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,15 +18,15 @@ WHERE {_DEPARTED}
 
 
 def stays(tenant_id: str) -> str:
-    """Return the condition, in SQL, under which what is written behind is taken of a tenant."""
+    """Return the condition, in SQL, under which late rows of a tenant are taken."""
     return f"NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = {tenant_id} AND ({_DEPARTED}))"
 
 
 def read(tenant_ids: Collection[str]) -> Statement:
-    """Read of which of these tenants nothing is taken: rows for ``read_departed``."""
+    """Read those of the tenants whose late rows are not taken: rows for ``read_departed``."""
     return Statement.read(_READ, tenants=sorted(tenant_ids))
 
 
 def read_departed(rows: Sequence[Row]) -> set[str]:
-    """Return the tenants."""
+    """Return the tenants of the rows of ``read``."""
     return {str(row["tenant_id"]) for row in rows}

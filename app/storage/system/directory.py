@@ -13,7 +13,7 @@ from app.storage.system.moving import LEASE_SECONDS
 
 READ_SHARDS = Statement.read("SELECT shards.name, shards.database_id, shards.added_at FROM shards ORDER BY shards.name")
 COUNT_SHARDS = Statement.read("SELECT count(*) AS shards FROM shards")
-"""Counts the shards beside the first: none, where it is not the first that is asked."""
+"""Counts the shards beside the first. The database of another shard has no such rows: the count is 0."""
 READ_NOW = Statement.read(f"SELECT {NOW} AS now")
 READ_TABLES = Statement.read("""
 SELECT made.name AS name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col ON col.name = 'tenant_id'
@@ -26,7 +26,7 @@ SELECT tenant_id, source, target, phase, max(0, {NOW} + {LEASE_SECONDS * 1000} -
 FROM tenant_moves ORDER BY tenant_id
 """)
 COUNT_MEMORIES = Statement.read("SELECT coalesce(sum(memories), 0) AS memories FROM usage WHERE agent_id = ''")
-"""Each memory has one vector."""
+"""Counts the memories of a shard. Each memory has one vector."""
 
 _ADD = f"""
 INSERT INTO shards (name, database_id, added_at)
@@ -83,17 +83,17 @@ def tables_of_tenants(rows: Sequence[Row]) -> list[str]:
 
 
 def add(shard: str, database_id: str | None) -> Statement:
-    """Add a shard; returns a row unless there is one of this name or with this database."""
+    """Add a shard; returns a row unless a shard of this name or with this database exists."""
     return Statement.write(_ADD, repeatable=False, name=shard, database_id=database_id)
 
 
 def read_place(tenant_id: str) -> Statement:
-    """Read where a tenant lives; no row: it lives in the first shard, or is not known yet."""
+    """Read where a tenant lives; no row: the tenant lives in the first shard, or is not known yet."""
     return Statement.read(_READ_PLACE, tenant_id=tenant_id)
 
 
 def place(tenant_id: str, at: Place) -> list[Statement]:
-    """Say where a new tenant lives, unless another process was first; the last statement returns the place."""
+    """Write where a new tenant lives, unless another process has written it; the last statement returns the place."""
     return [
         Statement.write(_PLACE, tenant_id=tenant_id, shard=at.shard, epoch=at.epoch),
         read_place(tenant_id),
@@ -101,7 +101,7 @@ def place(tenant_id: str, at: Place) -> list[Statement]:
 
 
 def switch(tenant_id: str, to: Place) -> Statement:
-    """Say that a tenant lives elsewhere now; a later place stays."""
+    """Write that a tenant lives elsewhere now; a place with a later epoch stays."""
     return Statement.write(_SWITCH, tenant_id=tenant_id, shard=to.shard, epoch=to.epoch)
 
 
@@ -111,7 +111,7 @@ def enter(tenant_id: str, epoch: int) -> Statement:
 
 
 def read_left(tenant_id: str) -> Statement:
-    """Read where a tenant that has lived in this database lives now; no row: it has not left."""
+    """Read where a tenant that has lived in this database lives now; no row: the tenant has not left."""
     return Statement.read(_READ_LEFT, tenant_id=tenant_id)
 
 

@@ -2,7 +2,7 @@
 
 from app.ports.database import Statement
 
-# The indexes go by tenant: each is looked up behind the one before.
+# The indexes are ordered by tenant: each tenant is looked up behind the tenant before it.
 _TENANTS = """
 WITH RECURSIVE tenant (id) AS (
   SELECT min(first.tenant_id) FROM {table} AS first
@@ -18,8 +18,8 @@ DELETE FROM memory_episodes WHERE rowid IN (
   WHERE old.tenant_id = tenant.id AND old.created_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
-# One that is running is given up when it is so old; none goes before its episodes. One that was delegated goes with its
-# parent, and not before it.
+# A run of this age that was never ended is given up. No run is deleted before its episodes. A delegated run is deleted
+# once its parent is, and not before.
 _DELETE_RUNS = f"""
 DELETE FROM agent_runs WHERE (tenant_id, id) IN (
   {_TENANTS.format(table="agent_runs")}
@@ -45,15 +45,15 @@ DELETE FROM agent_runs WHERE (tenant_id, id) IN (
 
 
 def delete_episodes(until: int, limit: int) -> list[Statement]:
-    """Delete the next episodes that had been written by then; returns a row for each."""
+    """Delete the next episodes that had been written by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_EPISODES, until=until, limit=limit)]
 
 
 def delete_runs(until: int, limit: int) -> list[Statement]:
-    """Delete the next runs that had ended by then, or had begun and were never ended; returns a row for each."""
+    """Delete the next runs that had ended by ``until``, or had begun and never ended; returns a row for each."""
     return [Statement.write(_DELETE_RUNS, until=until, limit=limit)]
 
 
 def delete_delegated(limit: int) -> list[Statement]:
-    """Delete the next runs whose parents were deleted, with what happened in them; returns a row for each."""
+    """Delete the next runs whose parents were deleted, with their episodes; returns a row for each run."""
     return [Statement.write(_DELETE_DELEGATED, limit=limit)]

@@ -16,7 +16,7 @@ from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 _MEMORY, _OUTBOX, _IDEMPOTENCY = (OF_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
 
-# Each statement of a run selects the same memories: none before the last of them changes what this reads.
+# Each statement of a run selects the same memories: only the last statement that uses this query changes its rows.
 _CHUNK = with_learned(f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_MEMORY}
 ORDER BY memory.agent_id, memory.created_at DESC, memory.rowid LIMIT ?1 ->> 'limit'
@@ -63,11 +63,11 @@ tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_ag
 """
 _DELETE_NAMESPACES = f"DELETE FROM namespace WHERE {_OF_WHOLE_TENANT}"
 _DELETE_SPEND = f"DELETE FROM model_spend WHERE {_OF_WHOLE_TENANT}"
-# Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
+# A row of counts that the deletion has brought to 0 still names an agent. An operator's limits (quota) stay.
 _DELETE_USAGE = f"""
 DELETE FROM usage WHERE {OF_SCOPE.format(table="usage")} AND usage.memories <= 0 AND usage.bytes <= 0
 """
-# What refers to rows of another table goes before these.
+# Rows that refer to rows of another table are deleted before these.
 _TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in reversed(TIER_TABLES)}
 _OF_TIERS = " ".join(
     f"WHEN EXISTS (SELECT 1 FROM {tier.table} WHERE {scope_of(tier)}) THEN '{kind}'" for kind, tier in _TIERS.items()
@@ -88,7 +88,7 @@ FROM erasure WHERE {_ERASURE}
 """
 
 _MAX_ERASURES = 8
-"""Of one round of the indexer."""
+"""Erasures that one round of the indexer serves at most."""
 _LOOKED_AT_MS = 60_000
 _OF_ERASURE = f"""
 {{table}}.tenant_id = erasure.tenant_id
@@ -105,8 +105,8 @@ def _has_rows(tier: TierTable) -> str:
     return f"OR EXISTS (SELECT 1 FROM {tier.table} WHERE {whose})"
 
 
-# Tenants take turns, and so do the erasures of one. An erasure whose rows are gone waits for its rows of the
-# outbox, and is looked at once a minute all the same.
+# Tenants take turns, and so do the erasures of one tenant. An erasure whose rows are gone waits for its rows of the
+# outbox, and still gets a turn once a minute.
 READY = Statement.read(f"""
 SELECT id, tenant_id, agent_id FROM (
   SELECT erasure.id, erasure.tenant_id, erasure.agent_id, erasure.advanced_at,
@@ -123,13 +123,13 @@ SELECT id, tenant_id, agent_id FROM (
 )
 ORDER BY turn, advanced_at, id LIMIT {_MAX_ERASURES}
 """)
-"""Reads the erasures that have something to do, in the order in which they are served."""
+"""Reads the erasures whose turn has come, in the order in which they are served."""
 
 DATE_ANEW = Statement.write(f"""
 UPDATE erasure SET advanced_at = {NOW} - {_LOOKED_AT_MS}
 WHERE erasure.receipt IS NULL AND {void("erasure.advanced_at", 0)}
 """)
-"""Lets erasures go on that were advanced while the database's clock was ahead."""
+"""Lets erasures go on whose last step is dated by a database's clock that was ahead."""
 
 _QUEUE_STRAYS = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
@@ -166,11 +166,11 @@ class RunningErasure:
 
 @dataclass(frozen=True, slots=True)
 class ErasureProgress:
-    """What is left of an erasure, and what it has erased so far.
+    """The rows that are left of an erasure, and the number of rows that it has erased so far.
 
     ``more``: memories are left. ``queued``: the outbox has rows of the scope, or an index is being made, which cannot
-    be searched. ``tier``: a kind of which a tier has rows; None: no tier has any. ``tiers``: what was erased of them,
-    by kind. ``now``: the database's time.
+    be searched. ``tier``: the kind of tier rows to erase next; None: no tier has rows. ``tiers``: the number of erased
+    tier rows, by kind. ``now``: the database's time.
     """
 
     more: bool
@@ -186,7 +186,7 @@ class ErasureProgress:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return what was erased so far, by the names of the receipt."""
+        """Return how many rows were erased so far, by the names of the receipt."""
         core = ("memories", "outbox_rows", "dead_letters", "idempotency_keys", "messages")
         counts = {kind: getattr(self, kind) for kind in core}
         return dict.fromkeys(KINDS, 0) | {kind: n for kind, n in self.tiers.items() if kind in KINDS} | counts

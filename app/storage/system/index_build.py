@@ -2,7 +2,8 @@
 
 Vectorize finds a vector through a metadata index only if the vector was written when the metadata index was ready.
 While an index is being made, no process sends vectors to it: ``service_state`` tells requests so, and the indexer
-leaves out its rows. What an index has acknowledged meanwhile, because a call was under way, is queued again in the end.
+leaves out its rows. Vectors that an index has acknowledged meanwhile, because a call was under way, are queued again in
+the end.
 """
 
 from app.domain.embedding import EmbeddingConfig
@@ -30,7 +31,7 @@ WHERE (tenant_id, agent_id, id) > (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->>
 ORDER BY tenant_id, agent_id, id LIMIT {_MAX_CHUNK}
 """
 _LAST = f"SELECT tenant_id, agent_id, id FROM ({_CHUNK}) ORDER BY tenant_id DESC, agent_id DESC, id DESC LIMIT 1"
-# A late acknowledgement of the earlier revision changes nothing. A dead letter stays one.
+# A late acknowledgement of the earlier revision changes nothing. A dead letter stays a dead letter.
 _QUEUE_AGAIN = f"""
 UPDATE outbox SET acknowledged_at = NULL, confirmed_at = NULL, due_at = {NOW}, revision = max({NOW}, revision + 1)
 WHERE (tenant_id, agent_id, id) IN ({_CHUNK}) AND index_name = ?1 ->> 'index_name' AND dead IS NULL
@@ -56,7 +57,7 @@ def read(config: EmbeddingConfig) -> Statement:
 
 
 async def begin(database: Database, config: EmbeddingConfig) -> None:
-    """Let no process send vectors to the config's index from its next run on. It may be repeated.
+    """Let no process send vectors to the config's index from its next run on. The call may be repeated.
 
     Raises:
         DatabaseUnavailable: the database cannot be written.
@@ -65,7 +66,7 @@ async def begin(database: Database, config: EmbeddingConfig) -> None:
 
 
 async def end(database: Database, config: EmbeddingConfig) -> None:
-    """Queue again what the index may have acknowledged meanwhile, then let it be written. It may be repeated.
+    """Queue again the vectors that the index may have acknowledged, then let it be written. The call may be repeated.
 
     Raises:
         DatabaseUnavailable: the database cannot be written; the index counts as being made until this is repeated.

@@ -27,17 +27,17 @@ NEVER = 2**53 - 1
 """A ``due_at`` that never comes."""
 
 _LINGER_MS = 60_000
-"""How long a confirmed row is still scored: a recall asks the index before the database, and takes less time."""
+"""How long a confirmed row is still scored. A recall asks the index before the database, and takes less than this."""
 _WAIT_MS = 60_000
 _MAX_REFUSALS = 3
 _LONGEST_WAIT_MS = 600_000
-"""More than any index needs to show a write, and than all waits here."""
+"""This is longer than any index needs to show a write, and longer than all waits here."""
 _MAX_SEND = 500
 _MAX_CONFIRM = 1000
 _MAX_RANKED = 5000
-"""Of those due the longest, and as many of those that have just become due: more than erasures queue in a round."""
+"""Rows that are due the longest, and as many that have just become due: more than erasures queue in a round."""
 _MAX_ACKNOWLEDGEMENTS = 2000
-"""Of one statement: its argument stays well below the 2 MB that D1 accepts."""
+"""Acknowledgements of one statement: its argument stays well below the 2 MB that D1 accepts."""
 
 _ACKNOWLEDGED_ROWS = """
 FROM (
@@ -55,7 +55,7 @@ _WRITES: dict[Outcome, str] = {
 UPDATE outbox SET acknowledged_at = coalesce(outbox.acknowledged_at, acknowledgement.at),
   due_at = {NOW} + acknowledgement.confirm_ms
 {_ACKNOWLEDGED_ROWS}""",
-    # What is sent again is newer than whatever may have removed it.
+    # A vector that is sent again gets a newer revision than any change that may have removed it.
     "lost": f"""
 UPDATE outbox SET acknowledged_at = NULL, due_at = {NOW},
   revision = iif(outbox.operation = 'upsert', max({NOW}, outbox.revision + 1), outbox.revision)
@@ -101,7 +101,7 @@ DELETE FROM outbox WHERE due_at <= {NOW} AND (
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
 """)
-# Nothing is due so late. What is was queued while the database's clock was ahead, and would wait for that long.
+# A row that is due so late was queued while the database's clock was ahead, and would wait for that long.
 _DATE_ROWS_ANEW = Statement.write(
     f"UPDATE outbox SET due_at = {NOW} WHERE {void('outbox.due_at', _LONGEST_WAIT_MS)} AND outbox.due_at < {NEVER}"
 )
@@ -111,9 +111,9 @@ _LEASE_HELD = f"""EXISTS (
   SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder'
     AND {holds("lease.expires_at", INDEXER.longest_ms)}
 )"""
-# Tenants take turns: the first of each, then the second of each, and so on, of the rows that have been due the longest
-# and of those that have just become due. So a tenant's thousands neither hold up another tenant's few, which are among
-# the latter, nor have all to be ranked. Only the index on due_at is read for it.
+# Tenants take turns: each tenant's first row, then each tenant's second row, and so on. The rows are those that have
+# been due the longest, and those that have just become due. So a tenant's thousands of rows do not hold up another
+# tenant's few, which have just become due, and not all of the thousands are ranked. Only the index on due_at is read.
 _DUE = f"""
 FROM (
   SELECT ranked.tenant_id, ranked.agent_id, ranked.id, ranked.index_name, ranked.due_at, ranked.turn
@@ -195,14 +195,14 @@ class QueuedChange:
         return Scope(self.tenant_id, self.agent_id)
 
     def is_readable(self, dimensions: int) -> bool:
-        """Return whether its vector has so many dimensions, or it has none; else it is damaged."""
+        """Return whether the row has no vector, or a vector of this many dimensions; else the vector is damaged."""
         return self.vector is None or len(self.vector) in lengths(dimensions)
 
     def to_index(self, dimensions: int) -> IndexedVector:
         """Return the vector as it is sent to the index.
 
         Raises:
-            ValueError: it is damaged.
+            ValueError: the vector is damaged.
         """
         return IndexedVector(
             scope=self.scope,
@@ -216,16 +216,16 @@ class QueuedChange:
 
 @dataclass(frozen=True, slots=True)
 class IndexerWork:
-    """What one run of the database gives the indexer to do.
+    """The work that one run of the database gives to the indexer.
 
     Attributes:
         leased: Whether this process holds the lease; if not, there is nothing to do.
-        lease: The lease as it was found, if there was one.
+        lease: The lease as it was before this run, if there was one.
         unsent: Changes to send.
         sent: Changes to confirm, without their vectors.
         last_sent: The last upsert sent to each index, with its vector.
         configs: The embedding configs in use, by the name of their index.
-        erasures: Erasures that have something to do, in the order of their turns.
+        erasures: Erasures whose turn has come, in the order of their turns.
         next_ms: In how many milliseconds the next row is due; None where no row is left.
         status: The status of the outbox.
     """

@@ -1,4 +1,4 @@
-"""Finds ingestions that nobody works on any more. It crosses tenants; no request imports it."""
+"""Finds ingestions that no process works on any more. It crosses tenants; no request imports it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from app.storage.system.leases import Lease, read_leases
 
 _MAX_INGESTIONS = 32
 _TAKEN_MS = 120_000
-"""For so long at most the messages of an ingestion are taken."""
+"""The messages of an ingestion are taken within this time at most."""
 
 # Tenants take turns.
 READ_ABANDONED = Statement.read(f"""
@@ -29,12 +29,12 @@ FROM (
 )
 ORDER BY turn, id LIMIT {_MAX_INGESTIONS}
 """)
-"""Reads the next ingestions that nobody works on, as rows of ``AbandonedIngestion``."""
+"""Reads the next ingestions that no process works on, as rows of ``AbandonedIngestion``."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonedIngestion:
-    """An ingestion that nobody works on, and who had sent it."""
+    """An ingestion that no process works on, and the author who sent it."""
 
     id: str
     tenant_id: str
@@ -48,7 +48,7 @@ class AbandonedIngestion:
 
     @property
     def author(self) -> Author:
-        """Who sent it, with the rights that it needs."""
+        """The author who sent the ingestion, with the rights that it needs."""
         speakers = None if self.speakers is None else frozenset(self.speakers)
         return Author(self.written_by, cast(WriteChannel, self.written_through), self.issued_at, speakers=speakers)
 

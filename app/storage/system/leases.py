@@ -1,4 +1,4 @@
-"""Statements of named leases: each lets one process at a time do a named work, by the rule of all (``lease_rule``)."""
+"""Statements of named leases, by the rule of all leases (``lease_rule``): one process at a time does a named work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _READ = f"""
 SELECT name, holder, lease.expires_at - {NOW} AS left_ms, {void("lease.expires_at", _LONGEST)} AS void
 FROM lease WHERE lease.name = ?1 ->> 'name'
 """
-# Whatever a process holds it holds under its name, or under a name that contains it.
+# A process holds each lease under its own name, or under a name that contains its own.
 _RELEASE_ALL = (
     "DELETE FROM lease WHERE lease.holder = ?1 ->> 'process' RETURNING name",
     f"""
@@ -39,14 +39,14 @@ RETURNING tenant_id
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as it is found."""
+    """A lease as the database has it."""
 
     name: str
     holder: str
     left_ms: int
-    """Until it ends."""
+    """Milliseconds until the lease ends."""
     void: bool
-    """Whether it ends further ahead than it can: the database's clock was ahead when it was taken."""
+    """Whether the lease ends further ahead than it can: the database's clock was ahead when it was taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +57,22 @@ class NamedLease:
     longest_ms: int = LEASE_MS
 
     def hold(self, holder: str, lease_ms: int | None = None) -> Statement:
-        """Take or renew it, for so long or the longest time; returns a row if the holder has it."""
+        """Take or renew the lease, for ``lease_ms`` or the longest time; returns a row if the holder has it."""
         return Statement.write(
             _HOLD, name=self.name, holder=holder, lease_ms=lease_ms or self.longest_ms, longest_ms=self.longest_ms
         )
 
     def read(self) -> Statement:
-        """Read it as it is found, for ``read_leases``."""
+        """Read the lease as the database has it, for ``read_leases``."""
         return Statement.read(_READ, name=self.name, longest_ms=self.longest_ms)
 
     def release(self, holder: str) -> Statement:
-        """Release it if the holder has it."""
+        """Release the lease if the holder has it."""
         return Statement.write(_RELEASE, name=self.name, holder=holder)
 
 
 INDEXER = NamedLease("indexer", 45_000)
-"""It lasts for the pause between two rounds, which is at most 30 s, and for as long as any lease."""
+"""This lease lasts for the pause between two rounds, which is at most 30 s, and for the length of any lease."""
 
 
 def read_leases(rows: Sequence[Row]) -> list[Lease]:

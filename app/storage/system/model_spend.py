@@ -29,19 +29,19 @@ class _Total:
 
 
 def add(spent: Sequence[tuple[str, int, str, int, int]]) -> Statement:
-    """Add what was spent, each as tenant, day, stage, calls, tokens, but that of ``departures``.
+    """Add what was spent, each row as tenant, day, stage, calls, tokens, except late rows (``departures``).
 
-    Running it twice counts twice.
+    A statement that is run twice counts each row twice.
     """
     rows: list[Json] = [list(each) for each in spent]
     return Statement.write(_ADD, repeatable=False, spent=rows)
 
 
 def totals(day: int, tenant_ids: Sequence[str]) -> Statement:
-    """Read what each of these tenants has spent on a day, in all processes: rows for ``read_totals``."""
+    """Read the calls and tokens of these tenants on a day, of all processes: rows for ``read_totals``."""
     return Statement.read(_TOTALS, day=day, tenants=list(tenant_ids))
 
 
 def read_totals(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
-    """Return calls and tokens by tenant; one that has spent nothing has no row."""
+    """Return calls and tokens by tenant; a tenant that has spent nothing is left out."""
     return {total.tenant_id: (total.calls, total.tokens) for total in read_rows(_Total, rows)}

@@ -1,6 +1,6 @@
-"""Statements of a move: who moves a tenant, what changes meanwhile, and which database serves it.
+"""Statements of a move: which process moves a tenant, which rows change meanwhile, and which database serves it.
 
-They are about one tenant each; no request imports them.
+Each statement is about one tenant; no request imports them.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from app.storage.system.carried import Values
 from app.storage.system.leases import Lease
 
 LEASE_SECONDS = 60
-"""How long another process leaves a move alone that its own has not renewed."""
+"""How long other processes leave a move alone whose own process has not renewed the lease."""
 FENCE_SECONDS = 5
-"""How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
+"""A tenant's requests write nothing for this long at most while a move ends: then the source serves again."""
 
 _FOR_EVER = 2**53 - 1
 _LEASED = holds("tenant_moves.leased_until", LEASE_SECONDS * 1000)
@@ -45,8 +45,8 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS h
 _MOVED = "UPDATE tenant_moves SET phase = 'drop' WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch'"
 _END = "DELETE FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
 
-# Names are in the order in which movers, and the attempts of one, began: what an earlier one sends late takes nothing
-# from a later one.
+# The names of movers are in the order in which movers, and the attempts of one mover, began: a statement that an
+# earlier mover sends late takes nothing from a later mover.
 _NOT_LATE = "coalesce(tenant_epochs.mover, '') <= ?1 ->> 'mover'"
 # A tenant of the first shard may have no row yet.
 _LEAVE = f"""
@@ -122,7 +122,7 @@ _UNDELIVERED = """
 SELECT count(*) AS waiting FROM outbox WHERE tenant_id = ?1 ->> 'tenant_id' AND operation = 'upsert'
   AND confirmed_at IS NULL AND dead IS NULL
 """
-# What was erased since does not come back.
+# A note that was erased since does not come back.
 _LATE_NOTES = """
 INSERT INTO recall_log (tenant_id, {columns}) SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows')
 WHERE NOT EXISTS (
@@ -150,7 +150,7 @@ class StartedMove:
 
 @dataclass(frozen=True, slots=True)
 class TenantState:
-    """How a tenant lives in a database; ``to_shard`` and ``to_epoch`` say where to it has gone."""
+    """How a tenant lives in a database; ``to_shard`` and ``to_epoch`` say to which place it has gone."""
 
     epoch: int
     state: str
@@ -160,12 +160,12 @@ class TenantState:
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """One process that moves one tenant: every statement is of the tenant, and of this process where that counts.
+    """One process that moves one tenant: every statement is bound to the tenant, and where it matters to this process.
 
     Attributes:
         tenant_id: The tenant.
-        name: Who moves it, as the directory knows it. Of two names, that of the process which began later is greater.
-        attempt: How often it has begun to carry: both databases know the mover by its name and this number.
+        name: The process, as the directory names it. Of two names, that of the process which began later is greater.
+        attempt: How often the process has begun anew to carry: both databases know it by its name and this number.
     """
 
     tenant_id: str
@@ -173,11 +173,11 @@ class Mover:
     attempt: int = 0
 
     def next_attempt(self) -> "Mover":
-        """Return the mover as it begins anew: what it has sent before is refused once this one has arrived and left."""
+        """Return the mover of a new attempt: after its ``arrive`` and ``leave``, earlier attempts are refused."""
         return replace(self, attempt=self.attempt + 1)
 
     def lease(self, source: str, to: Place) -> Statement:
-        """Begin the move, or take it over; no row: another process is at it."""
+        """Begin the move, or take it over; no row: another process has it, or another move."""
         return self._write(_LEASE, mover=self.name, source=source, target=to.shard, epoch=to.epoch)
 
     def read_move(self) -> Statement:
@@ -185,15 +185,15 @@ class Mover:
         return Statement.read(_READ_MOVE, tenant_id=self.tenant_id)
 
     def read_lease(self) -> Statement:
-        """Read for how long the process that moves the tenant has the move for itself; no row: none moves it."""
+        """Read for how long the process that moves the tenant holds the move; no row: no process moves the tenant."""
         return Statement.read(_READ_LEASE, tenant_id=self.tenant_id)
 
     def save(self, progress: str) -> Statement:
-        """Keep how far the move is; no row: another process has taken it over."""
+        """Keep how far the move is; no row: another process has taken the move over."""
         return self._write(_SAVE, mover=self.name, progress=progress)
 
     def moved(self, epoch: int) -> Statement:
-        """Say that the tenant lives in the target."""
+        """Write that the tenant lives in the target."""
         return self._write(_MOVED, epoch=epoch)
 
     def end(self) -> Statement:
@@ -201,7 +201,7 @@ class Mover:
         return self._write(_END, mover=self.name)
 
     def leave(self, epoch: int) -> Statement:
-        """Have the triggers that note changes note those of the tenant, and stay."""
+        """Let the triggers note the changes of the tenant; while it leaves, the triggers are not removed."""
         return self._write(_LEAVE, epoch=epoch)
 
     def arrive(self, epoch: int) -> Statement:
@@ -213,7 +213,7 @@ class Mover:
         return Statement.read(_STATE, tenant_id=self.tenant_id)
 
     def carry(self, state: str) -> Statement:
-        """Stop the run unless this process moves the tenant, and the database has it in this state."""
+        """Stop the run unless this process moves the tenant, and the tenant is in this state in the database."""
         return self._write(_CARRY, state=state)
 
     def fence(self) -> Statement:
@@ -221,31 +221,31 @@ class Mover:
         return self._write(_FENCE)
 
     def open(self) -> Statement:
-        """Let them write again."""
+        """Let the tenant's requests write again."""
         return self._write(_OPEN)
 
     def serve(self, epoch: int) -> Statement:
-        """Make the target ready to serve: nobody asks it before the source has let the tenant go."""
+        """Make the target ready to serve: no request reaches it before the source has let the tenant go."""
         return self._write(_SERVE, epoch=epoch)
 
     def go(self, to: Place, fence: int) -> Statement:
-        """Decide: from now on the target serves, if this fence still stands and all changes were carried."""
+        """Decide that the target serves from now on, if this fence still holds and all changes were carried."""
         return replace(self._write(_GO, target=to.shard, epoch=to.epoch, fence=fence), repeatable=False)
 
     def stay(self) -> Statement:
-        """Let the tenant stay in the source, whoever moves it, unless the source has let it go."""
+        """Let the tenant stay in the source, also where an earlier mover moves it, unless the source has let it go."""
         return self._write(_STAY)
 
     def leave_to(self, place: Place) -> Statement:
-        """Say in the target of a move that was given up where the tenant lives."""
+        """Write where the tenant lives, in the target of a move that was given up."""
         return self._write(_LEAVE_TO, target=place.shard, epoch=place.epoch)
 
     def close(self) -> Statement:
-        """Have the source take nothing more of what processes write behind (``departures``)."""
+        """Let the source take no more late rows of the tenant (``departures``)."""
         return self._write(_CLOSE)
 
     def take_over(self) -> Statement:
-        """Make this process the one that drops what is left in the source."""
+        """Let this process be the mover that deletes the rows left in the source."""
         return self._write(_TAKE_OVER)
 
     def changes(self, most: int) -> Statement:
@@ -253,11 +253,11 @@ class Mover:
         return Statement.read(_CHANGES, tenant_id=self.tenant_id, most=most)
 
     def forget(self, last: int) -> Statement:
-        """Forget the changes up to this one, unless another process moves the tenant."""
+        """Forget the changes up to the number ``last``, unless another process moves the tenant."""
         return self._write(_FORGET, last=last)
 
     def forget_numbers(self) -> Statement:
-        """Forget which numbers rows were given, unless another process carries them."""
+        """Forget the numbers that carried rows were given, unless another process carries the tenant's rows."""
         return self._write(_FORGET_NUMBERS)
 
     def erasing(self) -> Statement:
@@ -290,10 +290,10 @@ def read_move(rows: Sequence[Row]) -> StartedMove | None:
 
 
 def read_lease(rows: Sequence[Row]) -> Lease | None:
-    """Read for how long a process has the move for itself, if there is one."""
+    """Read the row of ``Mover.read_lease``, if there is one."""
     return read_row(Lease, rows[0]) if rows else None
 
 
 def read_state(rows: Sequence[Row]) -> TenantState | None:
-    """Read how a tenant lives in a database."""
+    """Read the row of ``Mover.state``, if there is one."""
     return read_row(TenantState, rows[0]) if rows else None

@@ -1,7 +1,7 @@
 """Tells whether a database may become a shard.
 
-A tenant that is placed in a shard owns every row there that bears its name: what another deployment, or an earlier one,
-has left would be read as its own. The check crosses tenants; no request imports it.
+A tenant that is placed in a shard owns every row there that bears its name: rows that another deployment, or an earlier
+one, has left would be read as the tenant's own. The check crosses tenants; no request imports it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from app.ports.database import Database, Row, Statement
 from app.storage.system import directory
 
 _MARKS = ("shards", "embedding_in_use")
-"""Tables with rows once a service has started on the database: the first, where it has other shards."""
+"""Tables with rows once a service has started on the database; the first has rows only where there are more shards."""
 _READ_MARKS = Statement.read(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (SELECT value FROM json_each(?1, '$.names'))",
     names=list(_MARKS),
@@ -21,11 +21,11 @@ _READ_MARKS = Statement.read(
 async def check_unused(database: Database, what: str) -> None:
     """Return if the database holds nothing: it is empty, or was migrated and never used. Nothing is changed.
 
-    ``what`` names it in the error, at the beginning of a sentence.
+    ``what`` names the database in the error, at the beginning of a sentence.
 
     Raises:
-        Conflict: it holds rows of a tenant, has shards of its own, or a service has started on it.
-        Unavailable: it does not answer.
+        Conflict: the database holds rows of a tenant, has shards of its own, or a service has started on it.
+        Unavailable: the database does not answer.
     """
     of_tenants, marks = await database.run([directory.READ_TABLES, _READ_MARKS])
     if found := await _first_used(database, of_tenants):

@@ -23,7 +23,7 @@ def count_noting() -> Statement:
 
 
 def stop_noting(tables: Sequence[CarriedTable]) -> list[Statement]:
-    """Remove these triggers, unless a tenant is leaving: the run is refused with ``noting`` then."""
+    """Remove the triggers that note changes; the run is refused with ``noting`` while a tenant is leaving."""
     drops = [f"DROP TRIGGER IF EXISTS {_NOTED}{table.name}_{event}" for table in tables for event in _EVENTS]
     return [Statement.write("INSERT INTO tenant_noting (ended) SELECT TRUE"), *map(Statement.write, drops)]
 

@@ -37,7 +37,7 @@ class OutboxStatus:
 
     ``oldest_undelivered_seconds`` is the age of the oldest row that the index has not accepted;
     ``delivery_lag_seconds`` is the longest time from being queued to being known visible, of the rows that became
-    visible in the last minute. ``words_missing``: not all memories are in the index of words, which is made again.
+    visible in the last minute. ``words_missing``: the index of words lacks memories, and is being made again.
     """
 
     undelivered: int
@@ -57,5 +57,5 @@ def read(row: Row) -> OutboxStatus:
 
 
 def read_unreadable(config: EmbeddingConfig) -> Statement:
-    """Count the vectors queued for a config's index that are ``unreadable``: they have another length than all."""
+    """Count the vectors queued for a config's index that are ``unreadable``: their length is not the config's."""
     return Statement.read(_UNREADABLE, index_name=config.index_name, lengths=list(lengths(config.dimensions)))

@@ -1,4 +1,4 @@
-"""Statements that delete what has expired or is too old. They cross tenants; no request imports them."""
+"""Statements that delete rows that have expired or are too old. They cross tenants; no request imports them."""
 
 from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
@@ -41,7 +41,7 @@ DELETE FROM idempotency WHERE (tenant_id, agent_id, key) IN (
   WHERE old.created_at <= ?1 ->> 'until' ORDER BY old.created_at LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
-# The index goes by tenant: each is looked up behind the one before.
+# The index is ordered by tenant: each tenant is looked up behind the tenant before it.
 _BY_TENANT = """
 DELETE FROM {table} WHERE ({key}) IN (
   WITH RECURSIVE tenant (id) AS (
@@ -82,7 +82,7 @@ DELETE FROM model_spend WHERE (tenant_id, day, stage) IN (
   WHERE old.day < ?1 ->> 'until' / 86400000 LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
-# What is left of an instance goes a day later: its versions may be some milliseconds ahead of the clock.
+# The row of an instance is deleted a day after it expired: its versions may be some milliseconds ahead of the clock.
 _DELETE_INSTANCES = """
 DELETE FROM working_instance WHERE (tenant_id, agent_id, instance) IN (
   SELECT old.tenant_id, old.agent_id, old.instance FROM working_instance AS old
@@ -114,10 +114,10 @@ DELETE FROM workflow_outcome WHERE (tenant_id, workflow_id, run_id) IN (
 
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
-    """Delete the next memories that had expired by then; the last statement returns a row for each.
+    """Delete the next memories that had expired by ``until``; the last statement returns a row for each.
 
     The deletes that are queued first do no harm alone: the indexer deletes a memory that is still there, unless it has
-    been stored again meanwhile, which replaces the delete by an upsert.
+    been stored again meanwhile: a store replaces the queued delete by an upsert.
     """
     return [Statement.write(sql, until=until, limit=limit) for sql in _deletions(_CHUNK, of_all_tenants=True)]
 
@@ -136,51 +136,51 @@ def _deletions(chunk: str, *, of_all_tenants: bool) -> list[str]:
 
 
 def delete_keys(now: int, limit: int) -> list[Statement]:
-    """Delete the next idempotency keys that keep no store out any more; returns a row for each."""
+    """Delete the next idempotency keys that are too old to keep a second store out; returns a row for each."""
     return [Statement.write(_DELETE_KEYS, until=now - KEPT_MS, limit=limit)]
 
 
 def delete_audit(until: int, limit: int) -> list[Statement]:
-    """Delete the next audit rows that had been written by then; returns a row for each."""
+    """Delete the next audit rows that had been written by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_AUDIT, until=until, limit=limit)]
 
 
 def delete_tool_calls(until: int, limit: int) -> list[Statement]:
-    """Delete the next tool calls of runs that had been kept by then; returns a row for each."""
+    """Delete the next tool calls of runs that had been recorded by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_TOOL_CALLS, until=until, limit=limit)]
 
 
 def delete_recalls(until: int, limit: int) -> list[Statement]:
-    """Delete the next rows of recalls that were made by then; returns a row for each."""
+    """Delete the next rows of recalls that were made by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_RECALLS, until=until, limit=limit)]
 
 
 def delete_receipts(until: int, limit: int) -> list[Statement]:
-    """Delete the next finished erasures that had been accepted by then; returns a row for each."""
+    """Delete the next finished erasures that had been accepted by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_RECEIPTS, until=until, limit=limit)]
 
 
 def delete_ingestions(until: int, limit: int) -> list[Statement]:
-    """Delete the next ingestions that had finished by then; returns a row for each."""
+    """Delete the next ingestions that had finished by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_INGESTIONS, until=until, limit=limit)]
 
 
 def delete_spend(until: int, limit: int) -> list[Statement]:
-    """Delete the next counts of what models have cost on days that were over by then; returns a row for each."""
+    """Delete the next counts of what models cost on days that were over by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_SPEND, until=until, limit=limit)]
 
 
 def delete_working(until: int, limit: int) -> list[list[Statement]]:
-    """Delete the next keys, entries of logs and instances of working memory that had expired by then.
+    """Delete the next keys, entries of logs and instances of working memory that had expired by ``until``.
 
-    Each is a run of its own, which returns a row for each that it deleted.
+    Each list is a run of its own, which returns a row for each deleted row.
     """
     kinds = (_DELETE_KEYS_OF_INSTANCES, _DELETE_LOGS, _DELETE_INSTANCES)
     return [[Statement.write(sql, until=until, limit=limit)] for sql in kinds]
 
 
 def delete_outcomes(until: int, limit: int) -> list[Statement]:
-    """Delete the next outcomes of workflows that had been written by then; returns a row for each.
+    """Delete the next outcomes of workflows that had been written by ``until``; returns a row for each.
 
     The workflows keep the counts. A run whose outcome is gone would be counted again.
     """

@@ -1,4 +1,4 @@
-"""The statements that write what was noted of recalls and for runs. They cross tenants; no request imports them."""
+"""The statements that write the notes of recalls, and those for runs. They cross tenants; no request imports them."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from app.storage.system import departures
 from app.storage.tiers.run_log import NOTE, ROOM
 
 _SLACK_MS = 2000
-"""How much later than a recall the database may take it to have been: as long as the run takes to reach it."""
+"""How much too late the database may date a recall: as long as the run takes to reach the database."""
 
-# What was done before its agent was erased, or meanwhile, leaves no row behind the erasure.
+# A note from before the erasure of its agent, or from the time of the erasure, leaves no row after it.
 _NOT_ERASED = f"""NOT EXISTS (
   SELECT 1 FROM erasure
   WHERE erasure.tenant_id = note.value ->> 0 AND (erasure.agent_id IS NULL OR erasure.agent_id = note.value ->> 2)
@@ -24,7 +24,7 @@ SELECT note.value ->> 0, note.value ->> 1, note.value ->> 2, note.value ->> 3, n
 FROM json_each(?1, '$.notes') AS note
 WHERE {_NOT_ERASED} ON CONFLICT (tenant_id, id) DO NOTHING
 """
-# A recall whose row is there was noted in its run too.
+# A recall that has its row already was noted in its run too.
 _NOTE = f"""
 {NOTE}
 SELECT note.tenant_id, note.agent_id, note.run_id, json_group_array(json(note.entry)), {ROOM}
@@ -43,9 +43,9 @@ GROUP BY note.tenant_id, note.agent_id, note.run_id
 
 
 def write(notes: Sequence[RecallNote | RunNote], now: float) -> list[Statement]:
-    """Write notes, but those of ``departures``: of recalls, one that is there already stays.
+    """Write notes, except late rows (``departures``); a note of a recall that has its row already changes nothing.
 
-    ``now``: of the clock that they were noted by, in seconds.
+    ``now``: the time, in seconds, of the clock by which the notes are dated.
     """
     recalls = [note for note in notes if isinstance(note, RecallNote)]
     of_runs: list[Json] = [_of_run(note, now) for note in notes if note.run_id is not None]

@@ -16,7 +16,7 @@ from app.storage.system.index_build import BUILDING
 from app.storage.system.leases import NamedLease
 
 LEASE = NamedLease("reconcile", 60_000)
-"""Renewed with each step, of which one may be a call of an embedder and a wait for the next call."""
+"""Each step renews the lease. A step may be a call of an embedder and a wait for the next call."""
 _MAX_WINDOW = 5000
 _MAX_CLEARED = 10_000
 _MAX_COMPARED = 100
@@ -54,7 +54,7 @@ WHERE memory.id = value
     SELECT config.provider, config.model, config.dimensions FROM embedding_config AS config
   )
 """
-# A vector that is queued and has another length than ``app.domain.embedding.encode`` gives it.
+# A queued vector is damaged where ``app.domain.embedding.encode`` gives no vector of its length.
 _UNREADABLE = """
 (outbox.operation = 'upsert' AND length(outbox.vector) NOT IN (SELECT value FROM json_each(?1, '$.lengths')))
 """
@@ -80,7 +80,7 @@ SELECT max(id) AS last, count(*) AS memories FROM (
 )
 """
 
-# Scope by scope: the rest of the scope of the last memory that was compared, and the scopes that follow.
+# Memories are compared scope by scope: the rest of the scope of the last compared memory, then the scopes that follow.
 _MEMORY = f"""
 SELECT memory.tenant_id, memory.agent_id, memory.id, memory.created_at, memory.metadata, {_BYTES} AS bytes
 FROM long_term_memory AS memory
@@ -148,8 +148,8 @@ ON CONFLICT DO NOTHING
 class ReconcileState:
     """The progress of a reconcile, which another process can continue.
 
-    ``phase`` is ``listing``, ``missing`` or ``comparing``; ``cursor`` is that of the index's listing, the last id that
-    was checked, or that of the last memory that was compared. ``repairs``: whether all that was found is repaired.
+    ``phase`` is ``listing``, ``missing`` or ``comparing``; ``cursor`` is the cursor of the index's listing, the last id
+    that was checked, or the cursor of the last compared memory. ``repairs``: whether all findings are repaired.
     """
 
     index_name: str
@@ -163,13 +163,13 @@ class ReconcileState:
 
 @dataclass(frozen=True, slots=True)
 class UnindexedMemory:
-    """A memory that has to be embedded again, and the length in UTF-8 of what is embedded of it, about."""
+    """A memory that has to be embedded again, and about how many bytes its embedded text has in UTF-8."""
 
     id: str
     bytes: int
     created_at: int = 0
     unreadable: bool = False
-    """Whether a vector is queued for it that is damaged."""
+    """Whether a damaged vector is queued for the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +185,12 @@ class ComparedMemory:
     queued: bool
 
     def expected(self, values: Vector | None) -> Expected:
-        """Return what the index is to show of it."""
+        """Return the record that the index is to show of the memory."""
         return Expected(Scope(self.tenant_id, self.agent_id), self.id, self.created_at, self.metadata, values)
 
     @property
     def cursor(self) -> str:
-        """Return what ``read_compared`` goes on from."""
+        """Return the cursor from which ``read_compared`` goes on."""
         return to_json([self.tenant_id, self.agent_id, self.created_at, self.id])
 
 
@@ -204,7 +204,7 @@ class MemoryWindow:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is embedded of a memory."""
+    """The parts of a memory that are embedded."""
 
     id: str
     content: str
@@ -212,7 +212,7 @@ class Content:
 
     @property
     def embedded_text(self) -> str:
-        """Return it as ``Memory.embedded_text`` does."""
+        """Return the text that is embedded, as ``Memory.embedded_text`` does."""
         return self.content if self.learned is None else self.learned.embedded_text(self.content)
 
 
@@ -258,7 +258,7 @@ def read_compared(cursor: str | None, config: EmbeddingConfig) -> Statement:
 
 
 def read_compared_again(ids: Sequence[str], config: EmbeddingConfig) -> Statement:
-    """Read memories, those that still exist, as rows of ``ComparedMemory``."""
+    """Read those of the memories that still exist, as rows of ``ComparedMemory``."""
     return Statement.read(_COMPARED_AGAIN, index_name=config.index_name, ids=list(ids))
 
 

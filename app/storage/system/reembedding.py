@@ -91,7 +91,7 @@ class ReembeddingState:
     ``used`` is the active config, ``other`` the shadow; the data is moving to ``target``, which is one of the two.
     ``left_out`` counts the stores that could not embed for the shadow.
     ``complete``: every memory has a vector queued for or sent to both indexes.
-    ``behind``: of some scope more vectors are queued for the shadow than a recall scores from the outbox.
+    ``behind``: a scope has more vectors queued for the shadow than a recall scores from the outbox.
     """
 
     started_at: int
@@ -115,7 +115,7 @@ def begin(target: EmbeddingConfig) -> list[Statement]:
 
 
 def set_complete(left_out: int) -> Statement:
-    """Note that every memory was copied by a copy that began when so many stores had left out a vector."""
+    """Note that a copy has copied every memory: when it began, ``left_out`` stores had left out a vector."""
     return Statement.write(_SET_COMPLETE, left_out=left_out)
 
 
@@ -130,7 +130,7 @@ def switch(to: EmbeddingConfig, *, force: bool) -> Statement:
 
 
 def set_config(after: str) -> list[Statement]:
-    """Write the active config to the next memories; the last statement returns the ``last`` of them, or NULL."""
+    """Write the active config to the next memories; the last statement returns the ``last`` memory's id, or NULL."""
     return [Statement.write(_SET_CONFIG, after=after), Statement.read(_LAST_OF_CHUNK, after=after)]
 
 

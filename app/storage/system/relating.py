@@ -1,4 +1,4 @@
-"""Statements about memories that a reader has still to compare, and what it finds. They cross tenants."""
+"""Statements about memories that a reader has still to compare, and about the relations found. They cross tenants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ from app.storage.system.unread import OWN_END
 from app.storage.what_holds import living, shown
 
 LEASE = NamedLease("relations")
-"""One process at a time reads what is left over; each reads what it has stored itself."""
+"""One process at a time reads the memories that are left over; each process reads those that it has stored itself."""
 SWEPT = 500
 """Memories that are marked to be read anew in one run."""
 
 _NOT_MOVING = """
 NOT EXISTS (SELECT 1 FROM tenant_epochs AS placed WHERE placed.tenant_id = memory.tenant_id AND placed.carried)
 """
-"""No move writes the tenant's memories now, or has taken them away: what arrives is read when all of it is there."""
+"""No move writes the tenant's memories now, or has taken them away: arriving memories are read once all are there."""
 _AS_READ = "json_array(memory.metadata, memory.learned, memory.speakers)"
-"""What of a memory decides what it states, and may be another when that is written."""
+"""The columns that decide what a memory states; they may have changed when its statements are written."""
 _NEXT = f"""
 SELECT id, tenant_id, agent_id FROM long_term_memory AS memory INDEXED BY long_term_memory_uncompared
 WHERE statements_read = 0 AND id > ?1 ->> 'after' AND {_NOT_MOVING} ORDER BY id LIMIT ?1 ->> 'most'
 """
-# What nobody has read: of an older version, or of a run that stopped.
+# These memories were never read: an older version stored them, or a run stopped.
 _ADOPT = f"""
 UPDATE long_term_memory SET statements_read = 0 WHERE id IN (
   SELECT id FROM long_term_memory WHERE statements_read IS NULL ORDER BY id LIMIT {SWEPT}
 ) RETURNING id
 """
-# A process that has other weights begins again; one that has the same goes on where it was stopped.
+# A process with other weights begins again; a process with the same weights goes on where the last one stopped.
 _BEGIN = """
 INSERT INTO reading (only_row, version, after) VALUES (1, ?1 ->> 'version', '') ON CONFLICT (only_row) DO UPDATE
 SET version = excluded.version, after = '' WHERE reading.version <> excluded.version
@@ -70,7 +70,8 @@ FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
   AND +memory.statements_read = 0 AND {_NOT_MOVING}
 """
-# What the index may not show yet; of what was queued in bulk few. What was forgotten is compared as well.
+# The vectors that the index may not show yet; of those queued in bulk only few are read. Forgotten memories are
+# compared as well.
 _PENDING = """
 SELECT * FROM (
   SELECT outbox.id, outbox.vector FROM outbox INDEXED BY outbox_newest
@@ -106,12 +107,12 @@ WHERE newer.id = found.value ->> 'newer_id' AND +newer.tenant_id = found.value -
   AND older.id = found.value ->> 'older_id' AND +older.tenant_id = newer.tenant_id AND +older.agent_id = newer.agent_id
 ON CONFLICT DO NOTHING
 """
-# Who has changed since it was read still waits, and keeps what it was made to state meanwhile.
+# A memory that has changed since it was read still waits, and keeps the claims that it was given meanwhile.
 _UNCHANGED = f"""
 +memory.tenant_id = read.value ->> 'tenant_id' AND +memory.statements_read = 0
   AND {_AS_READ} = read.value ->> 'as_read'
 """
-# What the rules of older versions had read in them. A fact keeps its key: nobody's reading changes that.
+# The claims that the rules of older versions had read in the memories go. A fact keeps its key: no reading changes it.
 _UNCLAIM = f"""
 DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
   SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
@@ -156,22 +157,22 @@ class MemoryAddress:
 
     @property
     def scope(self) -> Scope:
-        """Its scope."""
+        """The scope of the memory."""
         return Scope(self.tenant_id, self.agent_id)
 
     @property
     def argument(self) -> dict[str, Json]:
-        """The values that name it in a statement."""
+        """The values that name the memory in a statement."""
         return {"tenant_id": self.tenant_id, "agent_id": self.agent_id, "id": self.id}
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedMemory:
-    """A memory that is compared, with what is known of it.
+    """A memory that is compared, with the columns that the comparison needs.
 
     Attributes:
-        vector: As it is queued for the index.
-        as_read: What decides what it states, as it was when it was read.
+        vector: The vector as it is queued for the index.
+        as_read: The columns that decide what the memory states, as they were when it was read.
     """
 
     id: str
@@ -191,12 +192,12 @@ class RelatedMemory:
 
     @property
     def named(self) -> MemoryAddress:
-        """Its name."""
+        """The address of the memory."""
         return MemoryAddress(self.tenant_id, self.agent_id, self.id)
 
     @property
     def statement(self) -> ComparedStatement:
-        """What of it is compared."""
+        """The statement that is compared."""
         return ComparedStatement(
             self.id,
             self.content,
@@ -211,7 +212,7 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How a newer memory bears on an older one, and what follows of it."""
+    """The relation of a newer memory to an older one, and the effect that follows from it."""
 
     tenant_id: str
     older_id: str
@@ -222,7 +223,7 @@ class Found:
 
     @property
     def argument(self) -> dict[str, Json]:
-        """The values of its row."""
+        """The values of the relation's row."""
         return {
             "tenant_id": self.tenant_id,
             "older_id": self.older_id,
@@ -234,30 +235,31 @@ class Found:
 
 
 def read_next(most: int, after: str) -> database.Statement:
-    """Read the next memories that wait, by their ids those behind ``after``, as rows of ``MemoryAddress``."""
+    """Read the next memories that wait, whose ids come after ``after``, as rows of ``MemoryAddress``."""
     return database.Statement.read(_NEXT, most=most, after=after)
 
 
 def adopt() -> database.Statement:
-    """Let the next memories wait that nobody has read for what they state; returns their ids."""
+    """Let the next memories wait whose statements were never read; returns their ids."""
     return database.Statement.write(_ADOPT)
 
 
 def begin(version: str) -> database.Statement:
-    """Note the weights that memories are read with; where they are others than before, all are read anew."""
+    """Note the weights with which memories are read; where the last weights were others, all memories are read anew."""
     return database.Statement.write(_BEGIN, version=version)
 
 
 def sweep(version: str) -> list[database.Statement]:
-    """Let the next memories wait that were read with other weights; the last returns ``after``: NULL: none is left.
+    """Let the next memories wait that were read with other weights; the last statement returns ``after``.
 
-    Nothing is returned where another process reads with other weights meanwhile.
+    ``after`` is NULL when no memory is left. No row is returned where none was left before, or where another process
+    reads with other weights meanwhile.
     """
     return [database.Statement.write(text, version=version) for text in (_MARK_UNREAD, _MOVE_ON)]
 
 
 def read_unread(memories: Sequence[MemoryAddress], index_name: str) -> database.Statement:
-    """Read those of the memories that still wait, as rows of ``RelatedMemory`` with what is queued of their vectors."""
+    """Read those of the memories that still wait, as rows of ``RelatedMemory`` with their queued vectors."""
     return database.Statement.read(_UNREAD, wanted=[memory.argument for memory in memories], index_name=index_name)
 
 
@@ -274,9 +276,9 @@ def read_near(memories: Sequence[MemoryAddress]) -> database.Statement:
 def write(
     read: Sequence[tuple[RelatedMemory, Stated]], found: Sequence[Found], version: str
 ) -> list[database.Statement]:
-    """Write what was found of memories, and that they were read. Should the run stop before its end, they still wait.
+    """Write the relations and claims of memories, and that these were read. Memories of a run that stops still wait.
 
-    ``read`` has what each states explicitly, and what it is; facts keep the keys that they have.
+    ``read`` has for each memory its explicit statements and its type; facts keep the keys that they have.
     """
     marks: list[Json] = [
         memory.named.argument

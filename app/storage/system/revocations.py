@@ -4,7 +4,7 @@ from app.ports.database import Statement
 from app.storage.undoing import REVOKED_AT
 
 _MAX_ROWS = 5_000
-"""Of one read."""
+"""Rows that one statement reads at most."""
 
 _READ = f"""
 SELECT revocation.tenant_id, revocation.credential_id, revocation.issued_before, revocation.revoked_at
@@ -19,7 +19,7 @@ ON CONFLICT (tenant_id, credential_id) DO UPDATE SET
 
 
 def read(since: int) -> Statement:
-    """Read the next revocations after one, oldest first: in columns of ``revocations.Revocation``."""
+    """Read the next revocations after the moment ``since``, oldest first, as rows of ``revocations.Revocation``."""
     return Statement.read(_READ, since=since)
 
 

@@ -12,7 +12,7 @@ from app.storage.system.leases import NamedLease
 
 LEASE = NamedLease("snapshots", 60_000)
 MAX_TENANTS = 100
-"""Tenants that one look reads."""
+"""Tenants that one statement reads at most."""
 
 _DAY_MS, _AT_MS = 24 * 3600 * 1000, 2 * 3600 * 1000
 _NIGHT = f"{NOW} - ({NOW} - {_AT_MS}) % {_DAY_MS}"
@@ -31,7 +31,7 @@ WHERE known.tenant_id > ?1 ->> 'after' AND NOT EXISTS (
 ORDER BY tenant_id LIMIT {MAX_TENANTS}
 """
 
-# What an agent has in a snapshot cannot be cut out of it: the whole of it goes.
+# The rows of an agent cannot be cut out of a snapshot: the whole snapshot goes.
 _HOLDS = """
 snapshot.tenant_id = ?1 ->> 'tenant_id' AND (
   ?1 ->> 'first_agent' = '' OR snapshot.agents IS NULL
@@ -43,7 +43,7 @@ SELECT snapshot.id, snapshot.state <> 'stored' AND snapshot.renewed_at > {NOW} -
 FROM snapshot WHERE {_HOLDS} ORDER BY on_its_way, snapshot.id
 """
 _STOP = f"UPDATE snapshot SET state = 'deleting', agents = NULL WHERE {_HOLDS} AND snapshot.state = 'writing'"
-# Renewed while the database's clock was ahead: its object may still come as if it had been begun just now.
+# A snapshot may have been renewed while the database's clock was ahead: its object may still come, as if begun now.
 _DATE_ANEW = f"UPDATE snapshot SET renewed_at = {NOW} WHERE {_HOLDS} AND {void('snapshot.renewed_at', 0)}"
 _ERASURE = "erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'"
 _ONE = "snapshot.tenant_id = ?1 ->> 'tenant_id' AND snapshot.id = ?1 ->> 'snapshot_id'"
@@ -71,7 +71,7 @@ def due(after: Row) -> Statement:
 
 
 def of_erasure(erasure: RunningErasure) -> list[Statement]:
-    """Have nobody write on at what an erasure takes, and read each ``ErasedSnapshot`` with the last statement."""
+    """Stop the writes of snapshots that an erasure takes, and read each ``ErasedSnapshot`` with the last statement."""
     argument = erasure.argument
     changes = [Statement.write(sql, repeatable=True, **argument) for sql in (_DATE_ANEW, _STOP)]
     return [*changes, Statement.read(_OF_ERASURE, **argument)]

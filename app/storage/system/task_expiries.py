@@ -1,4 +1,4 @@
-"""Statements about tasks that the service lets expire, though nobody asked for it. They cross tenants."""
+"""Statements about tasks that the service lets expire, though no caller asked for it. They cross tenants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ _MAX_MEMORIES = 200
 _WEEK_MS = 7 * 86_400_000
 _APART_MS = 120_000
 """How long a store may take at most, and how far the clocks of replicas may differ."""
-# An older version counted a week from its clock, in milliseconds, right before it stored; a caller's moment is whole
-# seconds, and so is what this version counts.
+# An older version counted a week from its clock, in milliseconds, right before it stored. A moment that a caller gives
+# is in whole seconds, and so is a moment that this version counts.
 READ_BATCH = f"""
 SELECT memory.id, memory.content, memory.expires_at FROM long_term_memory AS memory
 WHERE memory.expires_at <= {NOW} + {_WEEK_MS + _APART_MS}
@@ -45,11 +45,11 @@ class ExpiringTask:
 
 
 def read_batch(after: ExpiringTask | None) -> Statement:
-    """Return the tasks behind one, in the order in which they expire, as rows of ``ExpiringTask``."""
+    """Read the next tasks behind ``after``, in the order in which they expire, as rows of ``ExpiringTask``."""
     begin = (-1, "") if after is None else (after.expires_at, after.id)
     return Statement.read(READ_BATCH, after=begin[0], after_id=begin[1])
 
 
 def free(ids: Sequence[str]) -> Statement:
-    """Let memories be kept as long as their agents' others."""
+    """Let memories be kept as long as the other memories of their agents."""
     return Statement.write(_FREE, ids=list(ids))

@@ -1,4 +1,4 @@
-"""Statements about memories of which nobody has read what they state explicitly. They cross tenants."""
+"""Statements about memories whose explicit statements were not read yet. They cross tenants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ SELECT id, content, metadata, speaker_holds, speakers, type, learned, keys FROM 
 """)
 """Reads the next memories that were not read, as rows of ``Unread``."""
 
-# What states nothing explicitly keeps what the rules of older versions have read in it, until a reader has read it.
+# A memory that states nothing explicitly keeps the claims of older versions' rules, until a reader has read it.
 _UNCLAIM = f"""
 DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
   SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
@@ -58,13 +58,13 @@ OWN_END = """
     AND own.memory_id = long_term_memory.id AND own.whole
 )
 """
-"""When the first of the claims that are all of a memory was superseded; NULL: none was."""
+"""The moment at which the first claim that is the whole of a memory was superseded; NULL: no such claim was."""
 _RESTORE = f"""
 UPDATE long_term_memory SET superseded_at = {OWN_END}
 WHERE id IN (SELECT stated.key FROM json_each(?1, '$.claims') AS stated WHERE json_array_length(stated.value))
   AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {OWN_END}
 """
-# A claim says itself that its memory waits for a reader (schema.sql); what states nothing has none.
+# A claim that is inserted lets its memory wait for a reader (schema.sql); a memory that states nothing has no claim.
 _MARK = """
 UPDATE long_term_memory SET statements_read = read.value ->> 'read',
   type = coalesce(long_term_memory.type, read.value ->> 'type')
@@ -74,23 +74,23 @@ FROM json_each(?1, '$.read') AS read WHERE long_term_memory.id = read.key
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A memory of which nobody has read what it states explicitly."""
+    """A memory whose explicit statements were not read yet."""
 
     id: str
     content: str
     metadata: Mapping[str, Json]
     speaker_holds: bool
-    """Whether its author may speak for whom it names, or for anybody where a model made it."""
+    """Whether its author may speak for the persons that it names, or for anybody where a model made it."""
     speakers: list[str] | None
     """The speakers for whom alone its author may speak; None: for anybody."""
     type: MemoryType | None
     learned: Learned | None
     keys: Sequence[str]
-    """The keys of its claims, as an older version has them."""
+    """The keys of its claims, as an older version wrote them."""
 
 
 def write(stated: Mapping[str, Stated]) -> list[Statement]:
-    """Write what memories state, by their ids, and that a reader may read them; their types stay if they have any."""
+    """Write the statements of memories, by their ids, and whether each waits for a reader; a type that is set stays."""
     claims: dict[str, Json] = {
         id_: [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in each.claims]
         for id_, each in stated.items()

@@ -10,12 +10,12 @@ from app.storage.tiers.windows import BUSY_SECONDS
 
 _MAX_WINDOWS = 32
 _AGAIN_MS = 240_000
-"""For so long one that was tried is left alone: others come first."""
+"""How long a window that was tried is left alone: other windows come first."""
 
 _FREE = f"""
 NOT {holds("window.busy_until", BUSY_SECONDS * 1000)} AND NOT {holds(f"(window.tried_at + {_AGAIN_MS})", _AGAIN_MS)}
 """
-# Tenants take turns. The indexes end each part where nothing is due.
+# Tenants take turns. Each part of the union reads an index, and ends where no window is due.
 READ_DUE = Statement.read(f"""
 SELECT tenant_id, agent_id, instance FROM (
   SELECT due.*, row_number() OVER (PARTITION BY tenant_id ORDER BY tried_at, agent_id, instance) AS turn FROM (
@@ -28,7 +28,7 @@ SELECT tenant_id, agent_id, instance FROM (
 )
 ORDER BY turn, tried_at LIMIT {_MAX_WINDOWS}
 """)
-"""Reads the next windows that are to give turns away and that nobody has tried of late, as rows of ``DueWindow``."""
+"""Reads the next windows that are to give turns away and that no process has tried of late: rows of ``DueWindow``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Statements that merge the b-trees of the index of words, and make it again (https://www.sqlite.org/fts5.html).
 
-The index has the words of all tenants, so these cross tenants. It is made of the memories, and can be made again.
+The index has the words of all tenants, so these statements cross tenants. It is made of the memories, and can be made
+again.
 """
 
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ _B_TREES = Statement.read("SELECT (SELECT hex(block) FROM memory_words_data WHER
 """FTS5's own record of its b-trees, which each merge changes (FTS5_STRUCTURE_ROWID in SQLite's fts5_index.c)."""
 _MERGE = "INSERT INTO memory_words (memory_words, rank) SELECT 'merge', {pages} FROM words_index WHERE indexed_to >= 0"
 _PAGES, _PAGES_WRITTEN_ANEW = 200, 1000
-"""How many pages a step writes at most: some milliseconds; where all are written anew about 70, for fewer calls."""
+"""Pages that a step writes at most, which takes some milliseconds, or about 70 where all blocks are written anew."""
 
-# Whether memories are not in the index that should be: the first, the last and one of those between are looked up, and
+# Whether the index lacks memories that it should have. The first memory, the last and one between are looked up, and
 # whether there is any block (the rows 1 and 10 are averages and the structure of b-trees).
 _LOST = """
 EXISTS (
@@ -35,14 +36,15 @@ EXISTS (
 READ_STATE = Statement.read(f"SELECT old_blocks, indexed_to, {_LOST} FROM words_index")
 
 MERGE_STEP = (READ_STATE, _B_TREES, Statement.write(_MERGE.format(pages=_PAGES)), _B_TREES)
-"""One step of a merge, behind the state of the index. Two steps at once do no harm."""
+"""One step of a merge, after a read of the state of the index. Two steps at once do no harm."""
 
 _WRITE = Statement.write(_MERGE.format(pages=_PAGES_WRITTEN_ANEW))
 GO_ON_WRITING = (READ_STATE, _WRITE, _B_TREES, _WRITE, _B_TREES)
 """The next steps of writing all blocks of the index anew: the second has nothing to do where all are written."""
 
-# FTS5 leaves a single b-tree as it is. With a memory that is indexed once more there are two; where there is no memory,
-# all goes. A negative number has FTS5 merge all b-trees into one, and steps with a positive number go on with that.
+# FTS5 leaves a single b-tree as it is. A memory that is indexed once more makes a second b-tree; where there is no
+# memory, the whole index is emptied. A negative number makes FTS5 merge all b-trees into one, and steps with a positive
+# number go on with that.
 _NEWEST = """
 scope, content, segments FROM memory_words_source WHERE number <= (SELECT indexed_to FROM words_index)
 ORDER BY number DESC LIMIT 1
@@ -58,14 +60,14 @@ WHERE indexed_to >= 0 AND NOT EXISTS (SELECT 1 FROM memory_number)
 )
 
 WRITE_ANEW = (GO_ON_WRITING[0], *map(Statement.write, _BEGIN_WRITING), *GO_ON_WRITING[1:])
-"""Begin to write all blocks anew, without the words of deleted memories and what separated these from others."""
+"""Begin to write all blocks anew, without words of deleted memories and without their letters between two blocks."""
 WRITE_OLD_BLOCKS = (
     Statement.write("UPDATE words_index SET old_blocks = 1 WHERE old_blocks = 2 AND indexed_to >= 0"),
     *WRITE_ANEW,
 )
 OLD_BLOCKS_WRITTEN = Statement.write("UPDATE words_index SET old_blocks = 0 WHERE old_blocks = 1")
 
-# As schema.sql makes and sets it.
+# These statements make and set the index as schema.sql does.
 RESET = tuple(
     Statement.write(sql)
     for sql in (
@@ -126,8 +128,9 @@ CHECK_WORDS = Statement.write("INSERT INTO memory_words (memory_words, rank) VAL
 class WordsState:
     """The state of the index of words.
 
-    ``old_blocks``: whether it may have words that were not deleted securely: 2: yes; 1: these blocks are being written
-    anew. ``indexed_to``: the number of the last memory in it. ``lost``: it lacks memories before that one.
+    ``old_blocks``: whether the index may have words that were not deleted securely: 2: yes; 1: these blocks are being
+    written anew. ``indexed_to``: the number of the last memory in the index. ``lost``: memories up to that one are
+    missing.
     """
 
     old_blocks: int
@@ -136,12 +139,12 @@ class WordsState:
 
     @property
     def damaged(self) -> bool:
-        """Whether it has to be made anew before anything else."""
+        """Whether the index has to be made anew before anything else."""
         return self.indexed_to < 0 or self.lost
 
     @property
     def complete(self) -> bool:
-        """Whether all memories are in it."""
+        """Whether all memories are in the index."""
         return not self.damaged and self.indexed_to == ALL_INDEXED
 
 
@@ -159,6 +162,6 @@ def read_state(rows: Sequence[Row]) -> WordsState:
 
 
 def has_merged(answers: Sequence[Sequence[Row]]) -> bool:
-    """Tell from the answers to a run that ends with a step whether there was something to merge."""
+    """Return whether the last step of a run merged b-trees, by the answers to the run."""
     *_, before, _, after = answers
     return list(before) != list(after)
