@@ -1,4 +1,7 @@
-"""Settings to a running service, or to what a command needs of it. The only package that names concrete adapters."""
+"""Builds the service, or the parts of it that a command needs, from the settings.
+
+It is the only package that names concrete adapters.
+"""
 
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards

@@ -29,7 +29,7 @@ def build_client(
     """Make the one Cloudflare client of this process. Without a budget it counts its own calls, and leases no share.
 
     Raises:
-        ConfigurationError: a setting it needs is missing.
+        ConfigurationError: a setting that the client needs is missing.
     """
     account_id, api_token = settings.cloudflare_account_id, settings.cloudflare_api_token
     if not (account_id and api_token):
@@ -47,7 +47,7 @@ def build_client(
 
 @dataclass(frozen=True, slots=True)
 class ProcessAccount:
-    """What the process has of its Cloudflare account: its client, and its part of the calls."""
+    """The process's access to its Cloudflare account: its client, and its part of the calls."""
 
     client: CloudflareClient
     metering: Metering
@@ -58,7 +58,7 @@ class ProcessAccount:
 def open_account(
     settings: Settings, metrics: Metrics, name: str, breakers: Breakers, *, command: bool = False
 ) -> ProcessAccount:
-    """Open what the process has of its account once, however many shards it serves.
+    """Open the process's account once, for all shards that it serves.
 
     A ``command`` leases a share of the calls too, but waits for calls and leaves them to requests.
     """
@@ -74,14 +74,14 @@ def open_account(
 def open_short_command(settings: Settings, metrics: Metrics, *, first: bool = False) -> CloudflareClient:
     """Make the client of a command that makes few calls, or makes them before the schema exists: it leases no share.
 
-    ``first``: nothing else makes calls yet, so that it may make as many as all processes.
+    ``first``: no other process makes calls yet, so that the command may make as many as all processes together.
     """
     limit = settings.cloudflare_calls_per_window
     return build_client(settings, metrics, CommandBudget((limit if first else min(limit, FOR_COMMANDS)) or None))
 
 
 def process_name() -> str:
-    """Name this process as no other: where it runs, and which of all that ran there."""
+    """Return a unique name for this process: its host, its process id and a random part."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
@@ -93,10 +93,10 @@ def _call_shares(settings: Settings, client: CloudflareClient, budget: CallBudge
 
 
 def shard_database_id(settings: Settings, shard: Shard | None) -> str:
-    """Return the id of a shard's database; without a shard, of that of the settings.
+    """Return the id of a shard's database; where no shard is given, the id of the settings' database.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: the shard has no database, or the settings name none.
     """
     if shard is None:
         return _database_id(settings)
@@ -117,7 +117,7 @@ def _database_id(settings: Settings) -> str:
 
 
 def missing(given: dict[str, str | None]) -> str:
-    """Say which settings are not set, and which are."""
+    """Return a sentence that names the settings that are not set, and those that are."""
     absent = [name for name, value in given.items() if not value]
     present = [name for name, value in given.items() if value]
     because = f", while {' and '.join(present)} {'is' if len(present) == 1 else 'are'}" if present else ""

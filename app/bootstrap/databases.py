@@ -1,4 +1,4 @@
-"""Databases alone, without a service: for commands that need no index and no embedder."""
+"""Opens databases without a service, for commands that need no index and no embedder."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,11 +22,11 @@ from app.storage.system import directory
 async def open_database(settings: Settings) -> tuple[Database, Close]:
     """Open the database of the settings alone; the second value closes it.
 
-    It leases no share of Cloudflare's calls: its schema may not be there yet.
+    No share of Cloudflare's calls is leased, since the database's schema may not exist yet.
 
     Raises:
         ConfigurationError: a setting is missing.
-        Unavailable: it cannot be told what answers at CLOUDFLARE_API_BASE_URL.
+        Unavailable: it cannot be found out which API answers at CLOUDFLARE_API_BASE_URL.
     """
     async with AsyncExitStack() as opened:
         opens = await _databases(settings, opened)
@@ -41,14 +41,14 @@ async def open_databases(
 
     The database of a shard that cannot be opened, or is not ``migrated``, raises ``ShardUnavailable`` when it is used.
 
-    ``leased``: with a share of Cloudflare's calls, which is leased in the first one; for work of many calls.
-    ``migrated``: the schema has to be that of this version.
+    ``leased``: for work of many calls, a share of Cloudflare's calls is leased in the first database.
+    ``migrated``: each database has to have the schema of this version.
 
     Raises:
         SchemaTooOld: the first database lacks migrations.
         SchemaTooNew: the first database has migrations beside which this version cannot run.
         ConfigurationError: a setting is missing; or a share is to be leased, and the first database has no table of
-            them yet.
+            shares yet.
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
@@ -94,9 +94,9 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
 async def _databases(
     settings: Settings, opened: AsyncExitStack, *, leased: bool = False
 ) -> Callable[[Shard | None], Database]:
-    """Return what opens the database of a shard, or that of the settings; ``opened`` closes what it opens.
+    """Return the function that opens the database of a shard or, for None, of the settings; ``opened`` closes them.
 
-    ``leased``: with a share of Cloudflare's calls, for a command that may make many.
+    ``leased``: a share of Cloudflare's calls is leased, for a command that may make many calls.
     """
     if settings.on_cloudflare:
         client = await (_with_share(settings, opened) if leased else _without_share(settings, opened))
@@ -155,7 +155,7 @@ async def _shard_of_tenant(main: Database, tenant_id: str) -> Shard | None:
 
 
 async def _shards_of(main: Database) -> Sequence[Shard]:
-    """Read the shards. A database that was not migrated to have any has none, so that ``migrate`` can open it."""
+    """Read the shards. A database that has no table of shards yet has none, so that ``migrate`` can open it."""
     (made,) = await main.run([Statement("SELECT name FROM sqlite_master WHERE name = 'shards'")])
     if not made:
         return ()

@@ -16,11 +16,12 @@ BLOBS_FOLDER = "blobs"
 
 
 def open_file(settings: Settings, shard: Shard | None = None, *, bulk: bool = False) -> SqliteFile:
-    """Open the file of a shard; one beside the first has to be there already. ``bulk`` is as for ``SqliteFile``.
+    """Open the file of a shard; the file of a shard beside the first has to exist. ``bulk`` is as for ``SqliteFile``.
 
     Raises:
-        ConfigurationError: it is not, or the first was there and is not any more: memories would seem to be gone. The
-            error of another names no folder of this machine, since readiness tells everyone of it.
+        ConfigurationError: the file does not exist, or the first shard's file existed and is missing now: its memories
+            would seem to be gone. The error of a shard beside the first names no folder of this machine, since everyone
+            may read it in the readiness.
     """
     path = data_dir(settings) / DATABASE_FILE
     if shard is None:
@@ -36,7 +37,11 @@ def open_file(settings: Settings, shard: Shard | None = None, *, bulk: bool = Fa
 
 
 def _check_there(path: Path) -> None:
-    """Raise ``ConfigurationError`` if the database was there, as what lies beside it tells, and is not any more."""
+    """Refuse a missing database that existed before, as the other files of its folder tell.
+
+    Raises:
+        ConfigurationError: the database existed and is missing now.
+    """
     others = (path.parent / SHARDS_FOLDER, path.parent / BLOBS_FOLDER)
     reason = missing(path)
     if reason is None and not path.exists() and any(folder.is_dir() and any(folder.iterdir()) for folder in others):
@@ -47,14 +52,14 @@ def _check_there(path: Path) -> None:
 
 
 def shard_file(settings: Settings, name: str) -> Path:
-    """Return the path of a shard's file on the embedded default; its folder is made where absent."""
+    """Return the path of a shard's file on the embedded default; the folder is made where it is absent."""
     folder = data_dir(settings) / SHARDS_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder / f"{name}.sqlite3"
 
 
 def data_dir(settings: Settings) -> Path:
-    """Return the data directory, which is made where absent."""
+    """Return the data directory, which is made where it is absent."""
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError as error:

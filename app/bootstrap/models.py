@@ -1,4 +1,4 @@
-"""Embedders, readers, rerankers and language models, as the settings choose them."""
+"""Builds the embedder, the reader, the reranker and the language model that the settings choose."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ def build_embedder(
 
 
 def with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
-    """Put before texts what the model was trained with, or what the settings say."""
+    """Return the embedder with the prefixes of texts that its model was trained with, or that the settings name."""
     query, document = settings.embedding_query_prefix, settings.embedding_document_prefix
     return prefixed(embedder, Prefixes.of_model(embedder.config.model, query=query, document=document))
 
@@ -67,7 +67,7 @@ def plain_embedder(
     breakers: Breakers | None,
     metering: Metering = FREE,
 ) -> PlainEmbedder:
-    """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
+    """Choose the embedder; the local embedder falls back to hashing, with a warning, where no weights are present."""
     chosen, query_seconds = settings.chosen_embedder, settings.recall_part_seconds
     if chosen == "openai":
         if not settings.openai_api_key:
@@ -120,10 +120,10 @@ def build_reranker(
 def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader | None:
     """Choose the reader, whose trunk is the packaged embedding model; None where the settings name none.
 
-    With ``auto`` there is none either where it, or its trunk, is not installed.
+    With ``auto`` the result is also None where the reader, or its trunk, is not installed.
 
     Raises:
-        ConfigurationError: its weights, or those of its trunk, are missing or broken, or do not fit each other.
+        ConfigurationError: the weights of the reader or of its trunk are missing or broken, or do not fit each other.
     """
     if settings.reader == "none":
         return None
@@ -152,7 +152,7 @@ def build_language_model(
     """Choose the language model; None where the settings name none.
 
     Raises:
-        ConfigurationError: it lacks a setting.
+        ConfigurationError: the language model lacks a setting.
     """
     if settings.language_model == "none":
         return None
@@ -185,9 +185,10 @@ def opener(
     breakers: Breakers,
     closers: list[Close],
 ) -> Callable[[EmbeddingConfig], Embedder | None]:
-    """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
+    """Return a function that opens the embedder of a config, for data whose config the settings do not name.
 
-    ``own`` is the embedder of the settings: it is opened once, however many prefixes its model is used with.
+    It returns None where this process cannot embed with the config. ``own`` is the embedder of the settings: it is
+    opened once, however many prefixes its model is used with.
     """
     client, metering = (None, FREE) if account is None else (account.client, account.metering)
 
@@ -200,7 +201,7 @@ def opener(
         try:
             other = settings.model_copy(update=named)
             embedder = own if own.config == plain else plain_embedder(other, client, metrics, breakers, metering)
-        except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
+        except ConfigurationError:  # a key or a model is missing: the caller names the config that cannot be served
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}
         with_prefixes = (prefixed(embedder, prefixes) for prefixes in Prefixes.of_data(plain.model, **given))
@@ -213,7 +214,7 @@ def opener(
 
 
 def query_prefix(embedder: Embedder) -> str:
-    """Return what stands before each query."""
+    """Return the prefix of each query."""
     return embedder.query_prefix if isinstance(embedder, PrefixedEmbedder) else ""
 
 

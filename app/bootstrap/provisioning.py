@@ -1,4 +1,4 @@
-"""What creates the account's databases and indexes, and shards."""
+"""Creates the account's databases and indexes, and shards."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,7 +20,7 @@ from app.storage.migrations.runner import migrate
 from app.storage.system.new_shard import check_unused
 
 ANYWHERE: Final = Placement()
-"""In no region and no jurisdiction that is given: Cloudflare puts the database near who creates it."""
+"""No region and no jurisdiction: Cloudflare puts the database near the place from which it is created."""
 
 
 def build_provisioning(
@@ -32,9 +32,9 @@ def build_provisioning(
     shard: Shard | None = None,
     neighbour_database_id: str | None = None,
 ) -> tuple[Provisioning, Close]:
-    """Make what creates the account's database and index, or those of a shard; the second value closes it.
+    """Make the provisioning of the account's database and index, or of a shard's; the second value closes it.
 
-    A jurisdiction that binds the neighbour database binds it too.
+    The jurisdiction of the neighbour database, where it has one, binds the new database too.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -81,7 +81,7 @@ async def make_shard(
         Conflict: the database, or the file, is not empty.
         ConfigurationError: the settings name no account, but a database or a placement is given; the database would be
             in another jurisdiction; or a setting is missing.
-        Unavailable: a service does not answer. It is safe to run again.
+        Unavailable: a service does not answer. The same call may safely be made again.
     """
     if settings.on_cloudflare:
         shard = Shard(name, database_id, 0)

@@ -1,4 +1,4 @@
-"""The room in the files of the embedded default."""
+"""Reports and frees room in the files of the embedded default."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from app.settings import Settings
 
 
 async def vacuum_files(settings: Settings) -> Mapping[str, Vacuumed]:
-    """Write the file of each shard anew without free room; return what became of each, by the shards' names.
+    """Write the file of each shard anew without free room; return the result for each, by the shards' names.
 
     Raises:
         ConfigurationError: there is no database yet.
         Conflict: another process has a file open.
-        StorageFull: there is no room to do it.
+        StorageFull: there is no room to write a file anew.
         DatabaseUnavailable: a file cannot be read or written.
     """
     return {name: await asyncio.to_thread(vacuum, path) for name, path in (await _files(settings)).items()}

@@ -1,4 +1,4 @@
-"""Settings to a running service."""
+"""Builds the running service from the settings."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -56,13 +56,22 @@ from app.services.turns.admission import Admission
 from app.settings import Settings
 
 _LOCAL_IMPORT_LINES = 50
-"""A batch of an import costs no call on this machine, and its steps hold others up: with 50 lines for 4 ms at most."""
+"""The lines of one batch of an import on this machine.
+
+A batch costs no call here, and its steps hold other requests up: with 50 lines for 4 ms at most.
+"""
 _COMMAND_IMPORT_LINES = 500
-"""A command holds nobody up but writes of another process, for a fifth of a second. A commit writes each page once,
-however many of its lines are in it."""
+"""The lines of one batch of an import by a command.
+
+A command holds up only the writes of other processes, for a fifth of a second. A commit writes each page once, however
+many of the batch's lines are in it.
+"""
 _LOCAL_WINDOW_LINES, _COMMAND_WINDOW_LINES = 2_000, 20_000
-"""Lines with ids near each other go to the same pages of the file's indexes, of which a batch else changes as many as
-it has lines."""
+"""How many lines of an import are read before they are written, in the order of their ids.
+
+Lines with ids near each other go to the same pages of the file's indexes; a batch of other lines changes as many pages
+as it has lines.
+"""
 
 
 def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
@@ -78,7 +87,7 @@ def build_shards(settings: Settings, *, embedded: bool = False, command: bool = 
     beside the first are opened once the directory is read. Nothing is read, written or called before ``start``.
 
     Raises:
-        ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
+        ConfigurationError: the settings name a backend incompletely, or a directory or model that cannot be used.
     """
     _limit_threads()
     process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded, command=command)
@@ -105,10 +114,10 @@ def _limit_threads() -> None:
 
 
 class _Process:
-    """What the runtimes of all shards of this process share."""
+    """The parts that the runtimes of all shards of this process share."""
 
     def __init__(self, settings: Settings, *, on_cloudflare: bool, command: bool) -> None:
-        """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
+        """Open the shared parts; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
         self._command = command
@@ -137,11 +146,11 @@ class _Process:
             plain.close,
             *(each.close for each in (self._reader, self._reranker, self._model) if each is not None),
         ]
-        """What closes all of it; embedders that are opened later are added."""
+        """The functions that close the shared parts; those of embedders that are opened later are added."""
         self._open_embedder = opener(settings, plain, account, metrics, breakers, self.closers)
 
     def open_stack(self, shard: Shard | None = None) -> Stack:
-        """Open the database and the indexes of a shard; without one, those of the settings."""
+        """Open the database and the indexes of a shard or, where no shard is given, of the settings."""
         if self._account is None:
             file = open_file(self._settings, shard, bulk=self._command)
             self._admission.requests.watch(file)
@@ -193,7 +202,7 @@ class _Process:
         )
 
     def backends_of(self, shard: Shard, stack: Stack, first: Backends, places: Places) -> Backends:
-        """Return the backends of another shard: what is about one database is its own."""
+        """Return the backends of another shard: all parts that belong to one database are its own."""
         return replace(
             first,
             database=stack.database,
@@ -246,7 +255,7 @@ class _Process:
 
     @property
     def _shares_file(self) -> bool:
-        """Whether other workers write the same file: then one reads anew what they may just have written."""
+        """Whether other workers write the same file: then a worker reads again what others may just have written."""
         return self._settings.workers > 1 and not self._on_cloudflare
 
     def _scales(self, stack: Stack) -> CosineScales:
@@ -265,7 +274,7 @@ class _Process:
 
 
 def build_credentials(settings: Settings) -> Credentials:
-    """Take the configured secrets, or the data directory's own where the service is embedded."""
+    """Return credentials by the configured secrets, or by the data directory's own where the service is embedded."""
     if settings.auth_secrets:
         return Credentials(settings.auth_secrets)
     if settings.on_cloudflare:
@@ -276,10 +285,11 @@ def build_credentials(settings: Settings) -> Credentials:
 def build_objects(
     settings: Settings, metrics: Metrics, breakers: Breakers | None = None, *, embedded: bool
 ) -> ObjectStore:
-    """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
+    """Choose the store of blobs: a folder in DATA_DIR, or on Cloudflare the bucket of the settings, if they name one.
 
     Raises:
-        ConfigurationError: the settings name half a bucket, or do not say where it answers.
+        ConfigurationError: the settings name a bucket incompletely, or do not say where it answers; or the archive or
+            snapshots are set without a bucket.
     """
     if embedded:
         return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
@@ -293,7 +303,7 @@ def build_objects(
     if not (bucket and key and secret):
         raise ConfigurationError(missing(given))
     account_id = settings.cloudflare_account_id or ""
-    if settings.r2_endpoint is None and not account_id.strip("0"):  # as in a Container, whose bindings need no account
+    if settings.r2_endpoint is None and not account_id.strip("0"):  # in a Container, whose bindings need no account
         raise ConfigurationError(
             "R2_ENDPOINT is not set, and CLOUDFLARE_ACCOUNT_ID names no account that it would follow from. "
             "Set R2_ENDPOINT to https://<account id>.r2.cloudflarestorage.com."
@@ -313,7 +323,7 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
     """Prepare the runtime of every shard for maintenance, without background work, and close them in the end.
 
     Raises:
-        ShardUnavailable: a shard is missing or cannot be used: what is not seen must not be taken for gone.
+        ShardUnavailable: a shard is missing or cannot be used: rows that cannot be read must not be taken for gone.
         ConfigurationError: a setting is missing.
         Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
     """

@@ -29,7 +29,7 @@ _METERED = Pace(
     relations_seconds=600.0,
     gather_seconds=0.7,
 )
-"""On Cloudflare every call counts."""
+"""The pace on Cloudflare, where every call counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Stack:
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
     processes: Callable[[str], Processes]
-    """Makes what tells who else uses the shard's data, for a process of this name."""
+    """Makes the register of the processes that use the shard's data, for a process of this name."""
     pace: Pace
     check_room: Callable[[], Awaitable[None]] | None = None
-    """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
+    """Raises ``StorageFull`` where the database cannot grow; None where this cannot be told beforehand."""
     limited: bool = True
-    """Whether D1's and Vectorize's limits hold for it."""
+    """Whether D1's and Vectorize's limits hold for the shard."""
 
 
 def local_stack(settings: Settings, file: SqliteFile) -> Stack:
-    """Take the file of a shard, which it closes."""
+    """Return the stack of a shard's file; closing the stack closes the file."""
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
         return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
@@ -70,7 +70,7 @@ def local_stack(settings: Settings, file: SqliteFile) -> Stack:
 
 
 def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard | None = None) -> Stack:
-    """Open the shard's database and its indexes; without one, those of the settings."""
+    """Open the database and the indexes of a shard or, where no shard is given, of the settings."""
     database_id, client = shard_database_id(settings, shard), account.client
     database = D1Database(client, database_id, reads=settings.cloudflare_d1_reads)
 

@@ -9,7 +9,7 @@ from app.ports.database import Row, Statement
 
 @dataclass(frozen=True, slots=True)
 class UnusableDatabase:
-    """Refuses every run, and says which shard cannot be used and why: what walks over shards goes on with the others.
+    """Refuses every run, and says which shard cannot be used and why: work over all shards goes on with the others.
 
     Implements ``app.ports.database.Database``.
     """
@@ -20,7 +20,7 @@ class UnusableDatabase:
     history_days: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:  # noqa: ARG002 - as the port asks
-        """Refuse.
+        """Refuse the statements.
 
         Raises:
             ShardUnavailable: always.

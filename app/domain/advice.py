@@ -52,11 +52,11 @@ _ADVICE: dict[type[MemoryGatewayError], str] = {
     Unauthenticated: "Ask the operator of the memory service for a credential that holds.",
     Forbidden: "Do not try again with this credential: ask the operator of the service for one that reaches this far.",
 }
-"""By the class of an error, its own or the nearest above it."""
+"""The advice by the class of an error: the error's own class, or the nearest class above it that is listed."""
 
 
 def advice(error: MemoryGatewayError) -> str:
-    """Return what whoever made the call should do: wait, correct, shorten, or ask the operator."""
+    """Return what the caller should do: wait, correct the request, shorten it, or ask the operator."""
     if isinstance(error, QuotaExceeded | Unavailable):
         if error.retry_after is None:
             return _OPERATOR

@@ -1,4 +1,4 @@
-"""What is audited beside the writes to memories: the tool calls of runs, and recalls."""
+"""The audit of tool calls and of recalls; writes to memories are audited elsewhere."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from app.domain.json_types import Json
 Outcome: TypeAlias = Literal["ok", "error"]
 """How a tool call ended."""
 StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "child_started", "child_ended", "ended"]
-"""What a step of a replay is."""
+"""The kind of a step of a replay."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -35,8 +35,8 @@ class ToolCall:
         input: Canonical JSON; None: only its hash was sent.
         input_hash: SHA-256 of the canonical JSON, in hex.
         output: Canonical JSON; None: none was sent.
-        ms: How long it took in milliseconds, as JSON writes the number.
-        called_at: When the caller says that it was, ms since the epoch.
+        ms: How long the call took in milliseconds, as JSON writes the number.
+        called_at: When the call was made, as the caller says, in ms since the epoch.
     """
 
     id: str
@@ -52,21 +52,21 @@ class ToolCall:
 
     @property
     def entry(self) -> dict[str, Json]:
-        """What the log of its run says of it."""
+        """The call's entry in the log of its run."""
         outcome: dict[str, Json] = {"outcome": self.outcome, "ms": json.loads(self.ms)}
         return {"event": "tool_call", "call_id": self.id, "tool": self.tool, **outcome}
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall(ToolCall):
-    """A tool call of a run, as it was kept. ``number``: in the order of arrival, from 1."""
+    """A tool call of a run, as it was kept. ``number`` counts the run's calls in the order of arrival, from 1."""
 
     number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecall:
-    """A recall that named a run, as it was kept; ``detail`` is what a ``RecallNote`` tells."""
+    """A recall that named a run, as it was kept; ``detail`` is the detail of a ``RecallNote``."""
 
     id: str
     agent_id: str
@@ -75,7 +75,7 @@ class LoggedRecall:
 
 @dataclass(frozen=True, slots=True)
 class ChildRun:
-    """A run that the run has delegated, as it began or ended. ``status``: None where it began."""
+    """The beginning or the end of a run that a run has delegated. ``status`` is None for the beginning."""
 
     id: str
     agent_id: str
@@ -94,7 +94,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which events are asked for; None sets no bound. ``after`` and ``before`` are outside of what is asked for."""
+    """The conditions on events that a listing returns; None sets no condition.
+
+    ``after`` and ``before`` are exclusive bounds.
+    """
 
     agent_id: str | None = None
     event: str | None = None
@@ -107,7 +110,7 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One event. ``agent_id`` is None where it concerns all agents of the tenant."""
+    """One event. ``agent_id`` is None where the event concerns all agents of the tenant."""
 
     at: int
     event: str
@@ -120,19 +123,19 @@ class AuditEvent:
 
 @dataclass(slots=True)
 class RecallNote:
-    """What is noted of a recall while it is made: never its query, nor what a memory says.
+    """The notes of a recall, taken while it is made: never its query, nor the content of a memory.
 
     Attributes:
-        through: The way by which it came.
+        through: The way by which the request came: one of ``WriteChannel``.
         entries: The ids of the memories that were returned, best first.
         channels: The channels that found any of them.
-        config: The embedding config that its query was embedded with.
-        cached: Whether the query's vector was remembered; None: it has none.
-        tokens: Of what was embedded for it, where the provider counts them.
-        characters: Of what was embedded for it: none of what was remembered.
-        index_queries: How often the index was asked.
-        noted: When it ended, by this process's monotonic clock, in seconds.
-        id: Its row's, once one is made.
+        config: The embedding config that the recall's query was embedded with.
+        cached: Whether the query's vector came from the cache; None: the query has no vector.
+        tokens: Tokens of the texts that were embedded for the recall, where the provider counts them.
+        characters: Characters of the texts that were embedded for the recall; texts from the cache do not count.
+        index_queries: How often the recall queried the index.
+        noted: When the recall ended, by this process's monotonic clock, in seconds.
+        id: The id of the note's row, once the row is made.
     """
 
     tenant_id: str
@@ -152,17 +155,17 @@ class RecallNote:
     noted: float = 0.0
     id: str = ""
     dropped: int = field(default=0)
-    """Recalls of the tenant that left no note; then there is nothing else."""
+    """How many recalls of the tenant left no note; where it is above 0, the note says nothing else."""
 
     def embedded(self, characters: int, tokens: int | None) -> None:
-        """Count what was embedded."""
+        """Count the characters, and the tokens where the provider counts them, of embedded texts."""
         self.characters += characters
         if tokens is not None:
             self.tokens = (self.tokens or 0) + tokens
 
     @property
     def detail(self) -> dict[str, Json]:
-        """What its row says of it."""
+        """The detail of the recall's row in the audit."""
         if self.dropped:
             return {"dropped": self.dropped}
         return {
@@ -177,7 +180,7 @@ class RecallNote:
 
     @property
     def entry(self) -> dict[str, Json]:
-        """What the log of its run says of it."""
+        """The recall's entry in the log of its run."""
         return {
             "event": "recalled",
             "recall_id": self.id,
@@ -189,7 +192,7 @@ class RecallNote:
 
 @dataclass(slots=True)
 class RunNote:
-    """An entry for the log of a run that is written later; ``noted`` and ``id`` as in ``RecallNote``."""
+    """An entry for the log of a run that is written later; ``noted`` and ``id`` are as in ``RecallNote``."""
 
     tenant_id: str
     agent_id: str

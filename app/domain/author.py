@@ -1,4 +1,4 @@
-"""Who writes memories, and whom a memory names as its speaker."""
+"""The author of a request's writes, and the speaker that a memory names."""
 
 import re
 import unicodedata
@@ -10,36 +10,36 @@ from app.domain.errors import FieldError, Forbidden
 from app.domain.json_types import Json
 
 WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command"]
-"""The way by which a memory came."""
+"""The way by which a memory reached the service."""
 
 Reach: TypeAlias = Literal["agent", "tenant", "admin"]
-"""What a credential is good for: one agent, all agents, or all agents as an administrator."""
+"""How far a credential reaches: one agent, all agents, or all agents as an administrator."""
 
 _SPEAKER = re.compile(r"\A\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
 
 
 _SYSTEM = "system"
 _MAX_READ = 100
-"""Characters of a speaker's name that may make it the system's."""
+"""Characters of a speaker's name, from its start, that are compared with the system's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who writes in one request, as its credential says and no field of the request does."""
+    """The author of one request's writes. The credential names the author; no field of the request can."""
 
     credential_id: str | None = None
-    """None: an operator at the command line."""
+    """The id of the credential; None: an operator writes at the command line."""
     channel: WriteChannel = "command"
     issued_at: int | None = None
     """When the credential was issued, in ms since the epoch."""
     may_replace: bool = False
     """Whether storing the same content again may shorten a memory's life and replace or remove its metadata."""
     speakers: frozenset[str] | None = None
-    """For whom the author may speak, in lower case; None: for anybody."""
+    """The speakers for which the author may speak, in lower case; None: every speaker."""
     may_be_revoked: bool = False
-    """Whether it was not asked for revocations, since the service was not ready."""
+    """Whether the credential was not checked for revocation, since the service was not ready."""
     agent_id: str | None = None
-    """The only agent that the credential is good for; None: all of the tenant's."""
+    """The only agent that the credential is good for; None: all agents of the tenant."""
 
     @property
     def reach(self) -> Reach:
@@ -50,13 +50,17 @@ class Author:
 
     @property
     def may_speak_as_system(self) -> bool:
-        """Whether what it writes may count as said by the system: an administrator, an import, or by its binding."""
+        """Whether the author's texts may name the system as their speaker.
+
+        Where the credential is bound to speakers, one of them has to be the system. Else administrators and imports
+        may name it.
+        """
         if self.speakers is not None:
             return _SYSTEM in self.speakers
         return self.may_replace or self.channel == "import"
 
     def may_speak_in(self, content: str, metadata: Mapping[str, Json]) -> bool:
-        """Tell whether the author may speak for the speaker whom a memory names, if it names one."""
+        """Tell whether the author may speak for the speaker that a memory names, if it names any."""
         speaker = speaker_of(content, metadata)
         if is_system(speaker):
             return self.may_speak_as_system
@@ -66,7 +70,7 @@ class Author:
         """Refuse metadata by which a memory would pretend to be the system's.
 
         Raises:
-            Forbidden: it names the system as the speaker, and the author may not speak as the system.
+            Forbidden: the metadata names the system as the speaker, and the author may not speak as the system.
         """
         speaker = metadata.get("speaker")
         if isinstance(speaker, str) and is_system(speaker) and not self.may_speak_as_system:
@@ -76,7 +80,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who wrote a memory, by which way and when (ms since the epoch)."""
+    """The credential that wrote a memory, the way by which the memory came, and when (ms since the epoch)."""
 
     credential_id: str | None
     channel: str
@@ -84,7 +88,7 @@ class Provenance:
 
     @classmethod
     def of(cls, credential_id: str | None, channel: str | None, written_at: int | None) -> "Provenance | None":
-        """Make it of the columns that keep it; None where they were not kept yet."""
+        """Make a provenance of a row's columns; None where the row is older than these columns."""
         return None if channel is None or written_at is None else cls(credential_id, channel, written_at)
 
 
@@ -95,7 +99,10 @@ def is_system(speaker: str) -> bool:
 
 
 def speaker_of(content: str, metadata: Mapping[str, Json]) -> str:
-    """Return who speaks in a memory: what metadata has as ``speaker``, else what stands before a colon at its start."""
+    """Return the speaker of a memory: the metadata's ``speaker``, else the name before a colon that begins the content.
+
+    Without either it is empty.
+    """
     speaker = metadata.get("speaker")
     if isinstance(speaker, str):
         return speaker

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from app.domain.limits import ID_FORM, MEMORY_ID_FORM
 
 ROOT = "t"
-"""What every key of a blob begins with."""
+"""The first segment of every blob's key."""
 _KEY = re.compile(rf"{ROOT}/((?:{ID_FORM})|(?:%2E){{1,64}})/({MEMORY_ID_FORM})")
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What is known of a blob without its bytes.
+    """A blob without its bytes.
 
     Attributes:
         id: A ULID.
-        sha256: Of its bytes, in hexadecimal digits.
-        size: In bytes.
-        media_type: As its sender said.
-        created_at: In milliseconds since the epoch, by the database's clock.
+        sha256: The SHA-256 of the blob's bytes, in hexadecimal digits.
+        size: The blob's size in bytes.
+        media_type: The media type that the sender named.
+        created_at: When the blob was stored, in milliseconds since the epoch, by the database's clock.
     """
 
     id: str
@@ -35,16 +35,16 @@ def key_of(tenant_id: str, blob_id: str) -> str:
 
 
 def segment_of(tenant_id: str) -> str:
-    """Return the segment of a key that names a tenant, and no other one.
+    """Return the segment of a key that names this tenant and no other tenant.
 
-    An id of a tenant may be ``.`` or ``..``, which no segment of a key can be. It holds no ``%``, so that no other
-    tenant has what is written in its place.
+    An id of a tenant may be ``.`` or ``..``, which no segment of a key can be. No id holds a ``%``, so no other tenant
+    has the segment that is written in place of these ids.
     """
     return tenant_id if tenant_id.strip(".") else tenant_id.replace(".", "%2E")
 
 
 def read_key(key: str) -> tuple[str, str] | None:
-    """Return the tenant and the id of a key that ``key_of`` has made; None of any other key."""
+    """Return the tenant and the blob's id of a key that ``key_of`` has made; None for any other key."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None

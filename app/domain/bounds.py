@@ -1,4 +1,4 @@
-"""What a bound of a field is, how values are checked against it, and the kinds of bounds that there are."""
+"""Bounds of fields: their type, the check of values against them, and each kind of bound."""
 
 import math
 import re
@@ -20,7 +20,7 @@ MEMORY_ID_FORM = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
 JSON_DEPTH = 16
 """How deep a value of any JSON may be nested."""
 MAX_NUMBER = 2**63 - 1
-"""The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
+"""The largest number that metadata may hold: SQLite compares larger integers only approximately."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -30,25 +30,25 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong with a value."""
+    """The reason why a value is outside a bound."""
 
     message: str
     too_large: bool = False
-    """Whether the request as a whole counts as too large."""
+    """Whether the violation makes the request as a whole too large."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """Which values a field may have, of those that have its type."""
+    """The values that a field may have, among those of its type."""
 
     violation: Callable[[Any], Violation | None]
-    """Returns what is wrong with a value, if anything is."""
+    """Returns the violation of a value, or None where the value is within the bound."""
     schema: Mapping[str, Any] = field(default_factory=dict)
-    """The keywords of JSON Schema that say so, as far as it can."""
+    """The keywords of JSON Schema that state the bound, as far as a schema can."""
 
 
 def check(*fields: tuple[str, Bound, Any]) -> None:
-    """Check values, each given with the name of its field and its bound; None is a field that is left out.
+    """Check values, each given with the name of its field and its bound; a value of None is a field that is left out.
 
     Raises:
         ContentTooLarge: the content has too many bytes.
@@ -61,7 +61,7 @@ def check(*fields: tuple[str, Bound, Any]) -> None:
 
 
 def out_of_bounds(violations: Sequence[tuple[str, Violation]]) -> InvalidRequest:
-    """Return the error that names these fields and what is wrong with each."""
+    """Return the error that names these fields with their violations."""
     kind = ContentTooLarge if any(violation.too_large for _, violation in violations) else InvalidRequest
     detail = "; ".join(f"{name} {violation.message}" for name, violation in violations)
     return kind(f"{detail}.", errors=[FieldError(name, violation.message) for name, violation in violations])
@@ -74,7 +74,7 @@ def form(pattern: str, message: str, **lengths: int) -> Bound:
 
 
 def characters(most: int) -> Bound:
-    """Bound a text in characters; any will do that can be stored."""
+    """Bound the number of a text's characters; every character that can be stored is allowed."""
 
     def violation(value: str) -> Violation | None:
         if (unstorable := _unstorable(value)) is not None:
@@ -107,8 +107,8 @@ def text(max_bytes: int, *, whole_request: bool = False) -> Bound:
             return Violation(f"has {size} bytes in UTF-8, at most {max_bytes} are allowed", too_large=whole_request)
         return None
 
-    # A body that breaks its schema is a 422. One that is too large is a 413, whatever else it says: so the bound that
-    # decides this is no part of the schema.
+    # A body that breaks its schema is a 422. A body that is too large is a 413, whatever else is wrong with it: so the
+    # bound that decides this is no part of the schema.
     longest = {} if whole_request else {"maxLength": max_bytes}
     return Bound(violation, {"minLength": 1, **longest, "pattern": _NOT_BLANK})
 
@@ -126,9 +126,9 @@ def any_text(max_bytes: int) -> Bound:
 
 
 def json_value(max_bytes: int, depth: int = JSON_DEPTH, *, whole_request: bool = False) -> Bound:
-    """Bound a value of any JSON in depth and in bytes; the interfaces write its schema.
+    """Bound any JSON value in depth and in bytes; the interfaces write its schema.
 
-    ``whole_request``: a larger one makes the request as a whole too large.
+    ``whole_request``: a larger value makes the request as a whole too large.
     """
 
     def violation(value: Json) -> Violation | None:
@@ -145,9 +145,10 @@ def json_value(max_bytes: int, depth: int = JSON_DEPTH, *, whole_request: bool =
 def metadata(max_bytes: int, depth: int, *, filter_keys: int | None = None) -> Bound:
     """Bound metadata in depth and in bytes of JSON.
 
-    ``filter_keys``: how many keys it may have whose values are compared with: they must be scalars.
+    ``filter_keys``: how many keys the metadata of a filter may have; its values must be scalars, since memories'
+    metadata is compared with them. None: the metadata is of a memory.
 
-    The interfaces write its schema, which refers to others.
+    The interfaces write the schema, which refers to other schemas.
     """
 
     def violation(value: Mapping[str, Json]) -> Violation | None:
@@ -166,11 +167,11 @@ def metadata(max_bytes: int, depth: int, *, filter_keys: int | None = None) -> B
 
 _NUMBERS = frozenset((int, float))
 _SCALARS = frozenset((str, bool, int, float, type(None)))
-"""What has nothing in it."""
+"""The types of values that hold no other values."""
 
 
 def _flaws_of_scalars(values: Sequence[Json], kinds: AbstractSet[type]) -> Iterator[str]:
-    """Look at the texts and numbers among values of these kinds."""
+    """Give the flaws of the texts and numbers among values, whose types are ``kinds``."""
     if str in kinds:
         text = "".join([value for value in values if isinstance(value, str)])
         if (unstorable := _unstorable(text)) is not None:
@@ -182,14 +183,14 @@ def _flaws_of_scalars(values: Sequence[Json], kinds: AbstractSet[type]) -> Itera
 
 
 def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None) -> Iterator[str]:
-    """Walk a value, never deeper than allowed, and no further than its bytes can reach.
+    """Give the flaws of a value. The walk goes no deeper than ``depth``, and ends where ``max_bytes`` are surpassed.
 
-    Of many thousand values each is looked at as seldom as can be: a request holds up the others meanwhile.
+    It looks at each of many thousand values as seldom as possible, since other requests wait meanwhile.
 
-    ``named``: how deep the text of a flaw says that it may be, where that is not ``depth``.
+    ``named``: the depth that the text of a flaw names as allowed, where that is not ``depth``.
     """
     level: list[Json] = [within]
-    left = max_bytes // 2  # keys and values that it can hold: each takes at least a character and a comma or colon
+    left = max_bytes // 2  # keys and values that fit: each takes at least a character and a comma or colon
     for _ in range(depth):
         if not level:
             return
@@ -206,7 +207,7 @@ def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None
 
 
 def _in_range(numbers: Sequence[float]) -> bool:
-    """Tell whether all are numbers that can be stored; a sum with what is no number is none."""
+    """Tell whether all these numbers can be stored: a sum in which any number is NaN is NaN."""
     within = min(numbers) >= -MAX_NUMBER and max(numbers) <= MAX_NUMBER
     return within and not math.isnan(sum(numbers))
 
@@ -223,7 +224,7 @@ def _children(level: Sequence[Json]) -> list[Json]:
 
 
 def _unstorable(text: str) -> str | None:
-    """Name what no text may contain: SQLite ends a JSON text at NUL, and UTF-8 has no lone surrogates."""
+    """Name what the text contains and no text may: SQLite ends a JSON text at NUL, and UTF-8 has no lone surrogates."""
     if "\0" in text:
         return "NUL"
     if _SURROGATE.search(text):

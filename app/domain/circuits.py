@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 CircuitState: TypeAlias = Literal["closed", "half_open", "open"]
-"""``closed``: calls are made. ``open``: they are refused. ``half_open``: one is made, to see whether it is answered."""
+"""``closed``: calls are made. ``open``: calls are refused. ``half_open``: one call is made, to test for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +14,9 @@ class Circuit:
     Attributes:
         name: The product, and the kind of its calls, such as ``vectorize.query``.
         state: See ``CircuitState``.
-        seconds: How long it has not been closed; None where it is closed.
-        opened: How often this process has opened it.
-        error: The detail of the last time-out by which it was opened; None where it never was.
+        seconds: For how long the circuit has not been closed; None where it is closed.
+        opened: How often this process has opened the circuit.
+        error: The detail of the last time-out that opened the circuit; None where none ever did.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Which memories are compared with each other, and what follows of how they bear on each other (docs/reader.md).
+"""The rules of which memories are compared with each other, and of what follows from a comparison (docs/reader.md).
 
-Of two memories the older is the one that was said first. Whether the newer may take its place is a matter of who wrote
-both; whether it does, of what a reader says.
+Of two memories the older is the memory that was said first. Whether the newer may take its place depends on the authors
+of both; whether it does, on what a reader says.
 """
 
 import re
@@ -18,25 +18,25 @@ from app.domain.reading import Relation, RelationName, Thresholds, is_readable
 from app.domain.words import as_written
 
 MAX_PAIRS: Final = 8
-"""Pairs of which a memory that is new is one, and pairs that a recall decides."""
+"""How many pairs with a new memory are compared at most, and how many pairs a recall decides."""
 MAX_READ_PAIRS: Final = 6
 """Pairs of passages that are read for one pair of memories."""
 MACHINES: Final = frozenset(("assistant", "system", "tool", "bot", "ai"))
-"""Speakers whose words take the place of nothing, and are not replaced."""
+"""Speakers whose memories replace no memory, and are not replaced."""
 
 Effect: TypeAlias = Literal["hides", "newer_first"]
-"""What a relation does: the older memory is not returned, or it comes behind the newer one."""
+"""The effect of a relation: the older memory is not returned, or it comes behind the newer memory."""
 
 _PASSAGE = 240
-"""Characters of a passage: a text up to this length is read at once."""
+"""Characters of a passage: a reader reads a text up to this length at once."""
 _MAX_PASSAGES = 8
 _SENTENCE = 200
-"""Characters of a sentence that says one thing; a longer one says several, as several sentences do."""
+"""Characters up to which a sentence says one thing; a longer sentence says several things, as several sentences do."""
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]{0,2}\\s+|(?<=[\u3002\uff01\uff1f])|\n+")
-"""An end of a sentence with white space behind it, one of Chinese or Japanese without, or the end of a line."""
+"""The end of a sentence with white space behind it, the end of a Chinese or Japanese sentence, or the end of a line."""
 _WORD = re.compile(r"\w+")
 _FRAME = 3
-"""Words, at least, that two statements share which differ in one place."""
+"""How many words two statements that differ in one place share at least."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class ComparedStatement:
     """A memory as it is compared.
 
     Attributes:
-        metadata: What was stored with it.
-        happened_at: When it was said.
-        speaker_holds: Whether its author may speak for whom it names.
-        speakers: The speakers for whom alone its author may speak, in lower case; None: for anybody.
-        message_id: The message that it is.
-        message_ids: The messages that it was learned of.
+        metadata: The metadata that was stored with the memory.
+        happened_at: When the memory was said.
+        speaker_holds: Whether the memory's author may speak for the speaker that the memory names.
+        speakers: The only speakers for which the author may speak, in lower case; None: every speaker.
+        message_id: The id of the message that the memory is.
+        message_ids: The ids of the messages that the memory was learned of.
     """
 
     id: str
@@ -63,57 +63,57 @@ class ComparedStatement:
 
     @cached_property
     def speaker(self) -> str:
-        """Who speaks, in lower case; empty where nobody is named."""
+        """The memory's speaker, in lower case; empty where the memory names none."""
         return speaker_of(self.content, self.metadata).strip().lower()
 
     @property
     def is_of_a_machine(self) -> bool:
-        """Whether no person says it; the system is known however its name is written."""
+        """Whether the speaker is a machine; the system is recognised however its name is written."""
         return self.speaker in MACHINES or is_system(self.speaker)
 
     @cached_property
     def passages(self) -> Sequence[str]:
-        """What of it is read at once: all of a short one, else consecutive sentences, each part with the one before."""
+        """The passages of the memory, each read at once, and each behind the name of the speaker in the metadata."""
         named = self.metadata.get("speaker")
         before = f"{named}: " if isinstance(named, str) and named.lower() not in ("", "user") else ""
         return [before + passage for passage in passages(self.content)]
 
     @cached_property
     def wording(self) -> str:
-        """Its text, as it is told apart from another one."""
+        """The content in the form in which it is compared for equality."""
         return as_written(self.content)
 
     @cached_property
     def is_one(self) -> bool:
-        """Whether it is one short sentence, so that what replaces this replaces all of it."""
+        """Whether the content is one short sentence, so that a memory that replaces the sentence replaces all of it."""
         return len(self.content) <= _SENTENCE and len(sentences(self.content)) <= 1
 
     @property
     def is_fact(self) -> bool:
-        """Whether whoever stored it has put it into subject, predicate and object."""
+        """Whether the memory was stored as a fact, with subject, predicate and object."""
         return fact_in(self.metadata) is not None
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it is a fact of which nobody is sure: it replaces nothing, and nothing replaces it."""
+        """Whether the memory is a doubtful fact: such a fact replaces no memory, and no memory replaces it."""
         fact = fact_in(self.metadata)
         return fact is not None and not fact.confident
 
     def is_before(self, other: "ComparedStatement") -> bool:
-        """Tell whether it was said before another one; of one moment, as the claims of a key have it."""
+        """Tell whether this memory was said before another; of one moment, the lower id is before, as among claims."""
         return (self.happened_at, self.id) < (other.happened_at, other.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a newer memory bears on an older one, as a reader has found.
+    """The relation of a newer memory to an older one, as a reader has found it.
 
     Attributes:
-        name: What the newer does to the older.
-        probability: How likely it is that the older holds no longer.
-        effect: What follows of it; None: nothing.
+        name: The name of the relation.
+        probability: How likely it is that the older memory holds no longer.
+        effect: The effect of the relation; None: it has none.
         version: The name of the reader's weights.
-        compared_at: When it was recorded, in ms since the epoch; None: a recall has found it for itself.
+        compared_at: When the comparison was recorded, in ms since the epoch; None: a recall made it for itself.
     """
 
     older_id: str
@@ -133,9 +133,9 @@ def ordered(one: ComparedStatement, other: ComparedStatement) -> tuple[ComparedS
 def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
     """Tell whether two memories are compared at all.
 
-    No reader reads another script than Latin. Of what is written alike neither is an update of the other, whatever a
-    reader would say. Facts replace facts by their keys, and doubtful ones nothing else. What a language model has
-    learned takes the place of what it has learned before alone: not of what somebody said or stored.
+    No reader reads another script than Latin. Of two memories of the same wording neither updates the other, whatever a
+    reader would say. Facts replace facts by their keys, and doubtful facts replace doubtful facts alone. A memory that
+    a language model has learned replaces only memories that were learned, and no memory that was said or stored.
     """
     if not (is_readable(older.content) and is_readable(newer.content)):
         return False
@@ -149,10 +149,10 @@ def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
 
 
 def _may_speak(older: ComparedStatement, newer: ComparedStatement) -> bool:
-    """Tell whether the newer memory may say what the older one says otherwise.
+    """Tell whether the newer memory's author may replace what the older memory says.
 
-    The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
-    what these said. Machines are told nothing and tell nothing.
+    The author has to be allowed to speak for the speaker that the newer memory names. An author who is bound to
+    speakers replaces only memories of these speakers. No memory of a machine replaces another or is replaced.
     """
     if not newer.speaker_holds or older.is_of_a_machine or newer.is_of_a_machine:
         return False
@@ -160,7 +160,7 @@ def _may_speak(older: ComparedStatement, newer: ComparedStatement) -> bool:
 
 
 def to_read(older: ComparedStatement, newer: ComparedStatement) -> Sequence[tuple[str, str]]:
-    """Return the pairs of passages that are read for two memories: those that share the most words, few."""
+    """Return the pairs of passages that are read for two memories: at most six, those that share the most words."""
     pairs = [(one, other) for one in older.passages for other in newer.passages]
     if len(pairs) <= MAX_READ_PAIRS:
         return pairs
@@ -168,17 +168,18 @@ def to_read(older: ComparedStatement, newer: ComparedStatement) -> Sequence[tupl
 
 
 def strongest(relations: Sequence[Relation]) -> Relation:
-    """Return the relation of two memories, of those of their passages: the likeliest update."""
+    """Return the relation of two memories: of the relations of their passages, the one that is likeliest an update."""
     return max(relations, key=lambda relation: relation.update)
 
 
 def effect_of(
     relations: Sequence[Relation], thresholds: Thresholds, older: ComparedStatement, newer: ComparedStatement
 ) -> Effect | None:
-    """Return what follows of the relations of two memories' passages.
+    """Return the effect of the relations of two memories' passages; None: they have none.
 
-    One of several passages seems to be an update sooner than a single one: the odds have to be as many times as high.
-    What replaces one sentence of several says little of the others.
+    The more pairs of passages are read, the likelier one of them seems to be an update by chance: so the odds have to
+    be as many times as high as there are pairs. A memory that replaces one sentence of several says little of the
+    others.
     """
     update, several = strongest(relations).update, len(relations)
     if update >= _of_several(thresholds.hide, several):
@@ -190,7 +191,7 @@ def effect_of(
 
 
 def have_one_frame(older: str, newer: str) -> bool:
-    """Tell whether two statements are word for word alike but in one place, where each has fewer words of its own."""
+    """Tell whether two statements have the same words but in one place, where each has fewer words of its own."""
     one, other = (_WORD.findall(text.casefold()) for text in (older, newer))
     begun = _alike(one, other)
     alike = begun + _alike(one[begun:][::-1], other[begun:][::-1])
@@ -199,12 +200,12 @@ def have_one_frame(older: str, newer: str) -> bool:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return with how many words both begin."""
+    """Return how many words at the beginning are the same in both."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _of_several(threshold: float, several: int) -> float:
-    """Return the probability whose odds are several times those of a threshold."""
+    """Return the probability whose odds are ``several`` times the odds of a threshold."""
     return threshold * several / (threshold * several + 1 - threshold)
 
 
@@ -214,9 +215,9 @@ def sentences(text: str) -> Sequence[str]:
 
 
 def passages(text: str) -> Sequence[str]:
-    """Return the parts of a text that are read at once: two sentences each, or more of them where there are many.
+    """Return the parts of a text that are read at once: two sentences each, or more where the text has many sentences.
 
-    Each begins with the last sentence of the one before it.
+    Each part begins with the last sentence of the part before it.
     """
     if len(text) <= _PASSAGE:
         return [text]

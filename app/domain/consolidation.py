@@ -1,7 +1,7 @@
-"""Which memories of one agent become one, and which of them is kept (docs/tiers.md, Consolidation).
+"""The rules by which memories of one agent become one memory (docs/tiers.md, Consolidation).
 
-The rule: of memories that say the same, the one that tells the most numbers, dates and names is kept, and of those that
-tell as many the newest. The others stay, superseded by it, and lead to it.
+Of memories that say the same, the memory with the most numbers, dates and names is kept; of memories with equally many,
+the newest is kept. The others stay, superseded by the kept memory, and lead to it.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from app.domain.words import as_written
 
 MergeKind: TypeAlias = Literal["memory", "fact"]
 MAX_NAMED: Final = 50
-"""Merges that a dry run or an undo names."""
+"""How many merges a dry run or an undo names at most."""
 _DAY_MS: Final = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A memory that another one takes the place of, since that says all that it says.
+    """A memory that another memory replaces, since the other says all that it says.
 
     Attributes:
-        kind: What both are; a fact and a text are never merged.
+        kind: The kind of both memories; a fact and a text are never merged.
     """
 
     agent_id: str
@@ -41,12 +41,12 @@ class Mergeable:
     """A memory that holds, as it is compared with others of its agent.
 
     Attributes:
-        told: Of its metadata the fact and the speaker.
-        happened_at: When it was said, in ms since the epoch.
-        occurred_at: The same where whoever stored it has told it.
-        speakers: The speakers for whom alone its author may speak; None: for anybody.
-        learned: Whether a language model has made it of messages.
-        is_read: Whether a reader has said what kind of memory it is.
+        told: The fact and the speaker of the memory's metadata.
+        happened_at: When the memory was said, in ms since the epoch.
+        occurred_at: The moment that was stored with the memory, in ms since the epoch; None: none was.
+        speakers: The only speakers for which the memory's author may speak; None: every speaker.
+        learned: Whether a language model has made the memory of messages.
+        is_read: Whether a reader has told the memory's kind.
     """
 
     id: str
@@ -61,41 +61,44 @@ class Mergeable:
 
     @property
     def kind(self) -> MergeKind:
-        """Whether it was told in three parts."""
+        """``fact`` for a memory that was stored as a fact, ``memory`` for a text."""
         return "fact" if not self.learned and fact_in(self.told) is not None else "memory"
 
     @property
     def speaker(self) -> str:
-        """Who speaks in it, in lower case; empty where nobody is named."""
+        """The memory's speaker, in lower case; empty where the memory names none."""
         return speaker_of(self.content, self.told).strip().lower()
 
     @property
     def is_of_a_machine(self) -> bool:
-        """Whether no person says it."""
+        """Whether the speaker is a machine."""
         return self.speaker in MACHINES or is_system(self.speaker)
 
     @property
     def said_by(self) -> tuple[object, ...]:
-        """Who says it, and for whom its author may speak: only memories that have this in common are merged.
+        """The kind, the speaker and more, which memories must have in common to be merged.
 
-        What a model has learned is merged with what a model has learned, and an instruction with an instruction.
+        A learned memory is merged with learned memories only, and an instruction with instructions only.
         """
         bound = None if self.speakers is None else tuple(sorted(self.speakers))
         return self.kind, self.speaker, bound, self.learned, self.type
 
     @property
     def day(self) -> int:
-        """The day on which it was said (UTC), counted from the epoch."""
+        """The day on which the memory was said (UTC), counted from the epoch."""
         return self.happened_at // _DAY_MS
 
     @property
     def own_day(self) -> int | None:
-        """The day that its teller gave, while nobody has read whether it is an event: two may be of one wording."""
+        """The day of the moment that was stored with a text, while no reader has told the text's kind; else None.
+
+        Until then the text may be an event, of which two on different days may have one wording.
+        """
         return None if self.occurred_at is None or self.is_read or self.kind == "fact" else self.day
 
     @property
     def wording(self) -> tuple[object, ...]:
-        """What those have in common that say the same word for word: a fact its parts, a text its words, as written."""
+        """The key that memories of one wording share: the parts of a fact, or the words of a text, as written."""
         fact = fact_in(self.told) if self.kind == "fact" else None
         if fact is None:
             return *self.said_by, as_written(self.content)
@@ -105,18 +108,19 @@ class Mergeable:
 
 @dataclass(slots=True)
 class _Wording:
-    """Memories of one wording: of each (id, when it was said, the day of its own)."""
+    """The memories of one wording."""
 
     is_of_its_day: bool | None = None
-    """Whether it says another thing on another day ("tomorrow"); None: only one memory has it so far."""
+    """Whether the wording means another thing on another day ("tomorrow"); None: this is not known yet."""
     memories: list[tuple[int, str, int | None]] = field(default_factory=list)
+    """Of each memory: when it was said, its id, and its ``own_day``."""
 
 
 class Wordings:
     """Memories of one agent by their wording."""
 
     def __init__(self) -> None:
-        """Have none."""
+        """Begin without memories."""
         self._wordings: defaultdict[bytes, _Wording] = defaultdict(_Wording)
         self._kinds: dict[bytes, MergeKind] = {}
 
@@ -125,18 +129,18 @@ class Wordings:
         return len(self._wordings)
 
     def add(self, memory: Mergeable) -> bool:
-        """Add a memory; return whether it has to be told if this wording ``is_of_its_day``."""
+        """Add a memory; return whether ``tell`` has to be called for its wording: a second memory has it now."""
         wording = self._wordings[_number(memory)]
         self._kinds[_number(memory)] = memory.kind
         wording.memories.append((memory.happened_at, memory.id, memory.own_day))
         return len(wording.memories) > 1 and wording.is_of_its_day is None
 
     def tell(self, memory: Mergeable, *, is_of_its_day: bool) -> None:
-        """Tell of a wording whether it says another thing on another day."""
+        """Say whether the memory's wording means another thing on another day."""
         self._wordings[_number(memory)].is_of_its_day = is_of_its_day
 
     def merges(self, agent_id: str) -> Sequence[Merge]:
-        """Return what is merged of them: the newest of those that say the same is kept."""
+        """Return the merges of these memories: of memories that say the same, the newest is kept."""
         merges = []
         for number, wording in self._wordings.items():
             alike: defaultdict[tuple[int | None, int | None], list[tuple[int, str]]] = defaultdict(list)
@@ -154,7 +158,7 @@ def _number(memory: Mergeable) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """One of two memories that restate each other: ``tells`` counts its numbers, dates and names."""
+    """A memory of a pair that restate each other: ``tells`` counts its numbers, dates and names."""
 
     id: str
     happened_at: int
@@ -163,19 +167,22 @@ class Restated:
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        """By which the one that is kept comes last."""
+        """The sort key by which the memory that is kept comes last."""
         return self.tells, self.happened_at, self.id
 
     def may_be_kept(self, other: "Restated") -> bool:
-        """Tell whether it may take the other's place: what was learned may be of a topic, where the later one holds."""
+        """Tell whether this memory may replace the other.
+
+        A learned memory may have a topic, of which the later memory holds: so it replaces only earlier memories.
+        """
         return not self.learned or (self.happened_at, self.id) > (other.happened_at, other.id)
 
 
 def merges_of(agent_id: str, pairs: Iterable[tuple[Restated, Restated]]) -> Sequence[Merge]:
-    """Return what is merged of pairs that restate each other, of which the second says all that the first says.
+    """Return the merges of pairs that restate each other; the second memory of a pair says all that the first says.
 
-    Of all of them the one of the highest rank is kept in the place of its partners, then the next of those that are
-    left: so no merge leads to a memory that is merged itself, and what was merged before makes no difference.
+    The memory of the highest rank replaces its partners, then the next of those that are left: so no merge leads to a
+    memory that is merged itself, and where some of these merges were made before, the others stay the same.
     """
     others: defaultdict[str, dict[str, Restated]] = defaultdict(dict)
     kept: dict[str, Restated] = {}
@@ -198,12 +205,12 @@ class Consolidation:
     """One consolidation of a tenant's memories. Times are in ms since the epoch.
 
     Attributes:
-        finished_at: None: it is under way.
-        undone_at: None: what it has merged is merged.
-        memories: Texts that were merged into others.
-        facts: Facts that were merged into others.
-        chains: Chains of superseded memories that were given a way straight to their ends.
-        tasks: Tasks that had expired and were closed: deleted.
+        finished_at: When it ended; None: it is under way.
+        undone_at: When it was undone; None: its merges stand.
+        memories: How many texts were merged into others.
+        facts: How many facts were merged into others.
+        chains: How many chains of superseded memories were shortened, so that each link leads straight to the end.
+        tasks: How many expired tasks were closed, which deletes them.
     """
 
     id: str
@@ -217,17 +224,17 @@ class Consolidation:
 
     @property
     def milliseconds(self) -> int | None:
-        """How long it took, 0 where the database's clock went back; None while it is under way."""
+        """How long the consolidation took, 0 where the database's clock went back; None while it is under way."""
         return None if self.finished_at is None else max(0, self.finished_at - self.started_at)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationForecast:
-    """What a consolidation would merge of an agent's memories.
+    """The merges that a consolidation would make of an agent's memories.
 
     Attributes:
-        merges: The first of them.
-        at_least: Whether not all memories were looked at: then the counts say how many at least.
+        merges: The first of the merges.
+        at_least: Whether not all memories were compared: then the counts are lower bounds.
     """
 
     memories: int
@@ -238,12 +245,12 @@ class ConsolidationForecast:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationUndone:
-    """What the undo of a consolidation has done or, as a dry run, would do.
+    """The result of undoing a consolidation or, as a dry run, its forecast.
 
     Attributes:
         memories: How many memories and facts hold again.
-        merges: The first of them, with what they had been merged into.
-        more: Whether there is more: undo again.
+        merges: The first of the merges that are undone.
+        more: Whether more merges are left: the undo has to be called again.
     """
 
     consolidation_id: str

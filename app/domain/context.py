@@ -8,11 +8,11 @@ CONFIGURATION = "/configuration"
 
 @dataclass(frozen=True, slots=True)
 class ContextVersion:
-    """A version of a document, without what it says.
+    """A version of a document, without its content.
 
     Attributes:
-        version: It rises with each change; a version of a name never comes back.
-        sha256: Of the content in UTF-8, in hexadecimal digits.
+        version: The number rises with each change; a version of a name never comes back.
+        sha256: The SHA-256 of the content in UTF-8, in hexadecimal digits.
         size: Bytes of the content in UTF-8.
         updated_at: Milliseconds since the epoch.
     """
@@ -34,7 +34,7 @@ class ContextDocument(ContextVersion):
 
 @dataclass(frozen=True, slots=True)
 class ContextRead:
-    """A document that was read, and how many milliseconds ago at most."""
+    """A document that was read, and its ``age``: an upper bound on the milliseconds since the database returned it."""
 
     document: ContextDocument
     age: int = 0

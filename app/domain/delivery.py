@@ -1,4 +1,4 @@
-"""The delivery of vectors to the index: rows of the outbox, and what became of them."""
+"""The delivery of vectors to the index: rows of the outbox, and their outcomes."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,14 +6,14 @@ from typing import Literal, TypeAlias
 from app.domain.memory import Scope
 
 Outcome: TypeAlias = Literal["acknowledged", "lost", "waits", "confirmed", "settled", "refused"]
-"""What became of one revision of a row of the outbox.
+"""The outcome of one revision of a row of the outbox.
 
 - ``acknowledged``: the index took it at ``at``, by its own clock; of one revision the first acknowledgement counts.
 - ``lost``: it was acknowledged long ago and the index does not have it, so it has to be sent again.
-- ``waits``: the index does not tell yet whether it shows it.
-- ``confirmed``: the index shows it; recall continues to score it for a while.
+- ``waits``: the index does not tell yet whether it shows the revision.
+- ``confirmed``: the index shows the revision; recall continues to score it for a while.
 - ``settled``: nothing is left to do, and the row may be deleted.
-- ``refused``: the index does not accept it, for ``reason``.
+- ``refused``: the index does not accept the revision, for ``reason``.
 """
 
 
@@ -36,4 +36,4 @@ class Acknowledgement:
     at: int = 0
     reason: str = ""
     confirm_ms: int = 0
-    """How long after an acknowledgement the index is first asked whether it shows the vector."""
+    """How long after an acknowledgement the index is first asked whether it shows the vector, in milliseconds."""

@@ -1,4 +1,4 @@
-"""Vectors, and the embedding configs that they are made with."""
+"""Vectors, and the embedding configs by which they are made."""
 
 import binascii
 import hashlib
@@ -19,7 +19,7 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 
 _INDEX_NAME_BYTES = 64
 _CLEAR = 5.6
-"""So many standard deviations above unrelated texts an answer is clear: as with all-MiniLM-L6-v2."""
+"""How many standard deviations a clear answer lies above unrelated texts: as many as with all-MiniLM-L6-v2."""
 _HARDLY = 9.0
 """Where the answers lie within 1.6 standard deviations of unrelated texts, a cosine tells hardly anything."""
 _LEAST_GAP = 1e-6
@@ -30,13 +30,13 @@ _WITH_PREFIX = re.compile(r"\A(.+)#[0-9a-f]{8}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """What a vector was made with. Vectors of two configs are never compared."""
+    """The model and the dimensions that a vector was made with. Vectors of two configs are never compared."""
 
     provider: str
     model: str
     dimensions: int
     shortened: bool = field(default=False, compare=False)
-    """Whether the model makes more dimensions when it is not told how many."""
+    """Whether the model makes more dimensions than these by default."""
 
     @property
     def index_name(self) -> str:
@@ -44,16 +44,16 @@ class EmbeddingConfig:
         return _index_name(self.provider, f"{self.model}-{self.dimensions}" if self.shortened else self.model)
 
     def index_name_in(self, shard: str) -> str:
-        """Return the name of its index in a shard beside the first: ``index_name`` with ``-shard-<name>``."""
+        """Return the name of the config's index in a shard beside the first: ``index_name`` with ``-shard-<name>``."""
         return _cut(f"{self.index_name}-shard-{shard}")
 
     @property
     def label(self) -> str:
-        """Return ``provider/model/dimensions``, as it stands beside a vector."""
+        """Return ``provider/model/dimensions``, the config's name beside a vector."""
         return f"{self.provider}/{self.model}/{self.dimensions}"
 
     def with_document_prefix(self, prefix: str) -> "EmbeddingConfig":
-        """Return the config of vectors whose texts had the prefix before them: ``model#<digest of the prefix>``.
+        """Return the config of vectors of prefixed texts, whose model is ``model#<digest of the prefix>``.
 
         A text with another prefix gets another vector. The prefix of queries is no part of what is stored.
         """
@@ -104,9 +104,9 @@ def decode(text: str, dimensions: int) -> Vector:
 
 
 def lengths(dimensions: int) -> tuple[int, int]:
-    """Return how many characters a vector has that ``encode`` wrote, and one that was kept before it was halved.
+    """Return the characters of a vector in float16, as ``encode`` writes it, and in float32, as older versions did.
 
-    One with another length is damaged.
+    A vector of another length is damaged.
     """
     return (_base64(2 * dimensions), _base64(4 * dimensions))
 
@@ -116,13 +116,13 @@ def _base64(size: int) -> int:
 
 
 def decoded(text: str, dimensions: int) -> npt.NDArray[np.floating]:
-    """Read the numbers as they are queued: before they were halved they had four bytes, which their length tells."""
+    """Read the numbers as they are queued: of two bytes each or, from older versions, four, as the length tells."""
     data = binascii.a2b_base64(text)
     return np.frombuffer(data, f"<f{len(data) // dimensions}")
 
 
 def same_text(one: Vector, other: Vector) -> bool:
-    """Return whether two vectors of one config are of the same text: a provider's answers differ in the last digits."""
+    """Tell whether two vectors of one config are of the same text: a provider's answers differ in the last digits."""
     if one.shape != other.shape:
         return False
     lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
@@ -131,7 +131,7 @@ def same_text(one: Vector, other: Vector) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CosineScale:
-    """Where the cosines of a config lie, so that those of two models compare (docs/retrieval.md).
+    """The scale of a config's cosines, by which the cosines of two models can be compared (docs/retrieval.md).
 
     ``unrelated`` is the mean cosine of a question and a text that does not answer it, ``spread`` its standard
     deviation, ``related`` the mean cosine of a question and its answer.
@@ -150,40 +150,40 @@ class CosineScale:
         return self.nearnesses([cosine])[0]
 
     def nearnesses(self, cosines: Iterable[float]) -> list[float]:
-        """Return the ``nearness`` of each of them."""
+        """Return the ``nearness`` of each cosine."""
         gap = max(self.related - self.unrelated, _LEAST_GAP)
         width = max(gap, _CLEAR * self.spread, _HARDLY * self.spread**2 / gap)
         return [(cosine - self.unrelated) / width for cosine in cosines]
 
 
 USUAL_SCALE = CosineScale(unrelated=0.05, spread=0.08, related=0.6)
-"""What is assumed of a config that could not be measured yet: about all-MiniLM-L6-v2's."""
+"""The scale that is assumed of a config that could not be measured yet: about that of all-MiniLM-L6-v2."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfigs:
-    """What the data is embedded with: recalls search ``active``, stores write to ``shadow`` as well."""
+    """The configs that the data is embedded with: recalls search ``active``, stores write to ``shadow`` as well."""
 
     active: EmbeddingConfig
     shadow: EmbeddingConfig | None = None
     epoch: int = field(default=0, compare=False)
     """Rises with every change."""
     building: frozenset[str] = field(default=frozenset(), compare=False)
-    """The names of indexes that are being made: nothing is sent to them."""
+    """The names of indexes that are being made: no vector is sent to them."""
 
     @property
     def configs(self) -> tuple[EmbeddingConfig, ...]:
-        """Those that every memory goes to."""
+        """The configs with which every memory is embedded."""
         return (self.active,) if self.shadow is None else (self.active, self.shadow)
 
     @property
     def by_index(self) -> dict[str, EmbeddingConfig]:
-        """The same by the name of their index."""
+        """These configs by the names of their indexes."""
         return {config.index_name: config for config in self.configs}
 
     @property
     def argument(self) -> dict[str, Json]:
-        """The names of both indexes, as the gate of writes compares them with what is in use."""
+        """The names of both indexes, which the gate of writes compares with the indexes in use."""
         return {
             "active": self.active.index_name,
             "shadow": None if self.shadow is None else self.shadow.index_name,
@@ -203,7 +203,7 @@ def _index_name(provider: str, model: str) -> str:
 
 
 def _cut(slug: str) -> str:
-    if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
+    if len(slug) > _INDEX_NAME_BYTES:  # configs that differ only in what is cut off must not share an index
         digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
         slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"
     return slug.strip("-_")

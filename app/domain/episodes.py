@@ -1,4 +1,4 @@
-"""Runs, one execution of an agent each, and episodes: what happened in them."""
+"""Runs, each of which is one execution of an agent, and the episodes that happened in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ class NewRun:
     """A run to begin. It checks its bounds when it is made.
 
     Attributes:
-        run_id: A ULID by which the same run is begun again without effect; None: the service makes one.
-        episodes: How many of the last episodes of this agent type it is given.
-        parent_run_id: The run that delegates it; None: none does.
-        handed_over: What that run gives it to know, any JSON but null; None: nothing.
+        run_id: A ULID by which the same run is begun again without effect; None: the service makes an id.
+        episodes: How many of the last episodes of this agent type the run is given.
+        parent_run_id: The run that delegates this one; None: no run does.
+        handed_over: The JSON that the parent run hands over, anything but null; None: nothing is handed over.
 
     Raises:
-        InvalidRequest: a field is outside its bounds, it is its own parent, or it is handed something over by no run;
-            every such field is named.
+        InvalidRequest: a field is outside its bounds, the run is its own parent, or a value is handed over without a
+            parent run; every such field is named.
     """
 
     agent_id: str
@@ -55,8 +55,8 @@ class NewEpisode:
     """An episode to write. It checks its bounds when it is made, as ``NewRun`` does.
 
     Attributes:
-        type: What kind of thing happened, in the caller's own words.
-        episode_id: A ULID by which the same episode is written again without effect; None: the service makes one.
+        type: The kind of the episode, in the caller's own words.
+        episode_id: A ULID by which the same episode is written again without effect; None: the service makes an id.
         occurred_at: Milliseconds since the epoch; None: now, by the clock of the database.
     """
 
@@ -96,13 +96,13 @@ class Run:
     """One execution of an agent; times are milliseconds since the epoch.
 
     Attributes:
-        episode_ids: The episodes that it was given when it began.
-        output: What it was completed with; of a completed run None is null too.
-        workflow_id: The workflow that was selected for it last.
-        input_blob, output_blob: The blobs that they are, where they are too large for a row: pointers stand in their
-            place then.
-        parent_run_id: The run that has delegated it.
-        handed_over: What that run has given it to know, where this was read.
+        episode_ids: The episodes that the run was given when it began.
+        output: The output with which the run was completed; in a completed run None may stand for null.
+        workflow_id: The workflow that was selected last for the run.
+        input_blob, output_blob: The blobs of the input and of the output, where these are too large for a row:
+            ``input`` and ``output`` are then pointers to the blobs.
+        parent_run_id: The run that has delegated this one.
+        handed_over: The JSON that the parent run has handed over, where it was read.
     """
 
     id: str
@@ -124,7 +124,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunsWanted:
-    """Which runs to list; None sets no condition. Moments are milliseconds since the epoch, both exclusive."""
+    """The conditions on runs to list; None sets no condition. Moments are in ms since the epoch, both exclusive."""
 
     agent_id: str | None = None
     agent_type: str | None = None
@@ -144,7 +144,7 @@ class RunsWanted:
 
 @dataclass(frozen=True, slots=True)
 class EpisodesWanted:
-    """Which episodes to list; None sets no condition."""
+    """The conditions on episodes to list; None sets no condition."""
 
     agent_id: str | None = None
     agent_type: str | None = None

@@ -1,9 +1,9 @@
-"""What a memory states explicitly: what whoever stored it has put into parts, a fact or a topic.
+"""The explicit claims of a memory: those of a fact that was stored in parts, or of a learned memory's topic.
 
-The key of a fact is its subject and its predicate where one object holds at a time (``single``), so that the later one
-supersedes the earlier. Else its object is a part of the key: all of them hold. Parts are compared without difference of
-case, spaces and underscores, and no word of them is understood. A doubtful fact has a key of its own kind beside it
-(``app.domain.claim.PERHAPS``): so it supersedes doubtful ones alone.
+The key of a fact is its subject and its predicate where one object holds at a time (``single``), so that the later fact
+supersedes the earlier. Else the object is a part of the key, so that all such facts hold. Parts are compared without
+difference of case, spaces and underscores, and no word of them is understood. The key of a doubtful fact has a prefix
+(``app.domain.claim.PERHAPS``): so the fact supersedes doubtful facts alone.
 """
 
 import re
@@ -20,16 +20,16 @@ from app.domain.messages import digest
 from app.domain.words import folded
 
 _MAX_SUBJECT, _MAX_PREDICATE, _MAX_VALUE = 90, 60, 40
-"""Characters of the parts of a key, which fit together behind ``PERHAPS``: of a longer one the rest is a digest."""
+"""Characters of the parts of a key, which fit together behind ``PERHAPS``; a longer part ends in a digest."""
 _APART = re.compile(f"[_/{RELATION}\\s]+")
 _KEYED = frozenset[MemoryType | None](("fact", "instruction"))
 
 
 def permitted(memory: Memory, author: Author) -> Stated:
-    """Return what a memory states explicitly; of an author who is bound to speakers, facts of these alone.
+    """Return a memory's explicit claims; where the author is bound to speakers, only facts about these speakers.
 
-    What a program keeps for itself states nothing. A memory that a model made states what it says of its topic, if its
-    author may speak for anybody: nobody knows about whom a topic is. All else waits for a reader.
+    A memory that a program keeps for itself has no claim. A memory that a model made has the claim of its topic if its
+    author may speak for every speaker, since the subject of a topic is not known. All other memories wait for a reader.
     """
     if STORE_KEY in memory.metadata:
         return Stated()
@@ -38,7 +38,7 @@ def permitted(memory: Memory, author: Author) -> Stated:
 
 
 def may_state(memory: Memory, author: Author) -> bool:
-    """Tell whether an author may speak for whom a memory names; for a topic's, only who may speak for anybody."""
+    """Tell whether an author may speak for the speaker that a memory names; for a learned one, for every speaker."""
     if memory.learned is not None:
         return author.speakers is None
     return author.may_speak_in(memory.content, memory.metadata)
@@ -47,9 +47,9 @@ def may_state(memory: Memory, author: Author) -> bool:
 def read_explicit(
     metadata: Mapping[str, Json], learned: Learned | None, content: str, type_: MemoryType | None
 ) -> Stated:
-    """Return the claim of a fact, or of a topic; all else waits for a reader.
+    """Return the claim of a fact, or of a topic; the memory waits for a reader.
 
-    Until a reader has said what it is, it is a fact, unless a language model has.
+    Until a reader tells the memory's kind, it is a fact, unless a language model has told another kind.
     """
     if learned is not None:
         return replace(read_learned(content, learned, type_), waits=True)
@@ -59,9 +59,10 @@ def read_explicit(
 
 
 def read_learned(content: str, learned: Learned, type_: MemoryType | None) -> Stated:
-    """Return what a memory states that a language model made: of a fact or an instruction, what it says of its topic.
+    """Return the claim of a memory that a language model made: where it is a fact or an instruction, that of its topic.
 
-    No fact has a key without "/": so it supersedes other such memories only, whatever the model has written.
+    Every key of a fact has a "/", and the key of a topic has none: so such a memory supersedes only memories of its
+    topic, whatever the model has written.
     """
     if learned.topic is None or type_ not in _KEYED:
         return Stated(type=type_)
@@ -70,7 +71,7 @@ def read_learned(content: str, learned: Learned, type_: MemoryType | None) -> St
 
 
 def read_fact(fact: Fact) -> Stated:
-    """Return what a fact states: one claim, which is all that its memory says."""
+    """Return the one claim of a fact, which is all that its memory says."""
     value = _plain(fact.object)
     key = f"{_subject(fact.subject)}/{_relation(fact.predicate)}"
     if not fact.single:
@@ -79,7 +80,7 @@ def read_fact(fact: Fact) -> Stated:
 
 
 def about(subject: str | None, predicate: str | None) -> About:
-    """Return which keys tell of a subject, of a predicate, or of both."""
+    """Return the condition on keys of a subject, of a predicate, or of both."""
     of = None if subject is None else _subject(subject)
     return About(
         None if of is None else [of, PERHAPS + of], None if predicate is None else _relation(predicate), predicate
@@ -87,7 +88,7 @@ def about(subject: str | None, predicate: str | None) -> About:
 
 
 def said_by(stated: Stated, speakers: Collection[str] | None) -> Stated:
-    """Return what a memory states where its author may speak for these speakers alone; None: for anybody."""
+    """Return the claims that an author may make who is bound to these speakers; None: to none."""
     if speakers is None:
         return stated
     return replace(stated, claims=[claim for claim in stated.claims if claim.subject in speakers])
@@ -102,12 +103,12 @@ def _relation(predicate: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as words of one form, whatever its case, spaces and underscores; never an empty one."""
+    """Return a text in one form, whatever its case, spaces and underscores; the form is never empty."""
     words = _APART.sub(" ", folded(text))
     return words.strip(" .,;:!?") or words.strip() or digest(text)
 
 
 def _fitting(part: str, most: int) -> str:
-    """Return a part of a key that is as long as it may be."""
+    """Return a part of a key, cut to ``most`` characters: of a longer part the end is replaced by a digest."""
     mark = digest(part)
     return part if len(part) <= most else f"{part[: most - len(mark) - 1]} {mark}"

@@ -1,4 +1,4 @@
-"""Facts: a subject, a predicate and an object, and how sure of it somebody is."""
+"""Facts: a subject, a predicate, an object and a confidence."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,13 +23,13 @@ from app.domain.limits import (
 FACT_KEY: Final = "fact"
 """The metadata key of a memory that is a fact."""
 DOUBTFUL_BELOW: Final = 0.5
-"""The confidence below which a fact is doubtful: then whatever is sure of its subject and predicate holds over it."""
+"""The confidence below which a fact is doubtful: a sure fact of its subject and predicate then holds over it."""
 MOST_AGREED: Final = 0.99
-"""What the agreement of several makes a fact at most: only who tells it surely makes it surer."""
+"""The highest confidence that the agreement of sources gives a fact: only a surer source raises it further."""
 MOST_DOUBTFUL: Final = 0.49
-"""The same of a doubtful fact: what several guess stays a guess until somebody tells it surely."""
+"""The same for a doubtful fact: a guess of several sources stays doubtful until a source is sure of it."""
 MAX_SOURCES: Final = 32
-"""Sources of a fact that count, and are kept."""
+"""How many sources of a fact count, and are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Fact:
     agent_type: str | None = None
     learned_from_run_id: str | None = None
     fact_id: str | None = None
-    """The id that its teller knows it by."""
+    """The caller's own id of the fact."""
     single: bool = False
-    """Whether of its subject and predicate one object holds at a time: the one that was told last."""
+    """Whether only one object of the subject and predicate holds at a time: the object of the latest fact."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields."""
@@ -65,14 +65,14 @@ class Fact:
 
     @property
     def confident(self) -> bool:
-        """Whether it is not doubtful."""
+        """Whether the fact is not doubtful."""
         return self.confidence >= DOUBTFUL_BELOW
 
     @property
     def sentence(self) -> str:
-        """The fact in a sentence. A doubtful one says so: it and the same fact told surely are two memories.
+        """The fact in a sentence. A doubtful fact begins with "Perhaps": it and the same fact, sure, are two memories.
 
-        The dash shows the model that embeds it where the object begins, whatever the predicate is
+        The dash shows the model that embeds the sentence where the object begins, whatever the predicate is
         (tests/data/facts/ORIGIN.md).
         """
         parts = (self.subject, self.predicate.replace("_", " "), self.object)
@@ -82,16 +82,16 @@ class Fact:
 
     @property
     def metadata(self) -> dict[str, Json]:
-        """What the metadata of its memory has."""
+        """The metadata of the fact's memory."""
         told = asdict(self)
         if not self.single:
-            del told["single"]  # so that a fact which an older version has kept is the same one
+            del told["single"]  # so that the same fact has the same metadata as in an older version
         return {FACT_KEY: told}
 
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """A source of a fact, and how sure of it that is.
+    """A source of a fact, and the source's confidence in it.
 
     ``source`` is the run that it was learned from, else the session, else the author.
     """
@@ -101,10 +101,10 @@ class FactSource:
 
 
 def agreed(told: float, sources: Iterable[FactSource]) -> float:
-    """Return the confidence of a fact that was ``told`` with so much of it, from the agreement of its sources.
+    """Return the confidence of a fact from the agreement of its sources; ``told`` is the confidence it was stored with.
 
-    It is as if none knew of the others, 1 - (1-a)(1-b)... (noisy-or), with a cap. A source that told it several times
-    counts once, as it was surest. It is never less than what was told.
+    The sources count as independent: 1 - (1-a)(1-b)... (noisy-or), with a cap. A source that told the fact several
+    times counts once, with its highest confidence. The result is never below ``told``.
     """
     surest: dict[str, float] = {}
     for source in sources:
@@ -117,7 +117,7 @@ def agreed(told: float, sources: Iterable[FactSource]) -> float:
 
 
 def source_of(fact: Fact, session_id: str | None, author: str) -> str:
-    """Return the source of a fact: its run, else its session, else who wrote it."""
+    """Return the source of a fact: its run, else its session, else its author."""
     if fact.learned_from_run_id is not None:
         return f"run:{fact.learned_from_run_id}"
     return f"author:{author}" if session_id is None else f"session:{session_id}"
@@ -125,19 +125,19 @@ def source_of(fact: Fact, session_id: str | None, author: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Of what a fact has to tell, as the keys of claims say it. None: of anything."""
+    """A condition on facts, in the terms of their claims' keys. None sets no condition."""
 
     subjects: Sequence[str] | None = None
-    """The subjects of keys."""
+    """The subjects of keys, of which a fact has to have one."""
     relation: str | None = None
-    """What a key says of its subject."""
+    """The relation of a key: the predicate in normal form."""
     predicate: str | None = None
-    """What a fact was told to say of its subject, where its key says it otherwise."""
+    """The predicate as it was asked for, for facts whose key has another relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactStatement:
-    """What a memory states of a key: a fact that was told, or what a statement of a text says."""
+    """A memory's value of a key: from a fact that was stored, or from a statement of a text."""
 
     memory_id: str
     key: str
@@ -145,16 +145,16 @@ class FactStatement:
     content: str
     metadata: Mapping[str, Json]
     since: int
-    """When it was said, in ms since the epoch."""
+    """When the memory was said, in ms since the epoch."""
     until: int | None
-    """When what replaced it was said; None: nothing did."""
+    """When the memory that replaced this one was said; None: none did."""
     holds: bool
     sources: Sequence[Sequence[Any]] = ()
-    """Who told it: the source and the confidence of each, its own among them."""
+    """The sources of the fact, its own among them: the name and the confidence of each."""
 
     @property
     def fact(self) -> Fact:
-        """The fact as it was told, or as its key says it, as sure as its sources agree."""
+        """The fact as it was stored, with the confidence that its sources agree on; else as its key says it."""
         fact = fact_in(self.metadata)
         return self.stated if fact is None else agreed_fact(fact, self.sources)
 
@@ -165,13 +165,13 @@ class FactStatement:
 
 
 def agreed_fact(fact: Fact, sources: Iterable[Sequence[Any]]) -> Fact:
-    """Return a fact with the confidence that sources agree on: of each its name, and how sure it is."""
+    """Return a fact with the confidence that its sources agree on; each source is its name and its confidence."""
     sure = agreed(fact.confidence, [FactSource(str(source), float(confidence)) for source, confidence in sources])
     return fact if sure == fact.confidence else replace(fact, confidence=sure)
 
 
 def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
-    """Return the fact that a memory of this metadata is; None where it is none, or not in the form of one."""
+    """Return the fact in a memory's metadata; None where the metadata holds none, or none in the form of a fact."""
     told = metadata.get(FACT_KEY)
     if not isinstance(told, Mapping):
         return None
@@ -200,6 +200,6 @@ def of_key(key: str, value: str) -> Fact:
 
 
 _CLIPPED = FACT_TEXT_BYTES // 4
-"""Characters, of which each takes four bytes at most."""
+"""How many characters surely fit: each takes four bytes at most."""
 _PARTS = ("subject", "predicate", "object")
 _OTHERS = ("agent_type", "learned_from_run_id", "fact_id")

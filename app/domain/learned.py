@@ -1,4 +1,4 @@
-"""What a language model makes of messages: memories that it proposes, each with the messages that it comes from."""
+"""The memories that a language model proposes of messages, each with the messages that it comes from."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from app.domain.claim import MemoryType
 from app.domain.json_types import Json, to_json
 
 PassKind: TypeAlias = Literal["extract", "detail"]
-"""A full reading of a part of a conversation, or one for names, prices, versions and attributes."""
+"""A full reading of a part of a conversation, or a reading for names, prices, versions and attributes."""
 ProposalState: TypeAlias = Literal["proposed", "verified", "learned", "known", "dropped", "failed"]
 """Known: a memory says the same. Dropped: its messages do not support it. Failed: the model did not answer."""
 
@@ -19,24 +19,24 @@ class Pass:
     """A part of a conversation that a model reads at once."""
 
     number: int
-    """From 0, among the passes of the ingestion."""
+    """The number of the pass, from 0, among the passes of the ingestion."""
     kind: PassKind
     message_ids: Sequence[str]
-    """In the order in which they were said."""
+    """The ids of the messages, in the order in which they were said."""
     context: int = 0
-    """How many of the first ones were read by the pass before it, or are memories since an earlier ingestion."""
+    """How many of the first messages the pass before has read, or are memories since an earlier ingestion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What is known of a memory that a language model made of messages."""
+    """The origin, the topic and the questions of a memory that a language model made of messages."""
 
     message_ids: Sequence[str]
-    """The messages that it comes from: it holds, and is remembered, only as long as each of them is."""
+    """The messages that the memory comes from: it holds, and is remembered, only as long as each of them is."""
     topic: str | None = None
-    """What a fact or an instruction is about, in normal form: one of each topic holds at a time."""
+    """The topic of a fact or an instruction, in normal form: one memory of each topic holds at a time."""
     search_queries: Sequence[str] = ()
-    """Questions that it answers, which are embedded before its content."""
+    """Questions that the memory answers, which are embedded before its content."""
 
     @classmethod
     def from_fields(cls, value: Mapping[str, Any]) -> "Learned":
@@ -50,7 +50,7 @@ class Learned:
 
     @property
     def fields(self) -> dict[str, Json]:
-        """Return it as a JSON object, without what it has not."""
+        """Return the fields as a JSON object, without those that are empty."""
         fields: dict[str, Json] = {"message_ids": list(self.message_ids)}
         if self.topic is not None:
             fields["topic"] = self.topic
@@ -60,11 +60,11 @@ class Learned:
 
     @property
     def json(self) -> str:
-        """Return it as it is stored."""
+        """Return the JSON text that is stored."""
         return to_json(self.fields)
 
     def embedded_text(self, content: str) -> str:
-        """Return what is embedded of a memory with this content: the questions that it answers stand before it."""
+        """Return the text that is embedded of a memory with this content: its questions, then the content."""
         return "\n".join((*self.search_queries, content))
 
 
@@ -74,11 +74,11 @@ class Proposal:
 
     content: str
     message_ids: Sequence[str]
-    """The messages that it cites, in the order in which they were said; at least one."""
+    """The messages that the proposal cites, in the order in which they were said; at least one."""
     happened_at: int | None = None
-    """When what it says happened, where it says so; None: when the last of its messages was said."""
+    """When the event that it tells of happened, if it says so; None: when the last of its messages was said."""
     type: MemoryType | None = None
     topic: str | None = None
-    """What a fact or an instruction is about, in normal form: one of each topic holds at a time."""
+    """The topic of a fact or an instruction, in normal form: one memory of each topic holds at a time."""
     search_queries: Sequence[str] = ()
-    """Questions that it answers, which are embedded before its content."""
+    """Questions that the proposal answers, which are embedded before its content."""

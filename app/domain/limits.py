@@ -1,7 +1,7 @@
-"""The bounds of what may be stored and asked. Each is declared once, with its check and its JSON schema.
+"""The bounds of stored data and of requests. Each is declared once, with its check and its JSON schema.
 
-This module has the bounds of memories, requests, profiles and tenants. Those of the memory tiers are declared in
-``tier_limits``, and what a bound is in ``bounds``; everybody reads all of them from here.
+This module has the bounds of memories, requests, profiles and tenants. The bounds of the memory tiers are declared in
+``tier_limits``, and the type of a bound in ``bounds``; all other modules import them from here.
 
 ``NewMemory`` and ``Query`` check themselves when they are made, and the field types of the interfaces
 (``app.interfaces.fields``) apply the same bounds to requests and show them in their schemas. The CHECK constraints in
@@ -24,64 +24,64 @@ PROFILE_QUERY_BYTES = 1024
 MAX_PROFILE_PAGE = 1000
 """Memories of one page of a profile's listing."""
 MAX_MESSAGES = 500
-"""Of one ingestion."""
+"""Messages of one ingestion."""
 MESSAGE_SESSION_ID_BYTES = 64
 TOPIC_CHARACTERS = 64
 MAX_SEARCH_QUERIES = 5
-"""Of a memory that a model has learned."""
+"""Questions of a memory that a model has learned."""
 SEARCH_QUERY_CHARACTERS = 200
 MESSAGE_ROLES = ("system", "user", "assistant")
 MAX_FILTER_KEYS = 16
 """Keys of metadata that one filter names: the database looks each of them up in each memory."""
 MAX_TOP_K = 50
 MAX_TOP_K_OF_TOOLS = 20
-"""A model is given fewer entries (``Query.for_model``): what it reads takes room in its context."""
+"""A model is given fewer entries (``Query.for_model``): they take room in its context."""
 MAX_OF_GROUP = 5
 """Entries of one group (``Query.group_by``)."""
 MAX_CANDIDATES = 40
 """Memories from which a language model answers (``Query.for_answer``)."""
 MAX_ANSWER_BYTES = 20 * CONTENT_BYTES
-"""All entries' content together: what does not fit is left out, as with ``max_tokens``."""
+"""Bytes of all entries' content together: entries that do not fit are left out, as with ``max_tokens``."""
 MAX_GROUPED_METADATA = MAX_TOP_K * METADATA_BYTES
 """Characters of all entries' metadata together, where they are grouped: as many as without groups."""
 MAX_IDEMPOTENCY_KEYS = 10_000
-"""Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (schema.sql)."""
+"""Keys of an agent in 24 hours: beyond this number the oldest thousand are forgotten (schema.sql)."""
 MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
 MAX_REVOCATIONS = 10_000
-"""How many credentials a tenant may have revoked by undoing what they wrote."""
+"""How many credentials a tenant may have revoked by undoing their writes."""
 MAX_UNDO_COUNTED = 2_000
-"""Memories that the dry run of an undo counts: beyond it, it says how many there are at least."""
+"""Memories that the dry run of an undo counts: beyond this number its count is a lower bound."""
 MAX_UNDO_NAMED = 50
-"""Memories, and agents, that it names."""
+"""Memories, and agents, that the dry run of an undo names."""
 MAX_UNFINISHED_INGESTIONS = 16
-"""Of a tenant, whose messages are not all memories yet."""
+"""Ingestions of a tenant whose messages are not all memories yet."""
 MAX_LEARNING_INGESTIONS = 256
-"""Of a tenant, with those of whose messages a language model still learns."""
+"""Ingestions of a tenant that are unfinished, or of whose messages a language model still learns."""
 MAX_INGESTIONS = 1_000
-"""Finished ingestions of an agent that are kept: beyond it the oldest go."""
+"""Finished ingestions of an agent that are kept: beyond this number the oldest go."""
 MAX_RECEIPTS = 10_000
-"""Finished erasures of a tenant that are kept: beyond it the oldest go."""
+"""Finished erasures of a tenant that are kept: beyond this number the oldest go."""
 MAX_NAMESPACES = 1000
 """Namespaces that a tenant may create."""
 PROFILE_NAME_CHARACTERS = 100
 MAX_KNOWN_PLACES = 100_000
-"""Tenants of whom a process knows the shard; one that it has not met for the longest is looked up again."""
+"""Tenants whose shard a process keeps in memory; beyond this number it forgets the tenants that called longest ago."""
 SHARD_BYTES = 10_000_000_000
-"""What a D1 database may have (https://developers.cloudflare.com/d1/platform/limits/)."""
+"""Bytes that a D1 database may have (https://developers.cloudflare.com/d1/platform/limits/)."""
 SHARD_VECTORS = 20_000_000
-"""What a Vectorize index may have (https://developers.cloudflare.com/vectorize/platform/limits/)."""
+"""Vectors that a Vectorize index may have (https://developers.cloudflare.com/vectorize/platform/limits/)."""
 SHARD_WARNED = 0.8
-"""The part of either from which on operators are told to add a shard: 8 GB, and 16 million vectors."""
+"""The part of either limit from which on operators are told to add a shard: 8 GB, or 16 million vectors."""
 
 
 def future(now: int) -> Bound:
-    """Bound a moment to those behind ``now``, in milliseconds since the epoch."""
+    """Bound a moment to those after ``now``, in milliseconds since the epoch."""
     return Bound(lambda value: None if value > now else Violation("must be in the future"))
 
 
 def no_later_than(latest: int) -> Bound:
-    """Bound a moment, in milliseconds since the epoch, to those of which somebody can tell already."""
+    """Bound a moment to those up to ``latest``, in milliseconds since the epoch, which is a day ahead."""
     return Bound(lambda value: None if value <= latest else Violation("must be at most a day ahead"))
 
 
@@ -137,4 +137,4 @@ def is_id(value: object) -> bool:
 
 
 TASK_DAYS = 7
-"""How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""
+"""How many days a task that expires is kept at least, where its agent's memories are not kept for a shorter time."""

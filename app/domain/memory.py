@@ -1,4 +1,4 @@
-"""Whose memories there are, and what a caller asks to store."""
+"""Memories, their owners, and the memory that a caller asks to store."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memories: one agent inside one tenant."""
+    """The owner of memories: one agent inside one tenant."""
 
     tenant_id: str
     agent_id: str
@@ -44,21 +44,21 @@ class Scope:
 
 
 def owner_of(tenant_id: str, agent_id: str | None) -> Scope | Tenant:
-    """Return whose rows: those of this agent or, without one, those of the tenant."""
+    """Return the owner of rows: the agent or, where ``agent_id`` is None, the tenant."""
     return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
 
 
 def identity_of(content: str, session_id: str | None, occurred_at: int | None) -> str:
-    """Return the SHA-256, in hex, of what makes two memories of one agent the same memory."""
+    """Return the SHA-256, in hex, of the fields by which two memories of one agent are the same memory."""
     return hashlib.sha256(json.dumps([content, session_id, occurred_at]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class MemoryContent:
-    """What a memory says, and what its author says of it: every form of a memory has these fields.
+    """The content of a memory, and its author's fields: every form of a memory has them.
 
-    Each is a column of its name, which a store writes and a recall, a listing and an export read. A field that is added
-    here behind the others, by keyword alone, is stored and read as it was given.
+    Each field is a column of its name, which a store writes and a recall, a listing and an export read. A field that is
+    added here behind the others, by keyword alone, is stored and read as it was given.
     """
 
     content: str
@@ -69,11 +69,11 @@ class MemoryContent:
 
 CONTENT_FIELDS = tuple(field_.name for field_ in fields(MemoryContent))
 MORE_FIELDS = tuple(field_.name for field_ in fields(MemoryContent) if field_.kw_only)
-"""Those of them that are only stored and read: nothing follows from them."""
+"""The content fields that are only stored and read: no rule uses them."""
 
 
 class Storable(MemoryContent):
-    """What a memory that is stored derives from its fields, and the bounds that they share."""
+    """The values that a stored memory derives from its fields, and the bounds of these fields."""
 
     expires_at: int | None
 
@@ -93,7 +93,7 @@ class Storable(MemoryContent):
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of what makes two memories of one agent the same memory."""
+        """SHA-256, in hex, of the fields by which two memories of one agent are the same memory."""
         return self.identity
 
     @cached_property
@@ -123,7 +123,7 @@ class Storable(MemoryContent):
 
 
 class Supersedable(Storable):
-    """What may be superseded: then it makes room for another memory of the same content (``schema.sql``)."""
+    """A memory that may be superseded: it then makes room for another memory of the same content (``schema.sql``)."""
 
     id: str | None
     superseded_at: int | None
@@ -131,9 +131,10 @@ class Supersedable(Storable):
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of what makes two memories the same.
+        """SHA-256, in hex, of the fields by which two memories are the same.
 
-        Of a superseded one without a moment it is a form that no other has: what it says may be said again.
+        A superseded memory without a moment has a hash that no other memory has, so that its content can be stored
+        again.
         """
         if self.superseded_at is None or self.occurred_at is not None:
             return self.identity
@@ -141,7 +142,7 @@ class Supersedable(Storable):
 
     @property
     def embedded_text(self) -> str:
-        """What is embedded of it: the questions that it answers, where a model has learned it, and its content."""
+        """The text that is embedded: the questions of a memory that a model has learned, and the content."""
         return self.content if self.learned is None else self.learned.embedded_text(self.content)
 
 
@@ -152,14 +153,14 @@ def superseded_hash(identity: str, id_: str) -> str:
 
 @dataclass(frozen=True)
 class NewMemory(Storable):
-    """What a caller asks to store.
+    """A memory that a caller asks to store.
 
     Making one raises ``ContentTooLarge`` or ``InvalidRequest`` where a field is outside its bounds.
     """
 
     expires_at: int | None = None
     run_id: str | None = None
-    """The run that stores it; None: none is named."""
+    """The run that stores the memory; None: the caller names no run."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields."""
@@ -167,14 +168,14 @@ class NewMemory(Storable):
 
     @cached_property
     def request_hash(self) -> str:
-        """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
+        """SHA-256, in hex, of all fields: two requests with one hash ask for the same store."""
         request: list[Json] = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
         request += [] if self.run_id is None else [self.run_id]
         request += [[name, value] for name in MORE_FIELDS if (value := getattr(self, name)) is not None]
         return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
-        """Return the memory that storing it makes, where the agent has none of this content yet."""
+        """Return the memory that the store makes, where the agent has no memory of this content yet."""
         given = {field_.name: getattr(self, field_.name) for field_ in fields(self)}
         return Memory(id=memory_id, scope=scope, created_at=created_at, **given)
 
@@ -188,31 +189,31 @@ class Memory(Supersedable):
     created_at: int
     expires_at: int | None = None
     written_by: str | None = None
-    """The id of the credential that wrote it; None: an operator, or it is older than such ids."""
+    """The id of the credential that wrote the memory; None: an operator wrote it, or it is older than such ids."""
     written_through: str | None = None
     written_at: int | None = None
     later_keys: Mapping[str, str] | None = None
-    """The metadata keys that came later, each with the id of the credential that brought it."""
+    """The metadata keys that a later store added, each with the id of the credential that added it."""
     superseded_at: int | None = None
-    """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
+    """When the memory that replaced this one was said; None: this one holds, or has no claim that could be replaced."""
     type: MemoryType | None = None
-    """None: its statements were not read yet."""
+    """The memory's kind; None: its statements were not read yet."""
     forgotten_at: int | None = None
-    """Since when no recall finds it; None: it is remembered."""
+    """The moment since which no recall finds the memory; None: it is remembered."""
     message_id: str | None = None
-    """The message that it is, as ingest knows it; None: it is none."""
+    """The id of the message that the memory is; None: it is no message."""
     learned: Learned | None = None
-    """What is known of it where a language model made it of messages; None: it is in the words of whoever stored it."""
+    """The origin of a memory that a language model made of messages; None: it is in its caller's words."""
 
     run_id: str | None = None
-    """The run under which it was first written; None: none was named."""
+    """The run under which the memory was first written; None: the caller named no run."""
 
     @property
     def agent_id(self) -> str:
-        """The agent whose memory it is."""
+        """The agent that has the memory."""
         return self.scope.agent_id
 
     @property
     def source(self) -> Provenance | None:
-        """Who wrote it; None where that was not kept yet."""
+        """The memory's provenance; None where the memory is older than the columns that keep it."""
         return Provenance.of(self.written_by, self.written_through, self.written_at)

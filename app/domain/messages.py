@@ -15,14 +15,14 @@ ItemStatus: TypeAlias = Literal["stored", "known", "waiting", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message that a caller brings. Whoever takes it checks its bounds (``app.domain.limits``)."""
+    """A message of a request. The service that takes the request checks the bounds (``app.domain.limits``)."""
 
     role: Role
     content: str
     timestamp: int | None = None
-    """When it was said, in milliseconds since the epoch."""
+    """When the message was said, in milliseconds since the epoch."""
     tokens: int | None = None
-    """What it costs, as its caller's model counts; None: that is estimated."""
+    """The message's tokens, as the caller's model counts them; None: they are estimated."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Message:
 
     @cached_property
     def content_hash(self) -> str:
-        """What makes the memory that it becomes the same as another (``Memory.content_hash``)."""
+        """The ``Memory.content_hash`` of the memory that the message becomes."""
         return identity_of(self.content, self.session_id, self.said_at)
 
     @property
     def metadata(self) -> Mapping[str, Json]:
-        """The metadata of its memory: what a user says may name its speaker itself, as in "Ann: ..."."""
+        """The metadata of the message's memory: a user's message may name its speaker itself, as in "Ann: ..."."""
         return {} if self.role == "user" else {"speaker": self.role}
 
     def later(self) -> "Message":
-        """Return it as said a millisecond later."""
+        """Return the message as if it was said a millisecond later."""
         return replace(self, said_at=self.said_at + 1)
 
     def memory(self, scope: Scope, memory_id: str, created_at: int) -> Memory:
-        """Return the memory that it becomes."""
+        """Return the memory that the message becomes."""
         return Memory(
             id=memory_id,
             scope=scope,
@@ -64,7 +64,7 @@ class Message:
 
 
 def message_id(session_id: str, role: Role, content: str) -> str:
-    """Return the first 128 bits, in hex, of SHA-256 over what makes two messages the same: times are no part of it."""
+    """Return the id of a message: the first 128 bits, in hex, of SHA-256 over its session, role and content."""
     return digest(session_id, role, content)
 
 
@@ -75,7 +75,7 @@ def digest(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What became of one message of an ingestion; ``code`` says why where it failed."""
+    """The outcome of one message of an ingestion; ``code`` is the error's code where the message failed."""
 
     id: str
     status: ItemStatus

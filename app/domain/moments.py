@@ -32,7 +32,7 @@ def parse_moment(text: str) -> datetime:
     """Read a timestamp with its offset, as RFC 3339 writes it; a leap second counts as the next second.
 
     Raises:
-        ValueError: it has another form, or is no moment of the calendar.
+        ValueError: the text has another form, or is no moment of the calendar.
     """
     match = _RFC_3339.fullmatch(text)
     if match is None:
@@ -47,10 +47,10 @@ def parse_moment(text: str) -> datetime:
 
 
 def parse_moment_or_day(text: str) -> datetime:
-    """Read a timestamp as ``parse_moment`` does, or a day, which is the moment in UTC at which it begins.
+    """Read a timestamp as ``parse_moment`` does, or a day, of which the result is the moment in UTC when it begins.
 
     Raises:
-        ValueError: it is neither, or not of the calendar.
+        ValueError: the text is neither, or not of the calendar.
     """
     if _DAY.fullmatch(text) is None:
         return parse_moment(text)
@@ -59,7 +59,7 @@ def parse_moment_or_day(text: str) -> datetime:
 
 def format_moment(milliseconds_: int) -> str:
     """Write milliseconds since the epoch as RFC 3339 in UTC."""
-    # An answer has ten of them: without the zone, which is always the same, each takes half as long.
+    # An answer has ten moments: without the zone, which is always the same, writing each takes half as long.
     return (_EPOCH_WITHOUT_ZONE + timedelta(milliseconds=milliseconds_)).isoformat(timespec="milliseconds") + "Z"
 
 

@@ -1,6 +1,6 @@
 """The Beta posterior of a rate: its mean, its quantiles and its density, and draws from several of them.
 
-All of it is for ``alpha >= 1`` and ``beta >= 1``, where a density is bounded.
+Every function takes ``alpha >= 1`` and ``beta >= 1``, for which the density is bounded.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ INTERVAL = (0.025, 0.975)
 
 _POINTS = 1_001
 _DEVIATIONS = 12.0
-"""How far the grid reaches on both sides of the mean: beyond it lies less than 1e-5 of any such posterior."""
+"""Standard deviations that the grid reaches on both sides of the mean: less than 1e-5 of any posterior lies beyond."""
 
 
 def mean(alpha: float, beta: float) -> float:
@@ -35,20 +35,20 @@ def quantiles(alpha: float, beta: float, probabilities: Sequence[float]) -> Valu
     The density is added up over a grid around the mean, since numpy has no inverse of the incomplete beta function.
     """
     edges = _around_mean(alpha, beta, _POINTS)
-    # In the middle of each cell: at 0 and 1 a density may fall to nothing at once.
+    # The density is taken in the middle of each cell: at 0 and at 1 it may fall to 0 at once.
     cells = density(alpha, beta, (edges[1:] + edges[:-1]) / 2)
     below = np.concatenate([[0.0], np.cumsum(cells)])
     return np.asarray(np.interp(np.asarray(probabilities) * below[-1], below, edges), dtype=np.float64)
 
 
 def curve(alpha: float, beta: float, points: int) -> tuple[Values, Values]:
-    """Return rates around the mean, within the bounds of what a picture can show, and the density at each of them."""
+    """Return rates within six standard deviations of the mean, as a picture shows them, and the density at each."""
     rates = _around_mean(alpha, beta, points, _DEVIATIONS / 2)
     return rates, density(alpha, beta, rates)
 
 
 def density(alpha: float, beta: float, rates: Values) -> Values:
-    """Return the density at each of these rates, in a measure in which its highest value among them is 1."""
+    """Return the density at each of these rates, scaled so that the highest of these values is 1."""
     with np.errstate(divide="ignore"):
         logs = _power(alpha - 1, np.log(rates)) + _power(beta - 1, np.log1p(-rates))
     highest: float = np.max(logs)
@@ -56,7 +56,7 @@ def density(alpha: float, beta: float, rates: Values) -> Values:
 
 
 def draw(posteriors: Sequence[tuple[float, float]], seed: int | None) -> list[float]:
-    """Draw a rate of each posterior ``(alpha, beta)``, one after the other; None takes fresh entropy."""
+    """Draw a rate of each posterior ``(alpha, beta)``, in their order; a ``seed`` of None takes fresh entropy."""
     generator = np.random.default_rng(seed)
     return [float(generator.beta(alpha, beta)) for alpha, beta in posteriors]
 
@@ -68,5 +68,5 @@ def _around_mean(alpha: float, beta: float, points: int, deviations: float = _DE
 
 
 def _power(exponent: float, logarithms: Values) -> Values:
-    """Multiply, where nothing times the logarithm of nothing is nothing."""
+    """Multiply; an exponent of 0 gives 0 even for the logarithm of 0."""
     return exponent * logarithms if exponent else np.zeros_like(logarithms)

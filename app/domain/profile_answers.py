@@ -1,4 +1,4 @@
-"""What a profile answers: an answer with the memories it may rest on, and a memory with its versions and sources."""
+"""The answers of a profile: an answer with the memories it may rest on, and a memory with its versions and sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,14 @@ ResponseLength: TypeAlias = Literal["short", "medium", "long"]
 ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
 
 UNGROUNDED = "model_answer_ungrounded"
-"""``degraded``: no sentence of a language model stands in the memories that it cites."""
+"""In ``degraded``: the memories that a language model's answer cites support none of its sentences."""
 QUOTED_INSTEAD = frozenset(
     ("model_unavailable", "model_timeout", "model_quota_exceeded", "model_answer_rejected", UNGROUNDED)
 )
-"""What ``degraded`` says where a language model was to write an answer, and memories are quoted instead: none of these
-is missing for that."""
+"""The values of ``degraded`` that say why memories are quoted in place of a language model's answer.
+
+They do not say that a memory is missing from the answer.
+"""
 
 MAX_SUMMARY = 120
 """Characters of the line by which a memory is shown in a list."""
@@ -31,15 +33,15 @@ class ProfileCandidate:
     summary: str
     session_id: str | None
     score: float
-    """How likely it answers the query, 0 to 1."""
+    """How likely the memory answers the query, 0 to 1."""
     happened_at: int
     findings: Sequence[Finding] = ()
-    """What its score is made of, where that was asked for."""
+    """The parts of the score, where the request asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileInstruction:
-    """A standing instruction that holds and may concern a query."""
+    """A standing instruction that holds now and may concern a query."""
 
     id: str
     content: str
@@ -53,9 +55,9 @@ class ProfileRecall:
     answer: str
     """"" where no memory is sure enough to answer the query."""
     candidates: Sequence[ProfileCandidate]
-    """Empty where probably nothing on the query's subject is known."""
+    """The memories, best first; empty where probably no memory is about the query's subject."""
     degraded: Sequence[str] = ()
-    """Why it may not be all there is, as a recall says, and why no language model has written it where one was to."""
+    """Why memories may be missing, as a recall says, and why no language model has written the answer as it was to."""
     cited: Sequence[str] = ()
     """The ids of the memories that the answer is made of, each once."""
     instructions: Sequence[ProfileInstruction] = ()
@@ -69,41 +71,41 @@ class ProfileRecall:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSummary:
-    """What is known of somebody."""
+    """A summary of what a profile's memories say."""
 
     text: str
-    """Markdown; "" where nothing is known."""
+    """The summary in Markdown; "" where the profile has no memories for it."""
     degraded: Sequence[str] = ()
-    """Why no language model has written it, where one was to."""
+    """Why no language model has written the summary as it was to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One of the memories that stated the value of a key, in the order in which they were said."""
+    """One of the memories that stated the value of a key."""
 
     key: str
     memory_id: str
     summary: str
     happened_at: int
     superseded_at: int | None
-    """When what replaced it was said; None: it holds."""
+    """When the memory that replaced this one was said; None: this one holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """A message that a memory is, or that a model has learned it of."""
+    """A message that is the memory, or of which a model has learned the memory."""
 
     id: str
     role: Role
     session_id: str | None
     said_at: int
     memory_id: str
-    """The memory that it is."""
+    """The id of the memory that the message is."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDetail:
-    """A memory, the versions of what it states, key by key and oldest first, and the messages that it comes from."""
+    """A memory, the versions of its keys, key by key and oldest first, and the messages that it comes from."""
 
     memory: Memory
     versions: Sequence[Version]
@@ -111,7 +113,7 @@ class MemoryDetail:
 
 
 def first_line(content: str) -> str:
-    """Return the first line of a content, cut at a word where it is long."""
+    """Return the first line of a content; a long line is cut, at the end of a word where it can be."""
     line = next((stripped for part in content[: 10 * MAX_SUMMARY].splitlines() if (stripped := part.strip())), "")
     line = " ".join((line or content.strip()[:MAX_SUMMARY]).split())
     if len(line) <= MAX_SUMMARY:

@@ -1,4 +1,4 @@
-"""The names by which Cloudflare's Agent Memory asks for a store: a namespace, and a profile in it.
+"""The names of a store in Cloudflare's Agent Memory: a namespace, and a profile in it.
 
 https://developers.cloudflare.com/agent-memory/concepts/namespaces-profiles/
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain import limits
 
 DEFAULT_NAMESPACE = "default"
-"""The namespace whose profiles are the agents that every other route names. It needs no creation."""
+"""The namespace whose profiles are the agents that every other route names. It exists without being created."""
 
 _PREFIX = "cf:"
 _HASH_CHARACTERS = 20
@@ -17,7 +17,7 @@ _HASH_CHARACTERS = 20
 
 @dataclass(frozen=True, slots=True)
 class ProfileName:
-    """A profile, as Cloudflare's API names it.
+    """The name of a profile in Cloudflare's API.
 
     Making one raises ``InvalidRequest`` where a name is outside its bounds.
     """
@@ -33,12 +33,12 @@ class ProfileName:
 
     @property
     def agent_id(self) -> str:
-        """The agent that it is. No two names are one agent: the table ``profile`` would refuse the second."""
+        """The id of the profile's agent. No two names share an agent: the table ``profile`` would refuse the second."""
         if self.namespace == DEFAULT_NAMESPACE and limits.is_id(self.name) and not self.name.startswith(_PREFIX):
             return self.name
         return f"{agents_of(self.namespace)}{hashlib.sha256(self.name.encode()).hexdigest()[:_HASH_CHARACTERS]}"
 
 
 def agents_of(namespace: str) -> str:
-    """Return what the ids of a namespace's agents begin with, and no other agent's."""
+    """Return the prefix that the ids of a namespace's agents have, and no other agent's id."""
     return f"{_PREFIX}{namespace}:"

@@ -1,4 +1,4 @@
-"""What a caller asks its memory, and what it is answered."""
+"""The query of a recall, and the entries of its answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,15 +23,15 @@ from app.domain.limits import (
 from app.domain.memory import MemoryContent
 
 RECALL_PART_SECONDS = 2.0
-"""How long a recall waits for each service that it can do without, where the operator says nothing else."""
+"""How long a recall waits for each service that it can do without, where the operator sets no other time."""
 
 GroupBy: TypeAlias = Literal["session"]
-"""By what the entries of a recall are put together."""
+"""The field by which the entries of a recall are grouped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories a recall may return: all conditions must hold.
+    """The conditions on the memories that a recall may return: all must hold.
 
     ``created_after`` and ``created_before`` are exclusive bounds; a metadata value matches when it is
     equal and of the same JSON type (1 and 1.0 are one number; ``true`` is no number).
@@ -41,13 +41,13 @@ class Filter:
     created_before: int | None = None
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     type: MemoryType | None = None
-    """What a memory is; None: anything."""
+    """The kind of a memory; None: any kind."""
     about: About | None = None
-    """Of what a memory states the value; None: of anything, or of nothing."""
+    """The subject and predicate of which a memory states the value; None: any memory, with such a claim or without."""
 
     @property
     def looks_into_the_database(self) -> bool:
-        """Whether a condition is none that an index beside the database could apply."""
+        """Whether a condition needs the database: no index beside the database could apply it."""
         return self.type is not None or self.about is not None
 
     def __bool__(self) -> bool:
@@ -57,7 +57,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a caller asks its memory.
+    """The query of a recall, with its options.
 
     Making one raises ``InvalidRequest`` where a field is outside its bounds.
     """
@@ -66,30 +66,30 @@ class Query:
     top_k: int = 5
     where: Filter = field(default_factory=Filter)
     reference_time: int | None = None
-    """What "yesterday" and an age are counted from; None: now."""
+    """The moment from which "yesterday" and an age are counted; None: now."""
     min_score: float = 0.0
     max_tokens: int | None = None
-    """Of all entries' content together, by ``app.retrieval.selection.tokens``."""
+    """The most tokens of all entries' content together, by ``app.retrieval.selection.tokens``; None: no bound."""
     collapse: bool = False
-    """Whether entries that differ only in case, white space and Unicode form are one."""
+    """Whether entries that differ only in case, white space and Unicode form become one entry."""
     explain: bool = False
-    """Whether entries tell what their score is made of."""
+    """Whether entries have the parts of their score."""
     recency_days: float | None = None
-    """The age at which a preference for recent memories has halved; None: there is none."""
+    """The age in days at which a preference for recent memories has halved; None: recent memories are not preferred."""
     for_model: bool = False
     """Whether a model reads the entries: rows that a program keeps for itself, which have the metadata key
     ``store.key``, are left out before anything is counted."""
     for_answer: bool = False
-    """Whether a language model is to answer from the entries: what was learned of messages comes before these."""
+    """Whether a language model is to answer from the entries: learned memories come before their messages."""
     as_of: int | None = None
-    """As of which moment (ms since the epoch) memories are recalled: what had happened, and held, then; None: now."""
+    """The moment (ms since the epoch) of the recall: it returns memories that had happened and held then; None: now."""
     embedded: str | None = None
-    """What is embedded in place of the text; None: the text without its names."""
+    """The text that is embedded in place of ``text``; None: ``text`` without its names."""
     group_by: GroupBy | None = None
-    """By what entries are put together, so that ``top_k`` counts groups; None: each stands alone."""
+    """The field by which entries are grouped, so that ``top_k`` counts groups; None: entries are not grouped."""
     strict: bool | None = None
-    """Whether an outage of the embedder, the index or the words is its error, and not an answer without them; None: as
-    the operator has set it."""
+    """Whether an outage of the embedder, the index or the words makes the recall fail, where it would else answer
+    without them; None: as the operator has set it."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""
@@ -104,7 +104,7 @@ class Query:
 
     @property
     def most_entries(self) -> int:
-        """How many entries its answer has at most."""
+        """How many entries the answer has at most."""
         return self.top_k if self.group_by is None else self.top_k * MAX_OF_GROUP
 
 
@@ -114,14 +114,14 @@ class Finding:
 
     channel: str
     weighted: float
-    """Its share of the score."""
+    """The finding's share of the score."""
     raw: float | None = None
-    """In the channel's own measure."""
+    """The score in the channel's own measure."""
     rank: int | None = None
-    """From 1, where the channel ranks."""
+    """The memory's rank in the channel, from 1, where the channel ranks."""
 
     def scaled(self, factor: float) -> "Finding":
-        """Return it with its share of a score that is the factor as high."""
+        """Return the finding with its share of a score that was multiplied by the factor."""
         return replace(self, weighted=self.weighted * factor)
 
 
@@ -131,27 +131,27 @@ class Entry(MemoryContent):
 
     id: str
     score: float
-    """How likely it answers the query, or the reranker's relevance, 0 to 1."""
+    """How likely the memory answers the query, or the reranker's relevance, 0 to 1."""
     created_at: int
-    """When it was stored."""
+    """When the memory was stored."""
     source: Provenance | None = None
-    """Who wrote it; None where that was not kept yet."""
+    """The memory's provenance; None where the memory is older than the columns that keep it."""
     similarity: float | None = None
-    """The cosine similarity, -1 to 1, where the vector channel found it."""
+    """The cosine similarity, -1 to 1, where the vector channel found the memory."""
     findings: Sequence[Finding] = ()
 
     @property
     def happened_at(self) -> int:
-        """The moment that it speaks of: as the store said, or else when it was stored."""
+        """The moment that the memory speaks of: ``occurred_at``, or else the moment when it was stored."""
         return self.created_at if self.occurred_at is None else self.occurred_at
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries of one session, or a memory that has none."""
+    """The entries of one session, or an entry without a session."""
 
     session_id: str | None
     score: float
-    """How likely one of its entries answers the query, 0 to 1."""
+    """How likely one of the group's entries answers the query, 0 to 1."""
     entries: Sequence[str]
-    """Their ids, best first."""
+    """The ids of the entries, best first."""

@@ -1,4 +1,4 @@
-"""Limits of a tenant and of its agents, and how much of them is used."""
+"""The limits of a tenant and of its agents, and their use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,25 +9,25 @@ from app.domain.errors import QuotaExceeded
 from app.domain.json_types import Json
 
 UNLIMITED = 2**53 - 1
-"""How a limit that the operator has lifted is kept; a NULL says that the default holds."""
+"""The stored value of a limit that the operator has lifted; where NULL is stored, the default holds."""
 
 WARN_FROM = 0.8
 """The part of a limit from which a store is answered with a warning."""
 
 EPISODES = 100_000
-"""How many episodes a tenant may have, where the settings say nothing else."""
+"""How many episodes a tenant may have, where the settings set no other number."""
 
 LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
 LIMIT_NAMES: tuple[LimitName, ...] = ("memories", "bytes", "stores_per_minute")
 TIERS: tuple[str, ...] = ("working", "episodic", "procedural", "shared_context", "audit", "blobs", "ingestion")
-"""What has bytes beside long-term memory, as ``usage`` counts it; ``ingestion``: messages that are no memories yet."""
+"""The tiers beside long-term memory whose bytes ``usage`` counts; ``ingestion``: messages that are no memories yet."""
 Needed: TypeAlias = tuple[int, int, int]
-"""What a write adds: memories, bytes, stores; as ``LIMIT_NAMES``."""
+"""How many memories, bytes and stores a write adds, in the order of ``LIMIT_NAMES``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one tenant, or one agent, may have; None: as much as it likes. Bytes are those of all tiers, UTF-8."""
+    """The limits of one tenant or of one agent; None: no limit. Bytes are those of all tiers, in UTF-8."""
 
     memories: int | None = None
     bytes: int | None = None
@@ -47,7 +47,7 @@ class Defaults:
     agent: Limits = field(default_factory=Limits)
 
     def scopes(self, agent_ids: Iterable[str]) -> list[Json]:
-        """Return ``$.scopes`` of an argument: the agents and the tenant, each with the defaults that hold for it."""
+        """Return the ``$.scopes`` of a statement: the agents and the tenant, each with its default limits."""
         of_agents: list[Json] = [[agent_id, *self._of_agent] for agent_id in agent_ids]
         return [*of_agents, ["", *self._of_tenant]]
 
@@ -80,27 +80,27 @@ class Use:
 
     @property
     def header(self) -> str:
-        """Write it as a member of the ``Quota-Warning`` header."""
+        """The use as a member of the ``Quota-Warning`` header."""
         return f"{self.name};scope={self.scope};used={self.used};limit={self.limit}"
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """How many rows are kept of a tenant beside its memories."""
+    """How many rows a tenant has beside its memories."""
 
     idempotency_keys: int
     audit_rows: int
     agent_settings: int
     receipts: int
-    """Of finished erasures."""
+    """Receipts of finished erasures."""
     snapshot_bytes: int = 0
-    """Of the tenant's snapshots in the object store."""
+    """Bytes of the tenant's snapshots in the object store."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """Of the tiers, by kind."""
+    """Rows of the tiers, by kind."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """All of them, by name."""
+        """All counts, by name."""
         return {
             "idempotency_keys": self.idempotency_keys,
             "audit_rows": self.audit_rows,
@@ -113,7 +113,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a tenant (``agent_id`` None) or one of its agents has, and what it may have."""
+    """What a tenant (``agent_id`` is None) or one of its agents stores, and its limits."""
 
     agent_id: str | None
     memories: int
@@ -121,11 +121,11 @@ class Usage:
     stores_this_minute: int
     limits: Limits
     bytes_by_tier: Mapping[str, int] = field(default_factory=dict)
-    """The parts of ``bytes``: ``long_term`` and ``TIERS``; empty where nobody asked for them."""
+    """The parts of ``bytes``: ``long_term`` and ``TIERS``; empty where the request did not ask for them."""
 
     @property
     def uses(self) -> "list[Use]":
-        """The limits there are, each with what is used of it."""
+        """The limits that are set, each with its use."""
         scope: Literal["agent", "tenant"] = "tenant" if self.agent_id is None else "agent"
         used = (self.memories, self.bytes, self.stores_this_minute)
         limits = zip(LIMIT_NAMES, used, self.limits.values, strict=True)
@@ -136,18 +136,18 @@ class Usage:
         return replace(self, bytes=self.bytes - leaving)
 
     def exceeded_by(self, needed: Needed) -> "list[Use]":
-        """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""
+        """Return the limits that leave less than is needed; a write that needs 0 of a limit does not exceed it."""
         of: dict[str, int] = dict(zip(LIMIT_NAMES, needed, strict=True))
         return [use for use in self.uses if of[use.name] > max(0, use.limit - use.used)]
 
 
 def near(usages: Iterable[Usage]) -> list[Use]:
-    """Return the limits of which little is left."""
+    """Return the limits of which at least ``WARN_FROM`` is used."""
     return [use for usage in usages for use in usage.uses if use.used >= WARN_FROM * use.limit]
 
 
 def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
-    """Return the refusal of what is over these limits, which names the first and when to try again."""
+    """Return the refusal of a write that exceeds these limits: it names the first, and when to try again."""
     first = over[0]
     only_rate = all(use.name == "stores_per_minute" for use in over)
     return QuotaExceeded(
@@ -160,7 +160,7 @@ def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What calls of language models may cost each tenant in a day (UTC); None: as much as they like."""
+    """The limits of each tenant's calls of language models in a day (UTC); None: no limit."""
 
     calls_per_day: int | None = None
     tokens_per_day: int | None = None
@@ -168,7 +168,7 @@ class ModelLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What calls of language models have cost a tenant today (UTC), and what they may."""
+    """A tenant's calls of language models today (UTC), their tokens, and the limits."""
 
     calls_today: int
     tokens_today: int

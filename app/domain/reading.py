@@ -1,4 +1,4 @@
-"""What a reader tells of texts: how two statements bear on each other, and what kind of statement one is."""
+"""The results of a reader: the relation of two statements, and the kind of a statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Final, Literal, TypeAlias
 from app.domain.claim import MemoryType
 
 RelationName: TypeAlias = Literal["holds", "replaces", "ends", "restates"]
-"""What a newer statement does to an older one.
+"""The relation of a newer statement to an older one.
 
-``holds``: both hold; ``replaces``: the same thing has another value now; ``ends``: the older one holds no longer, and
-nothing of its kind takes its place; ``restates``: it says the same again.
+``holds``: both hold; ``replaces``: the same thing has another value now; ``ends``: the older statement holds no longer,
+and no other value takes its place; ``restates``: the newer statement says the same again.
 """
 RELATION_NAMES: Final[tuple[RelationName, ...]] = ("holds", "replaces", "ends", "restates")
 KIND_NAMES: Final[tuple[MemoryType, ...]] = ("fact", "event", "instruction", "task")
 _LOOKED_AT = 400
-"""Characters of a text that tell its script."""
+"""Characters at the beginning of a text that decide its script."""
 _LATIN_ENDS, _LATIN_ADDED, _LATIN_ADDED_ENDS = "\u0250", "\u1e00", "\u1f00"
 
 
@@ -56,20 +56,23 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Probabilities from which on a reader is believed; they come with its weights (docs/reader.md)."""
+    """The least probabilities at which the service acts on a reader's result; they come with the reader's weights.
+
+    See docs/reader.md.
+    """
 
     hide: float
-    """Of an update: the older statement is not returned any more."""
+    """For an update: the older statement is not returned any more."""
     newer_first: float
-    """Of an update: both statements are returned, the newer one first."""
+    """For an update: both statements are returned, the newer one first."""
     same_frame: float
-    """The same of two statements that are word for word alike but in one place."""
+    """The same for two statements that have the same words but in one place."""
     tells: float
-    """Of relevance: a text is told as the answer to a question."""
+    """For relevance: a text is given as the answer to a question."""
     follows: float
-    """Of a claim: it follows from its sources."""
+    """For a claim: it counts as following from its sources."""
     task: float
-    """Of a kind: a text is called a task, which may expire."""
+    """For a kind: a text counts as a task, which may expire."""
 
 
 def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
@@ -78,9 +81,9 @@ def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
 
 
 def is_readable(text: str) -> bool:
-    """Tell whether readers know the script of a text: that of the scenes, Latin. Of others they would only guess.
+    """Tell whether readers know the script of a text: they know Latin, the script of the scenes they were trained on.
 
-    A text without letters is readable.
+    In another script they would only guess. A text without letters is readable.
     """
     beginning = text[:_LOOKED_AT]
     if beginning.isascii():

@@ -1,21 +1,23 @@
-"""What is noted of a request while it is handled."""
+"""The notes of a request, taken while it is handled."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class RequestNote:
-    """What is noted of a request, for metrics: never its content, its query, its path's names or its credential.
+    """The notes of a request, for metrics: never its content, its query, its path's names or its credential.
 
     Attributes:
-        tenant_id: Whose credential it has; empty where none holds.
-        tool: The tool that it calls over MCP, of those that there are.
-        code: The code of the error that it is answered with; over MCP that of JSON-RPC, where it has no other.
-        gone: Whether its caller went away, and nobody was answered.
-        degraded: Whether something did not answer, and the request was answered without it.
-        embedding_tokens: Of what was embedded for it until it was answered, where the provider counts them.
-        embedded_characters: Of the same.
-        model_tokens: Of its calls of language models until it was answered.
+        tenant_id: The tenant of the request's credential; empty where no credential holds.
+        tool: The tool that the request calls over MCP, where there is a tool of this name; else empty.
+        code: The code of the error that the request is answered with; over MCP, where there is no other, the code of
+            JSON-RPC.
+        gone: Whether the caller went away before it was answered.
+        degraded: Whether a service did not answer, and the request was answered without it.
+        embedding_tokens: Tokens of the texts that were embedded for the request until it was answered, where the
+            provider counts them.
+        embedded_characters: Characters of the same texts.
+        model_tokens: Tokens of the request's calls of language models until it was answered.
     """
 
     tenant_id: str = ""
@@ -35,6 +37,6 @@ class RequestNote:
         return self.code or ("degraded" if self.degraded else "ok")
 
     def embedded(self, characters: int, tokens: int | None) -> None:
-        """Count what was embedded."""
+        """Count the characters, and the tokens where the provider counts them, of embedded texts."""
         self.embedded_characters += characters
         self.embedding_tokens += tokens or 0

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 
 MAIN = "main"
-"""The shard of the database that the settings name. Its database also has the directory of tenants."""
+"""The name of the shard whose database the settings name. This database also has the directory of tenants."""
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-"""It becomes a part of the names of files and indexes."""
+"""The form of a shard's name, which becomes a part of the names of files and indexes."""
 
 
 def is_shard_name(name: str) -> bool:
@@ -19,9 +19,9 @@ class Shard:
     """A shard beside the first.
 
     Attributes:
-        name: Its name.
-        database_id: The id of its D1 database; None on the embedded default.
-        added_at: When it was added, in milliseconds since the epoch by the directory's clock.
+        name: The shard's name.
+        database_id: The id of the shard's D1 database; None on the embedded default.
+        added_at: When the shard was added, in milliseconds since the epoch by the directory's clock.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tenant lives; ``epoch`` grows by one with each move."""
+    """The shard where a tenant lives; ``epoch`` grows by one with each move."""
 
     shard: str = MAIN
     epoch: int = 0
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TenantMove:
-    """A move that has begun and not ended; ``idle_ms`` says for how long no process has worked on it.
+    """A move that has begun and not ended; ``idle_ms`` is the time for which no process has worked on it.
 
     In the phase ``copy`` the tenant lives in the source, and in the phase ``drop`` in the target.
     """

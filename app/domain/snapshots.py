@@ -6,18 +6,18 @@ from app.domain.blobs import segment_of
 from app.domain.limits import MEMORY_ID_FORM
 
 ROOT = "s"
-"""What every key of a snapshot begins with."""
+"""The first segment of every key of a snapshot."""
 MANIFEST = "manifest.json"
 _ID = re.compile(rf"/({MEMORY_ID_FORM})/")
 
 
 def tenant_prefix(tenant_id: str) -> str:
-    """Return what the keys of all snapshots of a tenant, and of no other one, begin with."""
+    """Return the prefix that the keys of all snapshots of this tenant have, and of no other tenant."""
     return f"{ROOT}/{segment_of(tenant_id)}"
 
 
 def snapshot_prefix(tenant_id: str, snapshot_id: str) -> str:
-    """Return what the keys of all objects of a snapshot begin with."""
+    """Return the prefix of the keys of all objects of a snapshot."""
     return f"{tenant_prefix(tenant_id)}/{snapshot_id}"
 
 
@@ -32,7 +32,7 @@ def part_key(tenant_id: str, snapshot_id: str, number: int) -> str:
 
 
 def snapshot_of(tenant_id: str, key: str) -> str | None:
-    """Return the id of the snapshot of a tenant that a key belongs to; None where it is no such key."""
+    """Return the id of the tenant's snapshot that a key belongs to; None where the key belongs to no such snapshot."""
     prefix = tenant_prefix(tenant_id)
     match = _ID.match(key, len(prefix)) if key.startswith(prefix) else None
     return match[1] if match else None

@@ -1,4 +1,4 @@
-"""The bounds of the memory tiers (docs/tiers.md), by tier. Everybody reads them as ``app.domain.limits``."""
+"""The bounds of the memory tiers (docs/tiers.md), by tier. Other modules import them from ``app.domain.limits``."""
 
 import re
 
@@ -20,26 +20,26 @@ from app.domain.bounds import (
 # Runs and their episodes.
 
 RUN_VALUE_BYTES = 200 * 1024
-"""Of the input and of the output of a run, as JSON."""
+"""Bytes of the input, and of the output, of a run, as JSON."""
 RUN_ERROR_BYTES = 4 * 1024
 MAX_RUNS = 100_000
 """Runs of a tenant that are kept."""
 MAX_RUN_DEPTH = 8
-"""Runs above a run that was delegated."""
+"""How many runs, one the parent of the next, may be above a delegated run."""
 MAX_RUN_CHILDREN = 100
-"""Runs that one run has delegated."""
+"""Runs that one run may delegate."""
 HANDED_OVER_BYTES = 8 * 1024
-"""Of what a run is handed over by its parent, as JSON."""
+"""Bytes of the value that a parent hands over to a run, as JSON."""
 RUN_RESULT_BYTES = 10 * 1024
-"""Of an output that the log of the parent has as a whole."""
+"""Bytes up to which the log of the parent has the whole output of a delegated run."""
 MAX_EPISODES_GIVEN = 50
 """Episodes that a run is given when it begins."""
 MAX_EPISODES_WRITTEN = 100
-"""Episodes of one request."""
+"""Episodes that one request may write."""
 EPISODE_TYPE_CHARACTERS = 64
 EPISODE_CONTENT_BYTES = 32 * 1024
 EPISODE_DATA_BYTES, EPISODE_DATA_DEPTH = 10 * 1024, 8
-"""Of the data of an episode, as JSON, and how deep it may be nested."""
+"""Bytes of the data of an episode, as JSON, and how deep the data may be nested."""
 RUN_ID = form(MEMORY_ID_FORM, "must be a run's id, a ULID")
 EPISODE_ID = form(MEMORY_ID_FORM, "must be an episode's id, a ULID")
 RUN_VALUE = json_value(RUN_VALUE_BYTES)
@@ -56,17 +56,17 @@ WORKING_KEY_CHARACTERS = 128
 WORKING_BYTES = 128 * 1024
 """Keys and values of one instance of an agent, in UTF-8."""
 MAX_WORKING_KEYS = 1_000
-"""Of an instance."""
+"""Keys of an instance."""
 MAX_WORKING_INSTANCES = 10_000
-"""Of a tenant, that hold anything."""
+"""Instances of a tenant that hold anything."""
 WORKING_TTL_SECONDS, MIN_WORKING_TTL_SECONDS, MAX_WORKING_TTL_SECONDS = 3_600, 60, 86_400
-"""How long working memory lives where its writer does not say, and what a writer may say."""
+"""How long working memory lives where its writer names no time, and the shortest and longest time a writer may name."""
 MAX_LOG_ENTRIES = 100
-"""Of one append to the log of a run, and of one page of it."""
+"""Entries of one append to the log of a run, and of one page of the log."""
 LOG_BYTES = 1024 * 1024
-"""Of the entries of a run's log that are kept."""
+"""Bytes of the entries of a run's log that are kept."""
 LOG_OVERHEAD = 64
-"""What an entry of a log counts beside its own bytes."""
+"""Bytes that an entry of a log counts in addition to its own."""
 INSTANCE = form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
 WORKING_KEY = form(
     r"(?!(?:messages|window)$)[A-Za-z0-9._:-]{1,128}",
@@ -88,33 +88,33 @@ LOG_NUMBER = number("must be at least 0", 0, 2**53 - 1)
 MAX_APPENDED = 100
 """Messages of one append to a window."""
 WINDOW_BYTES, WINDOW_MESSAGES = 128 * 1024, 1_000
-"""What a window keeps: older turns fall out of it into long-term memory."""
+"""Bytes and messages that a window keeps: older turns fall out of the window into long-term memory."""
 MAX_MESSAGE_TOKENS = 200_000
-"""Of a message, as its caller tells them."""
+"""Tokens of a message, as its caller counts them."""
 MAX_WINDOW_SUMMARIES, MERGED_SUMMARIES = 20, 10
-"""Summaries that a window holds at most, and how many of the oldest become one where there would be more."""
+"""Summaries that a window holds at most, and how many of the oldest are merged where the window would have more."""
 SUMMARY_TURNS, SUMMARY_BYTES, SUMMARY_SENTENCES = 20, 1_024, 40
-"""Turns up to which the newest summary goes on, and what a summary has at most of text, in UTF-8, and of sentences."""
+"""Turns up to which the newest summary is extended, and a summary's bytes of text, in UTF-8, and its sentences."""
 SUMMARY_MEMORIES = 64
-"""Ids of memories that a summary names, beside those that its sentences rest on."""
+"""Up to how many memories a summary names; the memories that its sentences rest on are named in any number."""
 MAX_WINDOW_BYTES, MAX_WINDOW_MESSAGES = 512 * 1024, 4_000
-"""What a window holds at most while turns cannot fall out of it."""
+"""Bytes and messages that a window holds at most while turns cannot fall out of it."""
 WINDOW_TOKENS, MAX_WINDOW_TOKENS = 8_000, 200_000
-"""What a window keeps where the settings do not say, and what its answer has at most."""
+"""Tokens that a window keeps where the settings name no other number, and the tokens of its answer at most."""
 MESSAGE_TOKENS = number(f"must be from 1 to {MAX_MESSAGE_TOKENS}", 1, MAX_MESSAGE_TOKENS)
 WINDOW_TOKEN_LIMIT = number(f"must be from 1 to {MAX_WINDOW_TOKENS}", 1, MAX_WINDOW_TOKENS)
 
 # Blobs.
 
 BLOB_BYTES = 20 * 1024 * 1024
-"""Of one blob."""
+"""Bytes of one blob."""
 MAX_BLOBS = 10_000
 """Blobs of a tenant."""
 MAX_BLOBS_BYTES = 5 * 1024 * 1024 * 1024
-"""Of all blobs of a tenant together."""
+"""Bytes of all blobs of a tenant together."""
 MEDIA_TYPE_CHARACTERS = 128
 LARGE_VALUE_BYTES = 100_000
-"""A JSON value with more goes into the object store: a statement for D1 has room for so much."""
+"""Bytes up to which a JSON value fits into a statement for D1: a larger value goes into the object store."""
 _NAME = r"[A-Za-z0-9!#$&^_.+-]+"
 _MEDIA_TYPE = re.compile(rf'\A{_NAME}/{_NAME}(?: ?; ?{_NAME}=(?:{_NAME}|"[ !#-\[\]-~]*"))*')
 BLOB = Bound(
@@ -134,18 +134,18 @@ BLOB_MEDIA_TYPE = Bound(
 # Workflows.
 
 MAX_WORKFLOWS = 1000
-"""Of a tenant."""
+"""Workflows of a tenant."""
 MAX_WORKFLOWS_OF_TASK = 100
-"""Of one agent type and task type: a selection draws from each of them."""
+"""Workflows of one agent type and task type: a selection draws a rate for each of them."""
 WORKFLOW_SPEC_BYTES = 100_000
 MAX_WORKFLOW_VERSIONS = 10
-"""Replaced texts of a workflow that stay: those that were replaced last."""
+"""How many replaced texts of a workflow are kept: those that were replaced last."""
 WORKFLOW_WEIGHT_OF_AGENT = 5
-"""Outcomes that a credential for one agent counts for at most, in a workflow, where another agent asks."""
+"""How many outcomes of a credential for one agent count at most, in a workflow, where another agent asks."""
 WORKFLOW_WEIGHT_OF_TENANT = 20
-"""Outcomes that a credential for all agents counts for at most, in a workflow, where another credential asks."""
+"""How many outcomes of a credential for all agents count at most, in a workflow, where another credential asks."""
 MAX_WORKFLOW_AUTHORS = 100
-"""Credentials whose outcomes count in a workflow beside the own ones: those that reported last."""
+"""How many other credentials' outcomes count in a workflow beside the caller's: those that reported last."""
 MAX_SEED = 2**53 - 1
 """The largest integer that every reader of JSON reads exactly."""
 WORKFLOW_VERSION = number("must be from 1 to 999999999", 1, 999_999_999)
@@ -157,17 +157,17 @@ SEED = number(f"must be from 0 to {MAX_SEED}", 0, MAX_SEED)
 # Shared context, and the configuration of a tenant.
 
 CONTEXT_BYTES = 100_000
-"""Of a shared document."""
+"""Bytes of a shared document."""
 MAX_CONTEXT_DOCUMENTS = 1000
 """Shared documents of a tenant."""
 MAX_CONTEXT_NAMES = 50
 """Shared documents that one assembly of a context asks for by name."""
 MAX_CONTEXT_VERSIONS = 20
-"""Of a shared document that are kept."""
+"""Versions of a shared document that are kept."""
 MAX_CONTEXT_BYTES = 20_000_000
-"""Of all versions of a tenant's shared documents together."""
+"""Bytes of all versions of a tenant's shared documents together."""
 CONFIGURATION_BYTES = 64 * 1024
-"""Of a tenant's configuration, as JSON."""
+"""Bytes of a tenant's configuration, as JSON."""
 CONTEXT_NAME = form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
 CONTEXT_CONTENT = any_text(CONTEXT_BYTES)
 CONTEXT_VERSION = number("must be from 1 to 999999999", 1, 999_999_999)
@@ -182,13 +182,13 @@ CONFIGURATION = json_value(CONFIGURATION_BYTES)
 
 TOOL_CHARACTERS = 64
 TOOL_INPUT_BYTES = 128 * 1024
-"""Of the input of a tool call, as JSON."""
+"""Bytes of the input of a tool call, as JSON."""
 TOOL_OUTPUT_BYTES = 10 * 1024
 TOOL_ERROR_BYTES = 1024
 MAX_TOOL_CALLS_AT_ONCE = 100
-"""Of one request."""
+"""Tool calls of one request."""
 MAX_TOOL_CALLS = 10_000
-"""Of a run (schema.sql)."""
+"""Tool calls of a run (schema.sql)."""
 TOOL_CALL_ID = form(MEMORY_ID_FORM, "must be a tool call's id, a ULID")
 TOOL = characters(TOOL_CHARACTERS)
 TOOL_INPUT = json_value(TOOL_INPUT_BYTES)
@@ -210,7 +210,7 @@ AUDIT_EVENT = form(r"[a-z][a-z_]{0,31}", "must be the name of an event", minLeng
 # Facts.
 
 FACT_TEXT_BYTES = 256
-"""Of the subject and of the predicate of a fact."""
+"""Bytes of the subject, and of the predicate, of a fact."""
 FACT_OBJECT_BYTES = 1024
 FACT_ID_CHARACTERS = 64
 FACT_SUBJECT = FACT_PREDICATE = text(FACT_TEXT_BYTES)

@@ -15,21 +15,21 @@ class TenantTurns(Generic[T]):
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nobody; the clock tells seconds."""
+        """Begin without items; the clock returns seconds."""
         self._clock = clock
-        self._of: dict[str, deque[tuple[float, T]]] = {}  # whose turn is next comes first
+        self._of: dict[str, deque[tuple[float, T]]] = {}  # the tenant whose turn is next comes first
         self._waited = 0.0
-        """Seconds that the item taken last had waited."""
+        """How many seconds the item that was taken last had waited."""
 
     def __bool__(self) -> bool:
-        """Whether anybody waits."""
+        """Whether any item waits."""
         return bool(self._of)
 
     @property
     def lag(self) -> float:
-        """Seconds that the item taken last had waited; 0 where nothing waits now.
+        """How many seconds the item that was taken last had waited; 0 where no item waits now.
 
-        While nothing is taken it does not grow: who takes is held up by something else than too many items.
+        The lag does not grow while no item is taken: then the taker is held up by something else than too many items.
         """
         return self._waited if self._of else 0.0
 
@@ -44,14 +44,14 @@ class TenantTurns(Generic[T]):
         self._of = {tenant_id: items, **self._of}
 
     def take(self, fits: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
-        """Return the next item and its tenant, who then waits behind all others; None where no tenant's next fits."""
+        """Return the next item and its tenant, which then waits behind all others; None where no next item fits."""
         for tenant_id, items in self._of.items():
             if fits(items[0][1]):
                 return tenant_id, self._take(tenant_id)
         return None
 
     def take_older(self, seconds: float) -> tuple[str, T] | None:
-        """Return an item that has waited for so long or longer, and its tenant; None where none has."""
+        """Return an item that has waited for at least ``seconds``, and its tenant; None where no item has."""
         latest = self._clock() - seconds
         late = next((tenant_id for tenant_id, items in self._of.items() if items[0][0] <= latest), None)
         return None if late is None else (late, self._take(late))

@@ -1,4 +1,4 @@
-"""What is undone: what a run, a session or a credential has taught. And what an undo would do."""
+"""The undoing of the memories of a run, a session or a credential: its selection, its forecast and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from app.domain.errors import FieldError, InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Whose memories are taken back: a run's, or an agent's session's, or a credential's. It checks itself.
+    """The source whose memories are taken back: a run, an agent's session, or a credential. It checks itself.
 
     Raises:
-        InvalidRequest: none or several are named, or one in another form.
+        InvalidRequest: no source or several sources are named, or an id has another form.
     """
 
     run_id: str | None = None
@@ -21,7 +21,7 @@ class Selected:
     credential_id: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the bounds, and that it is one."""
+        """Check the bounds, and that exactly one source is named."""
         limits.check(
             ("run_id", limits.RUN_ID, self.run_id),
             ("agent_id", limits.AGENT_ID, self.agent_id),
@@ -38,7 +38,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A memory that would go."""
+    """A memory that an undo would delete."""
 
     id: str
     agent_id: str
@@ -56,41 +56,42 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What an undo would do besides its counts: how far it reaches."""
+    """The reach of an undo, in addition to its counts."""
 
     learned: int
-    """Of the memories that would go: those that a model learned of messages that would go, and so go with them."""
+    """How many of the deleted memories a model has learned of messages that are deleted too."""
     agents: int
     """How many agents lose memories."""
     agent_ids: Sequence[str]
-    """The first of them, in their order."""
+    """The first ids of these agents, in their order."""
     going: Sequence[Going]
-    """The first of the memories that would go."""
+    """The first of the memories that would be deleted."""
     holds_again: int
+    """How many memories would hold again."""
     holding: Sequence[Holding]
     """The first of the memories that would hold again."""
     at_least: bool
-    """Whether something was not counted to the end: then each count says how many there are at least."""
+    """Whether the counting was cut short: then each count is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What an undo has done or, as a dry run, would do."""
+    """The result of an undo or, of a dry run, its forecast."""
 
     memories: int
-    """Deleted."""
+    """How many memories are deleted."""
     changed: int
-    """Of others: they lose metadata that was added to them, or are remembered again."""
+    """How many other memories lose metadata that was added to them, or are remembered again."""
     messages: int
-    """Of a run or a session: messages that were no memories yet, deleted."""
+    """Of a run or a session: how many messages that were no memories yet are deleted."""
     outcomes: int
-    """Of a credential: outcomes of workflows that it has reported, deleted."""
+    """Of a credential: how many of the outcomes of workflows that it has reported are deleted."""
     more: bool
-    """Whether there is more: undo again. A dry run has none."""
+    """Whether more is left: the undo has to be called again. A dry run never says so."""
     finished_at: int
-    """Milliseconds since the epoch."""
+    """When the undo finished, in milliseconds since the epoch."""
     forecast: Forecast | None = None
-    """Of a dry run."""
+    """The reach of a dry run; None where memories were deleted."""
 
     @property
     def dry_run(self) -> bool:

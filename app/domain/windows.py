@@ -1,4 +1,4 @@
-"""Windows: the newest messages of an agent's instance, and the summaries of those that fell out of them.
+"""Windows: the newest messages of an agent's instance, and the summaries of messages that fell out of the window.
 
 Times are milliseconds since the epoch.
 """
@@ -11,14 +11,14 @@ from app.domain.author import Author, WriteChannel
 from app.domain.messages import NewMessage, Role
 
 Counted: TypeAlias = Literal["told", "estimated"]
-"""How the tokens of turns are known: as their callers counted them, or by ``app.retrieval.selection.tokens``."""
+"""How the tokens of turns were counted: by the callers, or by ``app.retrieval.selection.tokens``."""
 MadeBy: TypeAlias = Literal["model", "reader", "sentences"]
-"""Who chose what a summary says: a language model, the reader, or nobody: then it is the first sentences."""
+"""How a summary's sentences were chosen: by a language model, by the reader, or as the first ``sentences``."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTurn:
-    """A message of a window. ``told``: whether the caller told its tokens; else they are estimated."""
+    """A message of a window. ``told``: whether the caller counted the tokens; else they are estimated."""
 
     id: str
     role: str
@@ -30,12 +30,12 @@ class WindowTurn:
 
 @dataclass(frozen=True, slots=True)
 class FallingTurn:
-    """A turn that is to become a memory, or that is one by now.
+    """A turn that is to become a memory, or that is a memory by now.
 
     Attributes:
-        counted_bytes: What it counts in the quota of bytes.
-        idle: Whether the time of its window has passed.
-        memory_id: The memory that it is; empty before.
+        counted_bytes: The bytes that the turn counts in the quota of bytes.
+        idle: Whether the time of the turn's window has passed.
+        memory_id: The id of the memory that the turn is; empty where it is not a memory yet.
     """
 
     place: int
@@ -52,13 +52,13 @@ class FallingTurn:
 
     @property
     def author(self) -> Author:
-        """Who has brought the turn: it becomes a memory with the rights of this author."""
+        """The author that appended the turn: the turn becomes a memory with this author's rights."""
         speakers = None if self.speakers is None else frozenset(self.speakers)
         return Author(self.written_by, cast(WriteChannel, self.written_through), self.issued_at, speakers=speakers)
 
     @property
     def message(self) -> NewMessage:
-        """The turn as a message, which is ingested."""
+        """The turn as a message to ingest."""
         return NewMessage(cast(Role, self.role), self.content, self.said_at)
 
 
@@ -67,11 +67,12 @@ class WindowState:
     """A window.
 
     Attributes:
-        messages: How many turns it holds.
-        bytes: What their contents have together.
-        tokens: What they cost together, as it was told or is estimated.
-        fallen: How many turns have fallen out of it into long-term memory.
-        due: Whether turns have to fall out of it: it holds more than it keeps, or nothing was appended for its time.
+        messages: How many turns the window holds.
+        bytes: The bytes of the turns' contents together.
+        tokens: The tokens of the turns together, as the callers counted them or as they are estimated.
+        fallen: How many turns have fallen out of the window into long-term memory.
+        due: Whether turns have to fall out: the window holds more than it keeps, or its time has passed without an
+            append.
     """
 
     expires_at: int
@@ -89,8 +90,8 @@ class SummarySentence:
     """A sentence of a summary.
 
     Attributes:
-        memories: The ids of the memories that it rests on, at least one.
-        weight: How telling it is, 0 to 1: of many the most telling are kept.
+        memories: The ids of the memories that the sentence rests on, at least one.
+        weight: How informative the sentence is, 0 to 1: of many sentences those of the highest weight are kept.
     """
 
     text: str
@@ -100,14 +101,14 @@ class SummarySentence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What sums up turns that fell out of a window.
+    """The summary of turns that fell out of a window.
 
     Attributes:
-        first_place: The place that its first turn had in the window; ``last_place``: of its last.
-        turns: How many they are.
-        since: When its first turn was said; ``until``: its last.
-        memories: The ids of memories that its turns are: those that its sentences rest on come first.
-        sentences: What it says, in the order in which that was said.
+        first_place: The place that the first turn had in the window; ``last_place``: the place of the last turn.
+        turns: How many turns are summed up.
+        since: When the first turn was said; ``until``: when the last turn was said.
+        memories: The ids of memories that the turns are: the memories that the sentences rest on come first.
+        sentences: The sentences, in the order of the turns that they come from.
     """
 
     first_place: int
@@ -121,23 +122,23 @@ class Summary:
 
     @property
     def id(self) -> str:
-        """The places of its first and its last turn: what is made again of the same turns is the same summary."""
+        """The places of the first and the last turn: a summary that is made again of the same turns has the same id."""
         return f"{self.first_place}-{self.last_place}"
 
     @property
     def text(self) -> str:
-        """Its sentences, each in a line."""
+        """The sentences, each in a line."""
         return "\n".join(sentence.text for sentence in self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class AppendedTurns:
-    """What became of an append.
+    """The outcome of an append.
 
     Attributes:
         appended: How many messages are new in the window.
-        known: How many were there already, in the window or in long-term memory.
-        state: The window after it.
+        known: How many messages were there already, in the window or in long-term memory.
+        state: The window after the append.
     """
 
     instance: str
@@ -152,10 +153,10 @@ class Window:
 
     Attributes:
         turns: The newest turns, in the order in which they were said.
-        tokens: What these turns cost together.
-        older: How many older turns the window holds that did not fit.
-        summaries: What sums up the turns that fell out of it, the newest last.
-        state: The window; None where there is none.
+        tokens: The tokens of these turns together.
+        older: How many older turns of the window did not fit.
+        summaries: The summaries of turns that fell out of the window, the newest last.
+        state: The state of the window; None where there is no window.
     """
 
     instance: str
@@ -167,7 +168,7 @@ class Window:
 
     @property
     def counted(self) -> Counted:
-        """Whether the callers told the tokens of all these turns; else some are estimated."""
+        """``told`` where the callers counted the tokens of all these turns, else ``estimated``."""
         return counted(told=all(turn.told for turn in self.turns))
 
 

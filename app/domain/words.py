@@ -1,10 +1,10 @@
-"""How text becomes words, alike where a memory is written and where it is looked for.
+"""Splits text into words, in the same way where a memory is written and where a query is searched for.
 
 SQLite's FTS5 splits text into words, folds case and accents and takes English endings off (``porter`` over
-``unicode61``). This module makes the words that it cannot make: *segments*. Scripts that put no space between words
-go as overlapping pairs of characters. Arabic words go without vowel signs and without the articles and endings that
-are written on to them (the light10 stemmer of Larkey, Ballesteros and Connell, 2007). Full-width and other
-compatibility forms go as what they stand for (NFKC).
+``unicode61``). This module makes the words that FTS5 cannot make: *segments*. Text of a script without spaces between
+words becomes overlapping pairs of characters. Arabic words lose vowel signs, and the articles and endings that are
+written on to them (the light10 stemmer of Larkey, Ballesteros and Connell, 2007). Full-width and other compatibility
+forms become the characters that they stand for (NFKC).
 """
 
 import re
@@ -24,13 +24,13 @@ _SPACELESS = (
 _ARABIC = "\u0610-\u061a\u0620-\u0669\u066e-\u06dc\u06ee-\u06ff"
 _MARKS = "\u0300-\u036f\u0900-\u0dff"  # accents, and the scripts of India, which write vowels as marks
 WORD = rf"[\w{_SPACELESS}{_ARABIC}{_MARKS}]+"
-"""A regular expression: what stands between spaces and punctuation."""
+"""A regular expression for a word: the characters between spaces and punctuation."""
 
 _WORD = re.compile(WORD)
 _SPACED = re.compile(r"[\n\r`\"\u201c\u201d\u201e\u00ab\u00bb]")
-"""Where white space may be a part of what is said: in lines, in code and in quotations."""
-# What stands between characters that are no part of a word for FTS5 either. Its Unicode is that of 2012: a character
-# that is younger, as many emoji are, it takes for a letter of the word beside it.
+"""Signs that the white space of a text may matter: of lines, of code and of quotations."""
+# The text between characters that are no part of a word for FTS5 either. FTS5 has the Unicode of 2012: it takes a
+# younger character, as many emoji are, for a letter of the word beside it.
 _APART = re.compile(
     r"[^\s!-/:-@\[-^`{-~\u00a0-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u303f]+"
 )
@@ -47,14 +47,15 @@ _ARABIC_AFTER = re.compile(
 
 _MAX_MARKS = 30
 _JOINER = "\u034f"
-# Those beyond U+FFFF are told apart in the runs that are found: a class with each of them takes far longer.
+# Marks beyond U+FFFF are told apart from other characters in the runs that match: a class with each of these marks
+# takes far longer.
 _MARK = "".join(filter(unicodedata.combining, map(chr, range(0x10000)))) + "\U00010000-\U0001ffff"
 _HIDDEN_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # no marks themselves, but they become marks
 _PERHAPS_MARKS = re.compile(f"[{_MARK}{_HIDDEN_MARKS}]{{{_MAX_MARKS + 1},}}")
 
 
 def word_set(*lines: str) -> frozenset[str]:
-    """Return the words of lines, which spaces part."""
+    """Return the words of lines; spaces part the words."""
     return frozenset(word for line in lines for word in line.split())
 
 
@@ -68,20 +69,20 @@ def normalised(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFKC") 
 
 
 def folded(text: str) -> str:
-    """Return a text as it is compared: without difference of case, of apostrophes and of compatible characters."""
+    """Return a text in the form for comparisons: without difference of case, apostrophes and compatible characters."""
     return normalised(text).casefold().replace("\u2019", "'")
 
 
 def plain(text: str) -> str:
-    """Return a text folded, with single spaces: as it is looked for in another one."""
+    """Return a text folded, with single spaces: the form in which it is searched for in another text."""
     return " ".join(folded(text).split())
 
 
 def as_written(text: str) -> str:
-    """Return a text without difference of what tells nothing: how a character is composed, and how wide a space is.
+    """Return a text without differences that have no meaning: in how a character is composed, and how wide a space is.
 
-    Case does tell: of "us" and "US", of "mW" and "MW", of codes and addresses. So do compatible characters: 10\u00b2 is
-    not 102.
+    Case has a meaning: in "us" and "US", in "mW" and "MW", in codes and addresses. So have compatible characters:
+    10\u00b2 is not 102.
     """
     composed = normalised(text, "NFC")
     return composed if _SPACED.search(composed) else " ".join(composed.split())
@@ -100,7 +101,7 @@ def _joined(run: re.Match[str]) -> str:
 
 
 def segments(text: str) -> str:
-    """Return the words of a text that FTS5 would not find by itself, separated by spaces; mostly there are none."""
+    """Return the words of a text that FTS5 would not find by itself, separated by spaces; most texts have none."""
     if text.isascii():
         return ""
     known = {word for word in _APART.findall(text) if _WORD.fullmatch(word)}
@@ -109,7 +110,7 @@ def segments(text: str) -> str:
 
 
 def words(word: str) -> Iterator[str]:
-    """Give what to look for to find a word of normalised text, in segments or as FTS5 splits it."""
+    """Give the search terms that find a word of normalised text, in segments or as FTS5 splits the word."""
     for piece in _PIECE.findall(word):
         if is_spaceless(piece) and len(piece) > 1:
             yield from _pairs(piece)
@@ -118,12 +119,12 @@ def words(word: str) -> Iterator[str]:
 
 
 def is_spaceless(piece: str) -> bool:
-    """Tell whether a piece is of a script without spaces: one character of it begins a segment and is none itself."""
+    """Tell whether a piece is of a script without spaces; there a single character is the beginning of segments."""
     return _IS_SPACELESS.match(piece) is not None
 
 
 def _segments(word: str, *, found: bool) -> Iterator[str]:
-    """Give the segments of a word; none where FTS5 has ``found`` it and splits it as it should be."""
+    """Give the segments of a word; none where FTS5 has ``found`` the word and splits it correctly."""
     pieces = _PIECE.findall(word)
     for piece in pieces:
         if is_spaceless(piece):
@@ -140,6 +141,6 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def stem(word: str) -> str:
-    """Take from an Arabic word its signs and what is written on to it, as long as two letters stay."""
+    """Return an Arabic word without its signs, articles and endings, as long as two letters stay."""
     bare = _ARABIC_SIGNS.sub("", word).translate(_ARABIC_LETTERS)
     return _ARABIC_AFTER.sub("", _ARABIC_BEFORE.sub("", bare))

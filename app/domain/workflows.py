@@ -1,4 +1,4 @@
-"""Workflows that compete for a task, and how well each has done."""
+"""Workflows that compete for a task, and the success of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from app.domain.json_types import Json
 
 @dataclass(frozen=True, slots=True)
 class NewWorkflow:
-    """A workflow as it is put; its attributes are those of ``Workflow``. It checks its bounds when it is made.
+    """A workflow to put; its attributes are those of ``Workflow``. It checks its bounds when it is made.
 
     Raises:
         InvalidRequest: a field is outside its bounds; every such field is named.
@@ -35,9 +35,9 @@ class NewWorkflow:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is known of a workflow's rate of success: a Beta distribution, ``alpha`` and ``beta`` at least 1.
+    """The posterior of a workflow's rate of success: a Beta distribution, ``alpha`` and ``beta`` at least 1.
 
-    It is that of who asks, since the outcomes of others have a bounded weight
+    It differs by the credential that asks, since the outcomes of other credentials have a bounded weight
     (docs/decisions/0045-outcomes-have-authors.md).
     """
 
@@ -46,27 +46,27 @@ class Posterior:
 
     @property
     def mean(self) -> float:
-        """Its mean."""
+        """The mean of the posterior."""
         return posterior.mean(self.alpha, self.beta)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The bounds of the 95 % around its median."""
+        """The bounds of the 95 % around the posterior's median."""
         return posterior.interval(self.alpha, self.beta)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedWorkflow(Posterior):
-    """A workflow without what is done in it.
+    """A workflow without its ``spec``.
 
     Attributes:
-        workflow_id: Its id, one in its tenant.
-        agent_type: The agents that it is for.
-        task_type: The task that it competes for.
-        discount: What is left of its counts at each outcome of its task; 1: all.
-        enabled: Whether it is selected.
-        created_at: In milliseconds since the epoch, as ``updated_at``, which is when it was put last.
-        version: Of its text, from 1.
+        workflow_id: The workflow's id, unique in the tenant.
+        agent_type: The type of the agents that the workflow is for.
+        task_type: The type of the task that the workflow competes for.
+        discount: The part of the workflow's counts that is left at each outcome of its task; 1: all of them.
+        enabled: Whether the workflow may be selected.
+        created_at: In milliseconds since the epoch, as is ``updated_at``, the moment when it was put last.
+        version: The version of the workflow's text, from 1.
     """
 
     workflow_id: str
@@ -81,19 +81,19 @@ class ListedWorkflow(Posterior):
 
 @dataclass(frozen=True, slots=True)
 class Workflow(ListedWorkflow):
-    """A workflow; ``spec`` is what is done in it, which is its caller's business."""
+    """A workflow; ``spec`` says what is done in it, in a form of the caller's choice."""
 
     spec: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowText:
-    """A text that a workflow has or had, without the text: who wrote it, by which way and when.
+    """The author and the date of a text that a workflow has or had, without the text.
 
     Attributes:
-        version: From 1; the highest is that which the workflow has.
-        written_by: The credential's id; None: none, or it was written before texts had authors.
-        written_at: In milliseconds since the epoch.
+        version: The number of the text, from 1; the workflow has the text of the highest number.
+        written_by: The id of the credential that wrote the text; None: none did, or texts had no authors yet.
+        written_at: When the text was written, in milliseconds since the epoch.
     """
 
     version: int
@@ -111,7 +111,7 @@ class WorkflowVersion(WorkflowText):
 
 @dataclass(frozen=True, slots=True)
 class Selection(Posterior):
-    """The workflow that was chosen, with the rate that was drawn for it: the highest of all."""
+    """The workflow that was chosen; ``sampled`` is the rate that was drawn for it, the highest of all workflows'."""
 
     workflow_id: str
     spec: Mapping[str, Json]
@@ -120,6 +120,6 @@ class Selection(Posterior):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Posterior):
-    """A workflow's posterior behind an outcome; ``counted`` is false where the run had one already."""
+    """A workflow's posterior after an outcome; ``counted`` is false where the run had an outcome already."""
 
     counted: bool

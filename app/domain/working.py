@@ -1,4 +1,4 @@
-"""What working memory holds: keys of an instance, and entries of a run's log; times in milliseconds since the epoch."""
+"""Working memory: keys of an instance, and entries of a run's log. Times are in milliseconds since the epoch."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ class WorkingKey:
     """A key of an instance.
 
     Attributes:
-        value: Where it is a blob, a row has the pointer to it.
-        bytes: What it counts in the budget of its instance: the key and the value as JSON, in UTF-8.
-        version: Rises with every write to the instance, and never comes back.
+        value: The key's value; where it is a blob, the row has the pointer to the blob.
+        bytes: The bytes that the key counts in the budget of its instance: the key and the value as JSON, in UTF-8.
+        version: The number rises with every write to the instance, and never comes back.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Counts tool calls and recalls, and what each tenant costs and which errors it gets, for Prometheus."""
+"""Counts tool calls, recalls, and the costs and errors of each tenant, for Prometheus."""
 
 import json
 from functools import cache
@@ -9,7 +9,7 @@ from app.domain.audit import RecallNote, ToolCall
 from app.domain.request_note import RequestNote
 
 MOST_TOOLS = 50
-"""Names of tools that are told apart."""
+"""How many names of tools are told apart; all others count as ``other``."""
 MOST_TENANTS = 200
 OTHER = "other"
 
@@ -17,7 +17,7 @@ _SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0
 
 
 class _Names:
-    """The first names that are seen; every other one is ``other``."""
+    """The first names that are seen; every other name becomes ``other``."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -32,10 +32,10 @@ class _Names:
 
 
 class AuditMetrics:
-    """The metrics of what is audited in one process. Implements ``AuditCounts``."""
+    """The metrics of tool calls, recalls and costs in one process. Implements ``AuditCounts``."""
 
     def __init__(self, registry: CollectorRegistry, *, tenants: bool = False) -> None:
-        """Create the metrics; ``tenants``: tell what each tenant costs and which errors it gets, by its name."""
+        """Create the metrics; ``tenants``: count the costs and the errors of each tenant too, by its name."""
         self._tools = _Names(MOST_TOOLS)
         self._tenants = _Names(MOST_TENANTS)
         self._seconds = Histogram(
@@ -115,7 +115,7 @@ class AuditMetrics:
         self._dropped.inc(recalls)
 
     def embedded(self, tenant_id: str, characters: int, tokens: int | None) -> None:
-        """Count what was embedded for a tenant; ``tokens`` is None where the provider does not count them."""
+        """Count the texts embedded for a tenant; ``tokens`` is None where the provider does not count them."""
         self._costs(tenant_id, "embedded_characters", characters)
         if tokens:
             self._costs(tenant_id, "embedding_tokens", tokens)

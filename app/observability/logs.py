@@ -74,7 +74,7 @@ def _to_json(event: object, **_: object) -> str:
 
 
 class _Stderr:
-    """Writes to standard error, and drops what cannot be written, as to a full disk or to a closed pipe."""
+    """Writes to standard error, and drops text that cannot be written, as to a full disk or to a closed pipe."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):

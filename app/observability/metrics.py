@@ -18,11 +18,11 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _NEWEST: Literal["livemostrecent"] = "livemostrecent"
-"""Of several workers' values of a gauge, the one that was set last by a worker that lives."""
+"""A gauge shows the value that a living worker set last."""
 _LEAST: Literal["livemin"] = "livemin"
-"""Of several workers' values of a gauge, the smallest of those of workers that live."""
+"""A gauge shows the smallest value of the living workers."""
 _MOST: Literal["livemax"] = "livemax"
-"""Of several workers' values of a gauge, the largest of those of workers that live."""
+"""A gauge shows the largest value of the living workers."""
 _CIRCUIT_STATES: tuple[CircuitState, ...] = ("closed", "half_open", "open")
 _REFRESH_SECONDS = 5.0
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
@@ -32,7 +32,7 @@ class Metrics:
     """The metrics of one process, in a registry of their own."""
 
     def __init__(self, *, of_workers: bool = False) -> None:
-        """Create the metrics; ``of_workers``: this process is one of several whose metrics are told as one's."""
+        """Create the metrics; ``of_workers``: this process is one of several, whose metrics are shown together."""
         self._of_workers = of_workers
         self.registry = CollectorRegistry()
         self._requests = Histogram(
@@ -103,7 +103,7 @@ class Metrics:
         self._shards = _ShardGauges(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; ``route`` is the path as it is declared, empty where none is, ``status`` 0 for none."""
+        """Count one request; ``route`` is the declared path, empty without one; ``status`` is 0 without an answer."""
         self._of_request(method, route, str(status) if status else "gone").observe(seconds)
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
@@ -115,7 +115,7 @@ class Metrics:
         self._retries.labels(operation).inc()
 
     def circuit(self, name: str, state: CircuitState, *, opened: bool = False) -> None:
-        """Set the state of a circuit; ``opened``: it was closed until now."""
+        """Set the state of a circuit; ``opened``: the circuit was closed until now."""
         self._circuits.labels(name).set(_CIRCUIT_STATES.index(state))
         self._circuits_opened.labels(name).inc(int(opened))
 
@@ -161,21 +161,22 @@ class Metrics:
         self._budgets[name].refresh()
 
     def refresh(self) -> None:
-        """Set the gauges of what changes as time passes."""
+        """Set the gauges whose values change as time passes."""
         for budget in self._budgets.values():
             budget.refresh()
 
     async def keep_fresh(self) -> None:
-        """Set those gauges every few seconds, so that whichever worker answers has every worker's recent value.
+        """Refresh the gauges every few seconds, so that any worker that answers has every worker's recent value.
 
-        It ends when it is cancelled; where this process is the only one, at once, because ``render`` sets them.
+        The loop ends when it is cancelled; where this process is the only one, it ends at once, because ``render``
+        refreshes the gauges.
         """
         while self._of_workers:
             self.refresh()
             await asyncio.sleep(_REFRESH_SECONDS)
 
     def outbox(self, status: OutboxStatus, shard: str = MAIN) -> None:
-        """Set the status of the outbox of one shard; what is shown is of all of them."""
+        """Set the status of the outbox of one shard; the gauges show the status over all shards."""
         self._outbox.show(status, shard)
 
     def shard(self, name: str, stored_bytes: int, vectors: int, tenants: int) -> None:
@@ -183,7 +184,7 @@ class Metrics:
         self._shards.show(name, stored_bytes, vectors, tenants)
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus; of workers, what all of them have counted together."""
+        """Return all metrics in the text format of Prometheus; with several workers, those of all workers together."""
         self.refresh()
         if not self._of_workers:
             return generate_latest(self.registry)
@@ -194,7 +195,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _BudgetGauge:
-    """The gauge of a call budget, and what returns how many calls it has left.
+    """The gauge of a call budget, and the function that returns how many calls are left.
 
     Prometheus' own gauges of a function have no value for other workers.
     """
@@ -266,7 +267,7 @@ class _OutboxGauges:
 
 
 class _ShardGauges:
-    """How much each shard holds, as this process last measured it."""
+    """The size of each shard, as this process last measured it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, meaning: str) -> Gauge:

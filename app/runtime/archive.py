@@ -1,4 +1,4 @@
-"""Archives what is old of every agent, one process of all."""
+"""Archives the old rows of every agent; of all processes only one does so at a time."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +11,13 @@ from app.services.archive.moving import ArchiveMover
 from app.storage.system import archive
 
 LOOK_SECONDS = 3600.0
-"""Between two looks for agents that have something old."""
+"""The pause between two looks for agents that have old rows."""
 
 
 async def archive_all(backends: Backends, days: int, ready: Callable[[], bool] = lambda: True) -> bool:
-    """Archive what is old of every agent, unless another process does so; return whether this one did.
+    """Archive the old rows of every agent, unless another process does so; return whether this process did.
 
-    An agent of which it fails keeps no other waiting, and is looked at again the next time.
+    An agent whose archiving fails does not keep other agents waiting, and is due again the next time.
 
     Raises:
         Unavailable: the database does not answer.
@@ -27,7 +27,7 @@ async def archive_all(backends: Backends, days: int, ready: Callable[[], bool] =
         mover = ArchiveMover(backends.of_tenant(str(row["tenant_id"])), str(row["agent_id"]))
         try:
             await mover.move(int(row["until"] or 0), now=int(row["now"] or 0))
-        except Erasing:  # nothing is left of it
+        except Erasing:  # nothing is left of the agent
             return
 
     due = partial(archive.due, days)

@@ -1,4 +1,4 @@
-"""Holds the backends of the process, and gives each tenant's requests their part of them."""
+"""Holds the backends of a shard, and gives each tenant's requests their part of them."""
 
 import math
 import time
@@ -58,7 +58,7 @@ class LastAnswer:
     """When the database last answered a request."""
 
     at: float = -math.inf
-    """In seconds of ``time.monotonic``."""
+    """The moment, in seconds of ``time.monotonic``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Backends:
     embedder: Embedder
     clock: Clock
     scales: CosineScales
-    """Where the cosines of each embedding config lie."""
+    """The scales of cosines, by embedding config."""
     registry: EmbeddingRegistry = field(default_factory=EmbeddingRegistry)
     limits: TenantLimits = field(default_factory=TenantLimits)
     admission: Admission = field(default_factory=Admission)
@@ -79,78 +79,78 @@ class Backends:
     """The channels by which recalls find and score memories."""
 
     last_answer: LastAnswer = field(default_factory=LastAnswer)
-    """When the database last answered a request: readiness is looked at again after that."""
+    """When the database last answered a request: after an answer, a failed check of readiness is soon made again."""
 
     revocations: Revocations = field(default_factory=Revocations)
-    """Which credentials hold no longer."""
+    """The credentials that hold no longer."""
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
-    """What recalls leave behind, until it is written."""
+    """The notes of recalls and runs, until they are written."""
 
     reader: Reader | None = None
-    """What reads how memories bear on each other; None where none is set."""
+    """The reader, which finds the relations of memories; None where the settings name none."""
     reader_seconds: float = READER_SECONDS
-    """How long a request waits for it."""
+    """How long a request waits for the reader."""
     reading_queue: ReadingQueue = field(default_factory=ReadingQueue)
-    """What this process has stored and the reader has still to compare."""
+    """The memories that this process has stored and the reader has still to compare."""
     reranker: Reranker | None = None
-    """What rates the best candidates of a recall; None where none is set."""
+    """The reranker, which rates the best candidates of a recall; None where the settings name none."""
     reranker_seconds: float = 2.0
-    """How long a recall waits for it."""
+    """How long a recall waits for the reranker."""
 
     model: LanguageModel | None = None
-    """What learns of messages, analyses queries and writes answers; None where none is set."""
+    """The model that learns of messages, analyses queries and writes answers; None where the settings name none."""
     recall_model_seconds: float = 8.0
-    """How long a recall waits for it in all."""
+    """How long a recall waits for the model in all."""
     recall_analysis_seconds: float = RECALL_PART_SECONDS
-    """How long a recall waits for what it makes of the query; 0: it is not asked."""
+    """How long a recall waits for the model's analysis of the query; 0: no query is analysed."""
     model_shares: ModelShares = field(default_factory=ModelShares)
-    """What each tenant asks it at once."""
+    """Limits how many calls of the model each tenant makes at once."""
     model_spend: ModelSpend = field(default_factory=ModelSpend)
-    """What each tenant's calls of it cost today."""
+    """The calls and tokens of each tenant's use of the model today."""
 
     shard: str = MAIN
-    """The name of the shard that these are of."""
+    """The name of the shard that has these backends."""
     processes: Processes = field(default_factory=lambda: UnknownProcesses("process"))
     """This process and the others that use the shard's data on this machine."""
     presence: Presence = field(default_factory=Presence)
-    """Whether each run checks that its tenant lives in this database."""
+    """The check of each run of statements that its tenant lives in this database."""
     shards_seen: Callable[[int], None] = lambda _: None
-    """Is told how many shards there are beside the first, as the first one's database says."""
+    """Takes the number of shards beside the first, as the first shard's database tells it."""
     stored_bytes: Callable[[], Awaitable[int]] | None = None
-    """Returns the size of the database; None where nobody looks at it."""
+    """Returns the size of the database in bytes; None where the size is not measured."""
     check_room: Callable[[], Awaitable[None]] | None = None
-    """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
+    """Raises ``StorageFull`` where the database cannot grow; None where this cannot be told beforehand."""
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for the shard."""
 
     migrates: bool = True
     """Whether a start brings the schema up to date, as a service does and a command does not."""
     migrations: Sequence[Migration] = field(default_factory=known_migrations)
-    """Those that this version knows."""
+    """The migrations that this version knows."""
     explain: Explain | None = None
-    """Is asked about each statement that the database refuses."""
+    """Explains the refusal of a statement by the database."""
 
     background: Background = field(default_factory=Background)
-    """What goes on after its request was answered."""
+    """The work that goes on after its request was answered."""
     deliveries: Deliveries = field(default_factory=Deliveries)
-    """The index writes that do."""
+    """The index writes that go on after their request was answered."""
     recall_part_seconds: float = RECALL_PART_SECONDS
     """How long a recall waits for a service that it can do without."""
     recall_strict: bool = False
-    """Whether a recall is strict where its query does not say it."""
+    """Whether a recall is strict where its query does not say."""
     circuits: Callable[[], Sequence[Circuit]] = tuple
-    """Returns the circuits of this process: which services do not answer, so that no calls are made."""
+    """Returns the circuits of this process, which tell to which services no calls are made."""
     calls: ProcessCalls | None = None
-    """What may be called of a service that limits all processes together; None where no such service is called."""
+    """The calls of a service that limits all processes together; None where no such service is called."""
     call_shares: CallShares | None = None
-    """This process's share of such calls; None where none is leased, or another runtime of the process does so."""
+    """This process's share of these calls; None where none is leased, or another runtime of the process leases it."""
     objects: ObjectStore = field(default_factory=NoObjectStore)
-    """The bytes of blobs."""
+    """The object store, which holds the bytes of blobs."""
     archive_days: int | None = None
-    """Age from which memories, episodes and ended runs are moved into the object store; None: none are."""
+    """Age in days from which memories, episodes and ended runs are archived; None: nothing is archived."""
     snapshots_kept: int = 0
-    """Snapshots of each tenant that are kept in the object store; 0: none is made."""
+    """How many snapshots of each tenant are kept in the object store; 0: no snapshots are made."""
 
     @property
     def acknowledgements(self) -> Acknowledgements:
@@ -160,9 +160,9 @@ class Backends:
     def of_tenant(
         self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None
     ) -> TenantBackends:
-        """Return the backends of one tenant's requests; without an author, one who may replace nothing.
+        """Return the backends of one tenant's requests; the author by default may replace nothing.
 
-        ``note``: what is noted of the one request that they are for.
+        ``note``: the notes of the one request that the backends are for.
         """
 
         def observe(state: Row) -> EmbeddingConfigs | None:
@@ -254,7 +254,7 @@ class Backends:
         """Return the config's index.
 
         Raises:
-            EmbeddingConfigMismatch: this process cannot open it.
+            EmbeddingConfigMismatch: this process cannot open the index.
         """
         index = self.index if config == self.embedder.config else self.registry.index(config)
         if index is None:
@@ -265,7 +265,7 @@ class Backends:
         """Return the config's embedder.
 
         Raises:
-            EmbeddingConfigMismatch: this process cannot embed with it: a key or a model is missing.
+            EmbeddingConfigMismatch: this process cannot embed with the config: a key or a model is missing.
         """
         embedder = self.embedder if config == self.embedder.config else self.registry.embedder(config)
         if embedder is None:
@@ -273,15 +273,15 @@ class Backends:
         return embedder
 
     def scale_of(self, config: EmbeddingConfig) -> CosineScale:
-        """Return where the config's cosines lie, as far as that is known.
+        """Return the scale of the config's cosines, or a usual scale where they were not measured yet.
 
         Raises:
-            EmbeddingConfigMismatch: this process cannot embed with it.
+            EmbeddingConfigMismatch: this process cannot embed with the config.
         """
         return self.scales.of(config, self.embedder_of(config))
 
     async def claim(self) -> None:
-        """Make the config of the settings active, where there is no memory."""
+        """Make the config of the settings active, where the database has no memory."""
         self.registry.seen(await embedding_configs.claim(self.database, self.embedder.config))
 
     @property

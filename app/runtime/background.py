@@ -1,4 +1,4 @@
-"""The work in the background of a shard's runtime: what is done, how often, and where."""
+"""The background work of a shard's runtime, and its pace."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -20,10 +20,10 @@ from app.runtime.periodic import READY_SECONDS, PeriodicWork
 from app.runtime.relating import keep_related
 
 RETRY_SECONDS = 1.0
-"""After an outage work begins again, first after so long, then after twice as long, and so on."""
+"""The pause before work is tried again after an outage; after each further failure the pause is twice as long."""
 MAX_RETRY_SECONDS = 60.0
 _MERGE_STEPS = 300
-"""Of making the index of words again, in the time between two merges."""
+"""How many steps of rebuilding the index of words are made in the time between two merges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Pace:
     words_seconds: float = 30.0
     """The pause between two merges of the index of words."""
     relations_seconds: float = 60.0
-    """The pause between two looks for memories that wait for the reader, and that no store here has noted."""
+    """The pause between two looks for memories that wait for the reader, and that this process has not stored."""
     gather_seconds: float = 0.2
-    """For how long stored memories are gathered before the reader reads them: their answers go first."""
+    """How long stored memories are gathered before the reader reads them: the answers to the stores go first."""
 
 
 def periodic_works(
@@ -54,10 +54,10 @@ def periodic_works(
     may_work: Callable[[], bool],
     words_missing: asyncio.Event,
 ) -> Sequence[PeriodicWork]:
-    """Return what is done again and again over the data of a shard, beside the work of the indexer and of the reader.
+    """Return the periodic work over the data of a shard, without the work of the indexer and of the reader.
 
-    Work begins where requests are ``served``, or where it ``may_work``: also not where few calls are left.
-    ``words_missing`` is set where the index of words lacks some.
+    ``served`` tells whether requests are served, and ``may_work`` whether few calls are left besides: each kind of work
+    begins only where its condition holds. ``words_missing`` is set where the index of words lacks memories.
     """
     resume, settle = partial(ingestions.resume_once, backends), partial(windows.settle_once, backends)
     resumed = chain([ingestions.LEASED_SECONDS], repeat(ingestions.LOOK_SECONDS))
@@ -68,7 +68,7 @@ def periodic_works(
     move_old = partial(archive.archive_all, backends, backends.archive_days or 0, may_work)
 
     def unless_cut_off(seconds: float) -> Callable[[bool], float]:
-        return lambda _: seconds if may_work() else READY_SECONDS  # what was cut off goes on soon
+        return lambda _: seconds if may_work() else READY_SECONDS  # work that was cut off goes on soon
 
     works = [
         PeriodicWork(
@@ -101,7 +101,7 @@ def background_works(
     may_work: Callable[[], bool],
     words_missing: asyncio.Event,
 ) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
-    """Return all that is done over the data of a shard until it is cancelled, by its name, beside the indexer's work.
+    """Return all background work over the data of a shard but the indexer's, by its name; it runs until cancelled.
 
     The arguments are those of ``periodic_works``.
     """
@@ -119,13 +119,13 @@ def background_works(
 async def _keep_related(
     backends: Backends, pace: Pace, may_work: Callable[[], bool], older_read: asyncio.Event, reader: Reader
 ) -> None:
-    """Compare memories once those of older versions are up to date: what these called a task is freed by that."""
+    """Compare memories, once those of older versions are up to date: these may lose the expiry they had as tasks."""
     await older_read.wait()
     await keep_related(backends, reader, may_work, seconds=pace.relations_seconds, gather_seconds=pace.gather_seconds)
 
 
 async def _read_older_memories(backends: Backends, may_work: Callable[[], bool], older_read: asyncio.Event) -> None:
-    """Bring memories of older versions up to date; an outage only delays it."""
+    """Bring memories of older versions up to date; an outage only delays this."""
     seconds = RETRY_SECONDS
     while True:
         try:
@@ -146,6 +146,6 @@ async def _read_older_memories(backends: Backends, may_work: Callable[[], bool],
 
 
 async def _while(ready: Callable[[], bool], work: Callable[[], Awaitable[int]]) -> None:
-    """Do work until nothing of it was finished, or until it may not go on."""
+    """Repeat work until it finishes nothing more, or until the process is not ``ready`` any more."""
     while ready() and await work():
         pass

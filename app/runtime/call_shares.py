@@ -1,4 +1,4 @@
-"""Keeps this process's share of Cloudflare's rate limit, which all replicas divide among them (ADR 0040)."""
+"""Keeps this process's share of Cloudflare's rate limit, which the replicas divide among themselves (ADR 0040)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,19 +15,19 @@ from app.storage.system import call_shares
 from app.storage.system.call_shares import CallLimits, CallReport
 
 LEASE = 3 / 20
-"""The part of a window for which a share is leased, and that a replica that is gone keeps it for."""
+"""The part of a window for which a share is leased, even if the replica has gone."""
 RENEWAL = 1 / 20
-"""The part of a window after which a share is renewed; earlier where calls wait for it."""
+"""The part of a window after which a share is renewed; a renewal comes earlier where calls wait for it."""
 _AGAIN = 1 / 60
-"""The part of a window after which a renewal that has failed is tried again, if calls wait for it."""
+"""The part of a window after which a renewal that has failed is tried again at the earliest."""
 
 
 class LeasedBudget(Protocol):
-    """What is divided (``app.adapters.cloudflare.call_budget.CallBudget``)."""
+    """The budget of calls that processes divide (``app.adapters.cloudflare.call_budget.CallBudget``)."""
 
     window: float
     of_command: bool
-    """Whether a command makes the calls, which leaves them to requests."""
+    """Whether a command makes the calls, and leaves them to requests where they are scarce."""
 
     @property
     def limit(self) -> int | None:
@@ -35,40 +35,40 @@ class LeasedBudget(Protocol):
         ...
 
     def lease(self, share: int, seconds: float, *, unreported: int) -> None:
-        """Set this process's share for so long, and how many calls it may make until the next report begins."""
+        """Set this process's share for ``seconds``; until the next report it may make ``unreported`` calls."""
         ...
 
     def begin_report(self, most: int) -> int:
-        """Make no more calls than these until the report is answered; return how many it may be."""
+        """Make at most ``most`` calls until the report is answered; return how many calls the process may make."""
         ...
 
     def report_by(self, report: Callable[[], Awaitable[None]] | None) -> None:
-        """Report in this way when calls have to wait for it."""
+        """Call ``report`` when calls have to wait for a report; None: such calls are refused."""
         ...
 
     def spent(self) -> Sequence[tuple[float, int]]:
-        """Return how long ago, in seconds, and how many calls were made in this window."""
+        """Return the calls of this window by steps: how long ago, in seconds, and how many calls were made."""
         ...
 
     @property
     def lacks_calls(self) -> bool:
-        """Whether it lacks calls."""
+        """Whether this process lacks calls."""
         ...
 
     @property
     def probes(self) -> bool:
-        """Whether all calls are blocked, and one is due that finds out whether they still are."""
+        """Whether Cloudflare blocks all calls, and a call that tests whether it still does is due."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessCalls:
-    """What a process may call of a service that limits all processes together."""
+    """The calls that a process may make of a service that limits all processes together."""
 
     admit: Callable[[str], None]
     """Lets a request of a tenant begin, or raises ``RateLimited``."""
     low: Callable[[], bool]
-    """Whether background work waits, because little is left or requests are refused."""
+    """Tells whether background work waits, because few calls are left or requests are refused."""
 
 
 class CallShares:
@@ -85,7 +85,7 @@ class CallShares:
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take the database that the replicas share, and the calls of a window that they divide.
+        """Take the database that the replicas share, and the limits of calls of a window that they divide.
 
         ``discover`` finds out, before the first share is leased, whether the budget counts calls at all.
         """
@@ -98,7 +98,7 @@ class CallShares:
         self._sleep = sleep
         self._keeping: asyncio.Task[None] | None = None
         self._one = asyncio.Lock()
-        """One report at a time: each begins where the one before ended."""
+        """Lets one report run at a time: each begins where the report before ended."""
         self._wanted = asyncio.Event()
         self._done = asyncio.Event()
         self._failed = False
@@ -114,7 +114,7 @@ class CallShares:
         """Find out whether calls are counted at all, before the first one of the database.
 
         Raises:
-            Unavailable: it cannot be told now.
+            Unavailable: this cannot be found out now.
         """
         if self._discover is not None:
             await self._discover()
@@ -123,7 +123,7 @@ class CallShares:
         """Lease a share, and keep it until ``end``.
 
         Raises:
-            Unavailable: the database, or what ``discover`` asks, does not answer.
+            Unavailable: the database, or the service that ``discover`` asks, does not answer.
         """
         await self.discover()
         await self.renew()
@@ -142,12 +142,13 @@ class CallShares:
         await attempt(self.give_back, waits="call_share_left")
 
     async def renew(self) -> None:
-        """Report what was spent, and take the share that is due. While Cloudflare blocks, it is asked now and then.
+        """Report the calls that were made, and take the share that is due.
 
-        Where no calls are counted there is nothing to report, and no other call is made.
+        Where no calls are counted there is nothing to report; then the only call is the one that tests, now and then,
+        whether Cloudflare still blocks.
 
         Raises:
-            Unavailable: the database does not answer. Then few calls more are made, until it does.
+            Unavailable: the database does not answer. Until it does, only few more calls are made.
         """
         if self._budget.limit is not None:
             async with self._one:
@@ -169,7 +170,7 @@ class CallShares:
         self._budget.lease(share.calls, seconds - took, unreported=share.unreported)
 
     async def give_back(self) -> None:
-        """Give the share back; nothing more is called.
+        """Give the share back; no call is made after this report.
 
         Raises:
             Unavailable: the database does not answer.
@@ -189,11 +190,11 @@ class CallShares:
             self._done = asyncio.Event()
 
     async def _until_due(self) -> None:
-        """Return when the share is to be renewed; after a failure no earlier than some time later."""
+        """Wait until the share is to be renewed; after a failure wait at least ``_AGAIN`` of a window."""
         if self._failed:
             await self._sleep(self._budget.window * _AGAIN)
             self._failed = False
-        if self._budget.of_command:  # a renewal takes a call, and it has nobody to refuse before it has to wait
+        if self._budget.of_command:  # a renewal takes a call, and a command needs none before its calls have to wait
             await self._wanted.wait()
             return
         period = self._sleep(self._budget.window * RENEWAL)
@@ -208,7 +209,7 @@ class CallShares:
         """Renew the share at once, or wait for the renewal that is under way.
 
         Raises:
-            DatabaseUnavailable: it failed, now or a moment ago.
+            DatabaseUnavailable: the renewal failed, now or a moment ago.
         """
         if not self._failed:
             self._wanted.set()

@@ -1,4 +1,4 @@
-"""Checks the parts of the service: the database, the index, the embedder and what else is set up."""
+"""Checks the parts of the service: the database, the index, the embedder and all others that are set up."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from app.runtime.language_model import model_names
 from app.storage import embedding_configs
 
 _AGAIN_SECONDS = 1.0
-"""After so long a check that failed is made again; then after twice as long, and so on."""
+"""The pause before a failed check is made again; after each further failure the pause is twice as long."""
 _WORDS_MISSING = "The index of words is damaged, and is made again: until then recalls say lexical_unavailable."
 
 
@@ -27,7 +27,10 @@ class PartState:
     error: MemoryGatewayError | None = None
     notice: str | None = None
     needed_by: Literal["all", "some", "none"] = "all"
-    """Whose requests are refused while it fails: the service is ready without what some or no tenants need."""
+    """The tenants whose requests are refused while the part fails.
+
+    The service is ready without a part that only some tenants, or none, need.
+    """
 
 
 class Checks:
@@ -42,9 +45,10 @@ class Checks:
         clock: Callable[[], float] = time.monotonic,
         words_missing: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take the backends, the config that is served, why the service is not ready, and how long a result holds.
+        """Take the backends, and functions that return the served config and the reason why the service is not ready.
 
-        The clock tells seconds. ``words_missing``: whether the index of words was last seen to lack memories.
+        A result is reused for ``reuse_seconds``; the clock returns seconds. ``words_missing`` tells whether the index
+        of words was last seen to lack memories.
         """
         self._backends = backends
         self._config = config
@@ -57,7 +61,7 @@ class Checks:
         """The result of the last check, when it was made, and why the service was not ready then."""
         self._room: tuple[float, MemoryGatewayError | None] | None = None
         self._failed = 0
-        """How many checks in a row have found the service not ready."""
+        """How many checks in a row have found that the service is not ready."""
 
     async def parts(self) -> list[PartState]:
         """Check each part that requests need, or return the result of a recent check."""
@@ -74,7 +78,7 @@ class Checks:
     def _holds(self, checked_at: float) -> bool:
         """Tell whether a check is recent enough.
 
-        One that failed is made again after a second, then less often, and soon after a request was answered.
+        A failed check is made again after a second, then less often, but soon after a request was answered.
         """
         seconds = self._reuse_seconds
         if self._failed:
@@ -84,7 +88,7 @@ class Checks:
         return self._clock() - checked_at < seconds
 
     async def language_model(self) -> list[PartState]:
-        """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
+        """Ask each stage's model for a word, which costs tokens; the list is empty where no model is set."""
         model = self._backends.model
         if model is None:
             return []
@@ -110,7 +114,7 @@ class Checks:
         ]
 
     async def _index(self, index: IndexAdmin) -> PartState:
-        """Ask the index; add a notice while it is being made, when nothing is sent to it."""
+        """Ask the index; add a notice while the index is being made, since no vector is sent to it then."""
         part = await _ping("index", index.backend, index.ping)
         if self._config().index_name not in self._backends.configs.building:
             return part
@@ -118,7 +122,7 @@ class Checks:
         return replace(part, notice=notice)
 
     async def _database(self) -> PartState:
-        """Ask the database whether it answers, and whether it can grow: this once a second, since it writes."""
+        """Ask the database whether it answers, and at most once a second whether it can grow, since that writes."""
         database, check_room = self._backends.database, self._backends.check_room
         part = await _ping("database", database.backend, database.ping)
         if part.error is not None or check_room is None:
@@ -156,7 +160,7 @@ class Checks:
 
 
 def another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
-    """Return a notice of the config that is served and of the command to run."""
+    """Return a notice that names the config that is served and the command to run."""
     state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
     if data.shadow == settings:
         return f"{state} A re-embedding is under way: memory-gateway reembed status."

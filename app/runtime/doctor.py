@@ -53,19 +53,19 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: what was found, or what to do about it."""
+    """The result of one check: ``finding`` is the state of the part, or an error with its cure."""
 
     name: str
     ok: bool
     finding: str
     warning: bool = False
-    """Whether it works, and yet is not what most want."""
+    """Whether the part works, but in a state that operators should know of."""
 
 
 async def diagnose(runtime: Runtime, parts: Sequence[PartState] | None = None) -> list[Check]:
-    """Check each part; if all that this runtime needs are well, store, recall and delete a memory of its own tenant.
+    """Check each part; if all parts that this runtime needs work, store, recall and delete a memory of a test tenant.
 
-    ``parts`` are those of all shards; without, those of this one are asked.
+    ``parts`` are the parts of all shards; None: the parts of this shard are checked.
     """
     parts = [
         *(await runtime.checks.parts() if parts is None else parts),
@@ -156,5 +156,5 @@ async def _round_trip(runtime: Runtime) -> str:
 
 
 def _advice(error: MemoryGatewayError) -> str:
-    """Return what is wrong, with what to do about it: the error's own cure, or else what its code asks for."""
+    """Return the error's detail with its cure: the error's own cure, or else the advice for its code."""
     return error.detail if error.cure is not None else f"{error.detail} {_ADVICE.get(error.code, '')}".strip()

@@ -17,9 +17,9 @@ from app.services.access.credentials import Principal
 class CallEntry:
     """An admitted call: its principal, and the services of its tenant at the shard where the tenant lives.
 
-    ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
-    reading and ``every_agent`` for writing what a tenant's agents share. Each raises why the service is not ready,
-    where it is not.
+    ``agent`` is for data of one agent, ``tenant`` for reading data that may be of all agents, ``shared`` for reading
+    data that a tenant's agents share, and ``every_agent`` for writing it. Where the service is not ready, each raises
+    the reason.
     """
 
     principal: Principal
@@ -29,7 +29,7 @@ class CallEntry:
     note: RequestNote = field(default_factory=RequestNote)
 
     def agent(self, agent_id: str) -> TenantServices:
-        """Return the tenant's services, for one agent.
+        """Return the tenant's services for a call about one agent.
 
         Raises:
             Forbidden: the credential is for another agent.
@@ -50,7 +50,7 @@ class CallEntry:
         return self._services(), only_agent
 
     def shared(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
-        """Return the tenant's services, and the only agent whose part of what agents share may be read; None: of all.
+        """Return the tenant's services, and the only agent whose part of the shared data may be read; None: all parts.
 
         Args:
             agent_id: The only agent that is asked for.
@@ -64,7 +64,7 @@ class CallEntry:
         return self._services(), own or agent_id
 
     def every_agent(self) -> TenantServices:
-        """Return the tenant's services, to write what all of its agents share.
+        """Return the tenant's services for a write of data that all of its agents share.
 
         Raises:
             Forbidden: the credential is for one agent alone.
@@ -73,7 +73,7 @@ class CallEntry:
         return self._services()
 
     def keys(self, purpose: str) -> list[bytes]:
-        """Return keys that are good for one purpose alone; the first signs, all verify."""
+        """Return the keys that are for one purpose alone; the first key signs, all keys verify."""
         return self._runtime.credentials.keys(purpose)
 
     def now(self) -> int:
@@ -81,7 +81,7 @@ class CallEntry:
         return self._runtime.backends.clock()
 
     async def where_it_lives(self) -> "CallEntry":
-        """Return this at the runtime where the tenant lives by now; raises as ``Shards.of`` does."""
+        """Return this call at the runtime where the tenant lives now; raises as ``Shards.of`` does."""
         return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
 
     def _services(self) -> TenantServices:
@@ -96,12 +96,12 @@ async def enter(
     If the shard is not ready, the check for revocations is skipped; asking for services then raises the reason.
 
     Raises:
-        Unauthenticated: there is no credential that holds, or it was revoked.
-        Forbidden: it holds, but not for memories.
+        Unauthenticated: there is no credential that holds, or the credential was revoked.
+        Forbidden: the credential holds, but not for memories.
         Overloaded: the call has waited for its turn for too long, or would have to.
         RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
         ShardUnavailable: the tenant's shard is missing, or cannot be used.
-        Unavailable: where the tenant lives, or what was revoked, is not known, since a database does not answer.
+        Unavailable: the tenant's shard, or the revocations, are not known, since a database does not answer.
     """
     sharded = shards.places.sharded
     backends = shards.main.backends
@@ -116,6 +116,6 @@ async def enter(
     await runtime.backends.revocations.check(principal, runtime.read_revocations)
     if (
         shards.places.sharded and not sharded
-    ):  # the check has found the first shard beside this one: enter again, to find the tenant's
+    ):  # the check has found that there is another shard by now: enter again, to find the tenant's shard
         return await enter(shards, authorization, note, channel)
     return CallEntry(principal, shards, runtime, channel, note)

@@ -1,4 +1,4 @@
-"""How full each shard is: for the choice of where new tenants live, for operators, and for warnings."""
+"""Measures how full each shard is: for the choice of the shard of new tenants, for operators, and for warnings."""
 
 import asyncio
 import math
@@ -16,21 +16,24 @@ from app.runtime.runtime import Runtime
 from app.storage.system import directory
 
 REUSE_SECONDS = 300.0
-"""How long what was measured is used."""
+"""How long a measurement is used."""
 FIRST_SECONDS = 20.0
-"""From the start to the first measurement that nobody asked for: it is not to be in the way of the first requests."""
+"""From the start to the first periodic measurement: it must not delay the first requests."""
 _MEASURED_SECONDS = 3600.0
-"""Between two of them."""
+"""From one periodic measurement to the next."""
 _LEFT_MS = 600_000
-"""From this age on a move that nobody has worked on is one that operators are told of."""
+"""The idle time after which operators are told of a move on which no process works."""
 SETTLED_MS = 60_000
-"""From this age on a shard takes tenants. A request goes by what its process has heard at most 20 seconds before it, so
-what has not heard of the first shard has ended by then (0041-shards.md)."""
+"""The age from which on a shard takes tenants.
+
+A request goes by the number of shards that its process has heard at most 20 seconds before: so a request whose process
+has not heard of the first added shard has ended by this age (0041-shards.md).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardFigures:
-    """What a shard holds; ``vectors`` are its memories, each of which has one."""
+    """The figures of a shard; ``vectors`` counts its memories, each of which has one vector."""
 
     name: str
     stored_bytes: int
@@ -38,16 +41,16 @@ class ShardFigures:
     tenants: int
     settled: bool
     limited: bool = True
-    """Whether D1's and Vectorize's limits hold for it: not for a file."""
+    """Whether D1's and Vectorize's limits hold for the shard: they do not for a file."""
 
     @property
     def part(self) -> float:
-        """How full it is, of what D1 and Vectorize allow, 0 to 1."""
+        """How full the shard is, as a part of what D1 and Vectorize allow, 0 to 1."""
         return max(self.stored_bytes / limits.SHARD_BYTES, self.vectors / limits.SHARD_VECTORS)
 
     @property
     def warning(self) -> str | None:
-        """What to tell operators; None where there is room."""
+        """The warning to operators; None where the shard has room."""
         if not self.limited or self.part < limits.SHARD_WARNED:
             return None
         return (
@@ -57,27 +60,27 @@ class ShardFigures:
 
 
 class Fullness:
-    """Measures the shards, at most once in five minutes unless one is added: each measurement is a few calls."""
+    """Measures the shards, at most once in five minutes unless a shard is added: each measurement takes a few calls."""
 
     def __init__(self, main: Runtime, runtimes: Callable[[], Iterable[Runtime]]) -> None:
-        """Take the runtime with the directory, and what returns those of all shards."""
+        """Take the runtime with the directory, and the function that returns the runtimes of all shards."""
         self._main = main
         self._runtimes = runtimes
         self.moves: list[TenantMove] = []
-        """Those that had begun and not ended at the last measurement."""
+        """The moves that had begun and not ended at the last measurement."""
         self.unmeasured: list[str] = []
         """The shards of the directory that the last measurement lacks: they do not answer, or could not be opened."""
         self._latest: dict[str, ShardFigures] = {}
-        """What was last measured of each shard; one that does not answer is as full as it was."""
+        """The last figures of each shard; a shard that does not answer keeps its earlier figures."""
         self._measured: tuple[float, list[ShardFigures]] | None = None
         self._of_shards: set[str] = set()
-        """Those that were open at the last measurement."""
+        """The shards that were open at the last measurement."""
         self._settles_ms = math.inf
-        """How long after it the next shard takes tenants."""
+        """Milliseconds from the last measurement until the next new shard takes tenants."""
         self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
     async def measure(self) -> list[ShardFigures]:
-        """Return the figures of every shard that answers; who asks meanwhile waits for the same measurement.
+        """Return the figures of every shard that answers; concurrent callers wait for the same measurement.
 
         Raises:
             Unavailable: the directory does not answer.
@@ -90,7 +93,7 @@ class Fullness:
         return await asyncio.shield(self._measuring)
 
     def _holds(self, seconds: float) -> bool:
-        """Tell whether what was measured so long ago is used: not where another shard takes tenants by now."""
+        """Tell whether a measurement of this age is still used: it is not where another shard takes tenants by now."""
         return seconds <= min(REUSE_SECONDS, self._settles_ms / 1000) and self._of_shards == self._open_shards()
 
     def _open_shards(self) -> set[str]:
@@ -103,14 +106,14 @@ class Fullness:
             await asyncio.wait([self._measuring])
 
     async def least(self) -> str:
-        """Return the name of the shard that is least full, of those that may take tenants."""
+        """Return the name of the least full shard of those that may take tenants."""
         figures = [each for each in await self.measure() if each.settled]
         return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
 
     def notices(self) -> list[PartState]:
         """Return a part for each shard that was nearly full when it was last measured, and one for moves left undone.
 
-        Nothing is asked for it. No tenant is named: readiness is told to everyone.
+        No call is made. No tenant is named, since everyone may read the readiness.
         """
         parts = [
             PartState(f"size of shard {each.name}", "shard", notice=each.warning, needed_by="none")
@@ -138,7 +141,7 @@ class Fullness:
         await work.run()
 
     async def _measure(self) -> list[ShardFigures]:
-        """Measure, and tell of it in metrics and warnings."""
+        """Measure the shards, and report the figures in metrics and warnings."""
         began = asyncio.get_running_loop().time()
         open_shards = self._open_shards()
         measured = await self._figures()
@@ -170,7 +173,7 @@ class Fullness:
         return [*measured.values()]
 
     async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures | None:
-        """Measure one shard; None where it is not ready, or does not answer and is not the first."""
+        """Return the figures of one shard; None where it is not ready, or does not answer and is not the first."""
         if runtime.not_ready is not None:
             return None
         try:
@@ -186,7 +189,7 @@ class Fullness:
 
 
 def _left_undone(moves: Iterable[TenantMove]) -> str | None:
-    """Return what to tell operators of moves that nobody goes on with; None where there are none."""
+    """Return a notice to operators of moves on which no process works; None where there are no such moves."""
     idle = [move.idle_ms for move in moves if move.idle_ms >= _LEFT_MS]
     if not idle:
         return None

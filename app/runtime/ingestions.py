@@ -10,14 +10,13 @@ from app.storage import lease_rule
 from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, read_abandoned
 
 LOOK_SECONDS = 300.0
-"""Between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
+"""The pause between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
 LEASED_SECONDS = lease_rule.SECONDS + 15.0
-"""From the first look after a start to the second one: what the process before this one had begun is its own until its
-lease has ended."""
+"""The pause between the first look after a start and the second: until then the leases of an earlier process hold."""
 
 
 async def resume_once(backends: Backends) -> int:
-    """Go on with those that nobody works on now, and return how many of them were finished."""
+    """Go on with ingestions on which no process works now, and return how many of them were finished."""
 
     async def resume(left: AbandonedIngestion) -> bool:
         if left.lease is not None:

@@ -1,4 +1,4 @@
-"""What the process does for its language model: it keeps what calls have cost, and names a model that is gone."""
+"""Writes the cost of calls of the language model, and warns of a model that does not answer."""
 
 from dataclasses import astuple
 
@@ -11,16 +11,16 @@ from app.services.models.spend import DAY_MS
 from app.storage.system import model_spend
 
 WRITE_SECONDS = 30.0
-"""Between two writings of what calls have cost."""
+"""The pause between two writings of the cost of calls."""
 
 
 async def write_spend(backends: Backends) -> None:
-    """Write what calls have cost since the last time, and read what those of all processes have cost today.
+    """Write the cost of calls since the last time, and read today's cost of the calls of all processes.
 
-    There is no call where there is nothing to write, and no limit to hold.
+    No call of the database is made where there is no cost to write and no limit to hold.
 
     Raises:
-        Unavailable: the database does not answer; what was to be written is written the next time.
+        Unavailable: the database does not answer; the cost is written the next time.
     """
     spend, day = backends.model_spend, backends.clock() // DAY_MS
     taken, tenants = spend.take(), spend.asking()
@@ -36,7 +36,7 @@ async def write_spend(backends: Backends) -> None:
 
 
 async def name_missing_models(model: LanguageModel) -> None:
-    """Warn in the log where a stage's model does not answer: the service works without, as far as it goes."""
+    """Warn in the log where a stage's model does not answer: the service goes on without the model."""
     try:
         await model.ping()
     except Unavailable as error:

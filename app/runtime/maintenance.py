@@ -15,7 +15,7 @@ from app.ports.database import Database
 from app.runtime.runtime import Runtime
 
 UNMETERED = 1e9
-"""Calls per minute where no service is called."""
+"""The limit of calls per minute where no service is called: in effect none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Maintenance:
         """Return a comparison of a config's index with the database.
 
         Raises:
-            EmbeddingConfigMismatch: this process cannot embed with it.
+            EmbeddingConfigMismatch: this process cannot embed with the config.
         """
         side = self.side(config)
         return Reconcile(

@@ -24,15 +24,15 @@ async def move_tenant(
     poll_seconds: float = 1.0,
     linger_seconds: float = 40.0,
 ) -> str | None:
-    """Move a tenant to another shard, or go on with a move that was begun; to where it lives: give that move up.
+    """Move a tenant to another shard, or go on with a move that was begun; a move to its own shard gives that move up.
 
-    Return the shard to which it was to move, where that was given up.
+    Return the target of the move that was given up; None where the tenant was moved.
 
     Raises:
         NotFound: there is no such shard or tenant.
-        InvalidRequest: the tenant lives there already.
-        Conflict: it cannot be moved now; the error says why.
-        Unavailable: a service does not answer; the tenant is served, and the same command goes on.
+        InvalidRequest: the tenant lives in the target already, and no move was begun.
+        Conflict: the tenant cannot be moved now; the error says why.
+        Unavailable: a service does not answer; the tenant is served, and the same command goes on with the move.
     """
     main = shards.main.backends.database
     now = await database_time(main)
@@ -70,7 +70,11 @@ def _check_known(known: Sequence[Shard], name: str) -> None:
 
 
 def _check_settled(known: Sequence[Shard], now: int) -> None:
-    """Return unless a shard is so new that a process may not know yet that there are shards."""
+    """Refuse a move while a shard is so new that a process may not know yet that there are shards.
+
+    Raises:
+        Conflict: a shard was added less than ``SETTLED_MS`` ago.
+    """
     age = now - max((shard.added_at for shard in known), default=0)
     if age < SETTLED_MS:
         raise Conflict(f"A shard was just added. Try again in {(SETTLED_MS - age) // 1000 + 1} seconds.")

@@ -1,4 +1,4 @@
-"""Work over all tenants of a shard, each with its tenant's own services."""
+"""Does work over all tenants of a shard; the work of each tenant uses the tenant's own services."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,10 +27,11 @@ async def walk_alone(
     waits: str,
     ready: Callable[[], bool],
 ) -> bool:
-    """Do the work of each row that is due, one after another, unless another process does; return whether this one did.
+    """Do the work of each due row, one after another, unless another process does; return whether this process did.
 
-    ``due`` reads the next ``page`` rows after one, first after an empty one. A row whose work fails keeps no other
-    waiting: it is logged, an outage under the event ``waits``. The walk ends early where it is not ``ready`` any more.
+    ``due`` returns the statement that reads the next ``page`` rows after a given row, at first after an empty one. A
+    row whose work fails does not keep other rows waiting: the failure is logged, an outage under the event ``waits``.
+    The walk ends early where the process is not ``ready`` any more.
 
     Raises:
         Unavailable: the database does not answer.
@@ -65,10 +66,10 @@ async def work_off(
     read: Callable[[Sequence[Row]], Sequence[T]],
     work: Callable[[T], Awaitable[bool]],
 ) -> int:
-    """Do the next work that is due, a few at once, and return how much of it was finished.
+    """Do the next work that is due, four pieces at once, and return how many pieces were finished.
 
     Raises:
-        MemoryGatewayError: the database does not answer, or some of the work fails.
+        MemoryGatewayError: the database does not answer, or the work of a piece fails.
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 
@@ -80,7 +81,7 @@ async def work_off(
 
 
 async def _read(backends: Backends, statement: Statement) -> list[Row]:
-    """Read rows of all tenants, and hear beside it how many shards there are."""
+    """Read rows of all tenants, and in the same run how many shards there are."""
     rows, (state,) = await backends.database.run([statement, directory.COUNT_SHARDS])
     backends.shards_seen(directory.read_count(state))
     return rows
@@ -89,5 +90,5 @@ async def _read(backends: Backends, statement: Statement) -> list[Row]:
 async def _unless_moved(work: Awaitable[T]) -> T | None:
     try:
         return await work
-    except TenantMoved:  # its shard's runtime does it
+    except TenantMoved:  # the runtime of the tenant's shard does the work
         return None

@@ -1,4 +1,4 @@
-"""Work in the background that is done again and again, and of which one failure must not be the last."""
+"""Background work that is repeated, and that goes on after a failure."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,11 +10,11 @@ import structlog
 from app.domain.errors import MemoryGatewayError
 
 READY_SECONDS = 1.0
-"""Between two looks whether work may begin; they cost nothing."""
+"""The pause between two checks whether work may begin; a check costs nothing."""
 
 
 async def attempt(work: Callable[[], Awaitable[object]], *, waits: str) -> bool:
-    """Do work that is tried again later, and return whether it is done.
+    """Do work that is tried again later if it fails, and return whether it succeeded.
 
     A failure is logged, an outage under the event ``waits``.
     """
@@ -44,17 +44,17 @@ class PeriodicWork:
     name: str
     work: Callable[[], Awaitable[object]]
     waits: str
-    """The log event of an outage, after which the work is tried again as if it were done."""
+    """The log event of an outage; after the usual pause the work is tried again."""
     pause: float | Callable[[bool], float]
-    """Seconds between two times; a function is told whether the work was done the last time."""
+    """Seconds between two times; a function takes whether the work succeeded the last time, and returns the seconds."""
     ready: Callable[[], bool] = lambda: True
-    """Whether the work may begin."""
+    """Tells whether the work may begin."""
     delay: float = 0.0
     """Seconds before the first time."""
     unready_seconds: float = READY_SECONDS
-    """Seconds to the next look where it may not."""
+    """Seconds to the next check where the work may not begin."""
     wanted: asyncio.Event | None = None
-    """Ends a pause when it is set; cleared before each time."""
+    """Ends a pause when it is set; the event is cleared before the work is done."""
 
     async def run(self) -> None:
         """Do the work again and again, until cancelled."""

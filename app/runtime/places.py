@@ -1,4 +1,4 @@
-"""What this process knows of the directory: which shards there are, and where tenants live."""
+"""Keeps this process's copy of the directory: the shards, and the places of tenants."""
 
 import asyncio
 from collections import OrderedDict
@@ -12,17 +12,17 @@ from app.storage.presence import Presence
 from app.storage.system import directory
 
 ChooseShard = Callable[[str], Awaitable[Place]]
-"""Returns the place of a new tenant, whose shard knows it already."""
+"""Returns the place of a new tenant, after the tenant was entered in its shard."""
 
 
 class Places:
-    """Where tenants live, as the directory last said. What is wrong of it is found by the runs of the databases.
+    """The places of tenants, as the directory last said. The runs of the databases find a place that is wrong.
 
-    Until a first shard is added beside the one of the settings, every tenant lives there, and nothing is looked up.
+    Until a shard is added beside the shard of the settings, every tenant lives there, and no place is looked up.
     """
 
     def __init__(self, database: Database, most: int = MAX_KNOWN_PLACES) -> None:
-        """Take the database of the directory, and how many tenants' places are kept."""
+        """Take the database of the directory, and the number of tenants whose places are kept."""
         self._database = database
         self._most = most
         self._places: OrderedDict[str, Place] = OrderedDict()
@@ -32,17 +32,17 @@ class Places:
         self._count = 0
         self._heard_at = float("-inf")
         self.sharded = False
-        """Whether there are others than the first."""
+        """Whether there are other shards than the first."""
         self.shards: Sequence[Shard] = ()
-        """Those beside the first, as they were last read."""
+        """The shards beside the first, as they were last read."""
 
     @property
     def outdated(self) -> bool:
-        """Whether ``shards`` are not all that there are."""
+        """Whether the directory has more shards than ``shards``."""
         return self._count != len(self.shards)
 
     def seen(self, count: int) -> None:
-        """Take how many shards there are beside the first, as its database has just said; none is ever removed."""
+        """Take the number of shards beside the first, as the first's database has just said; none is ever removed."""
         self._count = max(count, self._count)
         if self._count and not self.sharded:
             self.sharded = True
@@ -51,7 +51,7 @@ class Places:
         self._heard_at = asyncio.get_running_loop().time()
 
     async def hear(self) -> None:
-        """Ask how many shards there are, where the database has not said so for 20 seconds and there may be none.
+        """Read how many shards there are, where none is known and the database has not said so for 20 seconds.
 
         Raises:
             Unavailable: the directory does not answer.
@@ -73,7 +73,7 @@ class Places:
         return self.shards
 
     def presence(self, shard: str) -> Presence:
-        """Return what the runs of a shard's database check."""
+        """Return the check of a tenant's presence for the runs of a shard's database."""
 
         def epoch_of(tenant_id: str) -> int | None:
             place = self._places.get(tenant_id)
@@ -86,16 +86,16 @@ class Places:
         return presence
 
     def _doubt(self, tenant_id: str) -> None:
-        """Forget where a tenant lives: it does not live there any more."""
+        """Forget the place of a tenant, which does not live there any more."""
         self._places.pop(tenant_id, None)
         self._doubted[tenant_id] = None
         while len(self._doubted) > self._most:
             self._doubted.popitem(last=False)
 
     async def find(self, tenant_id: str, choose: ChooseShard, left: Callable[[Place, str], Awaitable[Place]]) -> Place:
-        """Return where a tenant lives; a new one is given a place.
+        """Return the place of a tenant; a new tenant is given a place.
 
-        ``left`` looks into the shard itself, where the directory's word was found to be wrong.
+        ``left`` reads in the shard itself whether the tenant has left it, where a place was found to be wrong.
 
         Raises:
             Unavailable: the directory, or that shard, does not answer.
@@ -114,7 +114,7 @@ class Places:
         return place
 
     async def read(self, tenant_id: str) -> Place | None:
-        """Ask the directory where a tenant lives; None: nobody knows it.
+        """Read the place of a tenant in the directory; None: the tenant is new.
 
         Raises:
             Unavailable: the directory does not answer.
@@ -125,7 +125,7 @@ class Places:
         return Place() if place is None and row["known"] else place
 
     async def switch(self, tenant_id: str, to: Place) -> None:
-        """Say in the directory that a tenant lives elsewhere now.
+        """Write into the directory that a tenant lives elsewhere now.
 
         Raises:
             Unavailable: the directory does not answer.
@@ -134,7 +134,7 @@ class Places:
         self._places.pop(tenant_id, None)
 
     async def _place(self, tenant_id: str, place: Place) -> Place:
-        """Give a new tenant a place; where another process was first, its place."""
+        """Give a new tenant a place, and return it; where another process was first, return the place that it gave."""
         _, rows = await self._database.run(directory.place(tenant_id, place))
         return directory.read_places(rows) or place
 

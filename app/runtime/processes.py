@@ -1,4 +1,7 @@
-"""Releases what this process held that ends, and others of this machine that have died: others go on at once."""
+"""Releases the leases of this process when it ends, and of processes of this machine that have died.
+
+Other processes can then go on with their work at once.
+"""
 
 import structlog
 
@@ -7,14 +10,14 @@ from app.runtime.ingestions import resume_once
 from app.storage.system.leases import release_all_of
 
 LOOK_SECONDS = 1.0
-"""Between two looks for processes that have died, which read a folder and no database."""
+"""The pause between two looks for processes that have died; a look reads a folder and no database."""
 
 
 async def release_all(backends: Backends) -> int:
-    """Release the leases of all that have died, and return how many there were.
+    """Release the leases of all processes that have died, and return how many leases there were.
 
     Raises:
-        Unavailable: the database does not answer; they are released with the next call.
+        Unavailable: the database does not answer; the leases are released with the next call.
     """
     count = 0
     for name in backends.processes.dead():
@@ -26,7 +29,7 @@ async def release_all(backends: Backends) -> int:
 
 
 async def release_own(backends: Backends) -> None:
-    """Release what this process holds, whose work has stopped.
+    """Release the leases of this process, whose work has stopped.
 
     Raises:
         Unavailable: the database does not answer; the leases end by themselves, or another process releases them.
@@ -35,7 +38,7 @@ async def release_own(backends: Backends) -> None:
 
 
 async def take_over(backends: Backends) -> None:
-    """Release what the dead held, and go on with their work."""
+    """Release the leases of processes that have died, and go on with their work."""
     if await release_all(backends):
         backends.acknowledgements.wake()  # the indexer takes its lease
         await resume_once(backends)

@@ -1,4 +1,4 @@
-"""Keeps memories compared: those that this process has stored within a second, all others in time."""
+"""Keeps memories compared: those that this process has stored within a second, all others later."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from app.storage.system.relating import MemoryAddress
 
 _LONGEST_SECONDS = 60.0
 _LEASE_SECONDS = 60.0
-"""After so long the lease of a process that has died has ended."""
+"""The time after which the lease of a process that has died has ended."""
 _PAUSE_SECONDS = 0.05
-"""Between two rounds of what is left over: requests go first."""
+"""The pause between two rounds of memories that were left over: requests go first."""
 
 
 async def keep_related(
     backends: Backends, reader: Reader, ready: Callable[[], bool], *, seconds: float, gather_seconds: float
 ) -> None:
-    """Compare memories as they are stored, and look so often for what was left over, until cancelled.
+    """Compare memories as they are stored, and look every ``seconds`` for those that were left over, until cancelled.
 
-    Those that are stored are gathered for ``gather_seconds``: their answers go first, and they share calls.
-    An outage delays it, longer each time; what was taken from the queue is then left over. What cannot be read while
-    others can is tried again with each look.
+    Stored memories are gathered for ``gather_seconds``: the answers to the stores go first, and the memories share
+    calls. An outage delays the work, longer each time; the memories that were taken from the queue are then left over.
+    A memory that cannot be read while others can is tried again with each look.
     """
     job = relating(backends, reader)
     begun, failures = False, 0
@@ -63,7 +63,7 @@ async def keep_related(
 
 
 async def read_left_over(job: Relating) -> bool | None:
-    """Read the next memories that wait in the database; return whether there may be more; None: another one looks."""
+    """Read the next memories that wait in the database; return whether more may wait; None: another process reads."""
     memories = await job.left_over()
     if memories is None:
         return None
@@ -74,7 +74,7 @@ async def read_left_over(job: Relating) -> bool | None:
 
 
 def relating(backends: Backends, reader: Reader) -> Relating:
-    """Return what compares the memories of a shard."""
+    """Return the job that compares the memories of a shard."""
     return Relating(
         backends.database,
         reader,

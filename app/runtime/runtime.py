@@ -51,14 +51,14 @@ class Runtime:
         closers: Sequence[Callable[[], Awaitable[None]]] = (),
         pace: Pace | None = None,
     ) -> None:
-        """Take the backends, this process's name, the function that prepares the index, and those that close."""
+        """Take the backends, this process's name, the function that prepares the index, and the closing functions."""
         self._schema = SchemaWatch(backends.database, self._wait_for_data, backends.migrations)
         self.backends = backends = replace(backends, explain=self._schema.why)
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
         self.config = backends.embedder.config
-        """The config that is served: the data's where there is data, else that of the settings."""
+        """The config that is served: the data's where there is data, else the config of the settings."""
         self.pace = pace or Pace()
         self._retry_seconds = RETRY_SECONDS
         self._lacks_words = False
@@ -128,10 +128,10 @@ class Runtime:
         return await prepare_for_command(self.backends.database)
 
     async def _config_to_serve(self) -> EmbeddingConfig:
-        """Return the config the data has, where there is any, else the one in the settings.
+        """Return the config of the data, where there is data, else the config of the settings.
 
         Raises:
-            EmbeddingConfigMismatch: the data has another one, and this process cannot embed with it.
+            EmbeddingConfigMismatch: the data has another config, and this process cannot embed with it.
         """
         data = await embedding_configs.begin(self.backends.database, self.backends.embedder.config)
         if data is None:
@@ -169,7 +169,7 @@ class Runtime:
         self._background = [asyncio.create_task(work(), name=name) for name, work in works.items()]
 
     async def close(self) -> None:
-        """Stop the background work, write the remaining acknowledgements and close everything."""
+        """Stop the background work, write what only this process knows, and close everything."""
         try:
             await stop(self._background)
             await self.backends.background.close()
@@ -180,7 +180,7 @@ class Runtime:
             if self.backends.call_shares is not None:
                 await self.backends.call_shares.end()
         finally:
-            async with AsyncExitStack() as closing:  # it closes what came last first, each whatever others raise
+            async with AsyncExitStack() as closing:  # it closes in the reverse order, and goes on where one raises
                 for close in reversed(self.closers):
                     closing.push_async_callback(close)
 
@@ -195,9 +195,9 @@ class Runtime:
             self._words_missing.set()
 
     def services(self, tenant_id: str, author: Author | None = None, note: RequestNote | None = None) -> TenantServices:
-        """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
+        """Return fresh services bound to the tenant and the author; the author by default may replace nothing.
 
-        ``note``: what is noted of the one request that they are for.
+        ``note``: the notes of the one request that the services are for.
 
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
@@ -218,7 +218,7 @@ class Runtime:
         return outbox_status.read(row)
 
     async def read_revocations(self, since: int) -> list[Revocation]:
-        """Read the next revocations after a moment, and hear beside it how many shards there are.
+        """Read the next revocations after a moment, and in the same run how many shards there are.
 
         Raises:
             Unavailable: the database does not answer.
@@ -245,10 +245,10 @@ class Runtime:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _look_at_schema(self) -> None:
-        """Read the schema's version; a version that had to stop goes on where it may again.
+        """Read the schema's version; where the service had to stop for a newer schema, prepare it again if it may run.
 
         Raises:
-            Unavailable: the database does not answer: what is known of its schema holds.
+            Unavailable: the database does not answer; the version that was last read still counts.
         """
         if isinstance(self.not_ready, SchemaTooNew):
             await self._prepare_or_wait(SchemaTooNew)
@@ -262,13 +262,13 @@ class Runtime:
             self._wait_for_data(error)
 
     def _wait_for_data(self, error: MemoryGatewayError) -> None:
-        """Refuse every request from now on, for this reason: a newer version has migrated the data, or it is away."""
+        """Refuse every request with this error: a newer version has migrated the data, or it cannot be reached."""
         if self.not_ready is None or self.not_ready.code != error.code:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
         self.not_ready = error
 
     async def _write_what_is_left(self) -> None:
-        """Write what only this process knows, and release what it holds; what the database does not take is logged."""
+        """Write what only this process knows, and release its leases; a write that the database refuses is logged."""
         if self.not_ready is not None:
             return
         backends = self.backends

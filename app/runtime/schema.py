@@ -8,19 +8,19 @@ from app.ports.database import Database
 from app.storage.migrations.runner import Migration, schema_version, too_new
 
 _LOOK_AGAIN_SECONDS = 1.0
-"""For so long a version that was read explains the statements that are refused."""
+"""How long a version that was read explains the statements that are refused."""
 
 
 class SchemaWatch:
-    """What this process knows of the schema's version.
+    """Keeps the schema's version as this process last read it.
 
-    ``lose`` is told when this version can no longer run on it.
+    ``lose`` is called when this version of the service can no longer run on the schema.
     """
 
     def __init__(
         self, database: Database, lose: Callable[[SchemaTooNew], None], migrations: Sequence[Migration]
     ) -> None:
-        """Take the database, what is told, and the migrations that this version knows."""
+        """Take the database, ``lose``, and the migrations that this version of the service knows."""
         self._database = database
         self._migrations = migrations
         self._lose = lose
@@ -29,7 +29,7 @@ class SchemaWatch:
         self._unknown: Sequence[str] = ()
 
     async def look(self) -> None:
-        """Read the version; tell ``lose`` where this process cannot run beside it.
+        """Read the schema's version; call ``lose`` where this process cannot run on it.
 
         Raises:
             Unavailable: the database does not answer.
@@ -40,11 +40,12 @@ class SchemaWatch:
             self._lose(error)
 
     async def why(self, refusal: DatabaseRejected) -> DatabaseRejected | SchemaTooNew:
-        """Return why the database refused a statement: migrations that are not known here, where it has any.
+        """Return why the database refused a statement: it has migrations that are unknown here, or the refusal itself.
 
-        Also where they were said to let this version run: a statement that they break says that they do not.
+        Unknown migrations are the reason even where they declare that this version can run: a statement that they break
+        shows that it cannot.
         """
-        async with self._reading:  # of many statements that are refused at once the first one reads
+        async with self._reading:  # of many statements that are refused at once, only the first reads the version
             now = asyncio.get_running_loop().time()
             if now >= self._read_at + _LOOK_AGAIN_SECONDS:
                 try:

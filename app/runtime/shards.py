@@ -1,4 +1,4 @@
-"""Gives each request the runtime of the shard where its tenant lives. A process has one runtime a shard."""
+"""Gives each request the runtime of the shard where its tenant lives. A process has one runtime for each shard."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ _MAX_HOPS = 5
 
 
 class Shards:
-    """The runtimes of all shards. Whatever walks over tenants does so in each of them.
+    """The runtimes of all shards. Work over all tenants is done in each of them.
 
-    One that cannot be used concerns its own tenants alone. Shards that are added while the process lives are opened
+    A shard that cannot be used affects its own tenants alone. Shards that are added while the process lives are opened
     when a request first learns of them.
     """
 
     def __init__(self, main: Runtime, places: Places | None = None, open_shard: OpenShard | None = None) -> None:
-        """Take the runtime of the first shard, what is known of the directory, and what opens the others."""
+        """Take the runtime of the first shard, the copy of the directory, and the function that opens other shards."""
         self.main = main
         self.places = places or Places(main.backends.database)
         self.open_shard = open_shard
@@ -44,9 +44,9 @@ class Shards:
         return self._openings.runtimes
 
     async def prepare(self, *, every: bool = True) -> None:
-        """Prepare the shards for a command, without background work; another than the first may fail.
+        """Prepare the shards for a command, without background work; shards beside the first may fail.
 
-        Without ``every`` one beside the first is opened when it is asked for: on Cloudflare that takes calls.
+        Without ``every``, a shard beside the first is opened only when it is needed: on Cloudflare that takes calls.
 
         Raises:
             MemoryGatewayError: the first shard cannot be used.
@@ -56,7 +56,7 @@ class Shards:
         await self._open_every()
 
     async def start(self) -> None:
-        """Prepare every shard and start its background work; what cannot be reached is waited for.
+        """Prepare every shard and start its background work; data that cannot be reached is waited for.
 
         Raises:
             SchemaTooNew: the data of the first shard belongs to a newer version.
@@ -73,8 +73,8 @@ class Shards:
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
     async def close(self) -> None:
-        """Close every shard; the first one, whose parts they share, last. What one of them raises is raised then."""
-        async with AsyncExitStack() as closing:  # it closes what came last first
+        """Close every shard, the first one last, since the others share its parts; then raise what a shard raised."""
+        async with AsyncExitStack() as closing:  # it closes in the reverse order
             await self._openings.close()
             for runtime in self.runtimes.values():
                 closing.push_async_callback(runtime.close)
@@ -106,7 +106,7 @@ class Shards:
         return await self.opened(place.shard)
 
     async def opened(self, name: str) -> Runtime:
-        """Return the runtime of a shard, which is opened now if it was not; raises as ``named`` does."""
+        """Return the runtime of a shard, which is opened now if it is not open; raises as ``named`` does."""
         for shard in self.places.shards:
             if shard.name == name:
                 await self._openings.open(shard)
@@ -133,7 +133,7 @@ class Shards:
         """Return if a shard of this name and with this database may be added.
 
         Raises:
-            InvalidRequest: the name has not the form of one, or is taken; or another shard has the database.
+            InvalidRequest: the name has not the form of a shard's name, or is taken; or another shard has the database.
         """
         if not is_shard_name(name):
             raise InvalidRequest("A shard's name is a lower-case letter and up to 15 more letters or digits.")
@@ -175,7 +175,7 @@ class Shards:
         ]
 
     async def _open_every(self) -> None:
-        """Open the shards that the directory names, unless each is to be opened when it is asked for; wait for them.
+        """Open the shards that the directory names, and wait for them, unless each is opened only when it is needed.
 
         Raises:
             Unavailable: the directory does not answer.
@@ -199,7 +199,9 @@ class Shards:
                         self._openings.begin(shard)
 
     async def _choose(self, tenant_id: str) -> Place:
-        """Let a new tenant live in the shard that is least full; where another process is first, it never lives there.
+        """Return a place in the least full shard for a new tenant, and enter the tenant there.
+
+        Where another process is first to place the tenant, the tenant never lives in this shard.
 
         Raises:
             Unavailable: the directory, or the shard, does not answer.
@@ -214,7 +216,7 @@ class Shards:
     async def _left(self, place: Place, tenant_id: str) -> Place:
         """Follow a tenant that has left the shard which the directory names, and correct the directory.
 
-        A move that ended between the two leaves it so.
+        The directory is wrong where a move was stopped after the tenant left and before the directory was written.
         """
         for _ in range(_MAX_HOPS):
             database = (await self.opened(place.shard)).backends.database

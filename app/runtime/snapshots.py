@@ -1,4 +1,4 @@
-"""Makes a snapshot of each tenant every night, one process of all."""
+"""Makes a snapshot of each tenant every night; of all processes only one does so at a time."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ from app.services.snapshots.keeping import SnapshotKeeper
 from app.storage.system import snapshots
 
 LOOK_SECONDS = 3600.0
-"""Between two looks for tenants that have no snapshot since the last 02:00 UTC."""
+"""The pause between two looks for tenants that have no snapshot since the last 02:00 UTC."""
 
 
 async def snapshot_all(backends: Backends, count: int, ready: Callable[[], bool] = lambda: True) -> bool:
-    """Make each snapshot that is due, unless another process does so; return whether this one did.
+    """Make each snapshot that is due, unless another process does so; return whether this process did.
 
     ``count`` snapshots of each tenant are kept. A tenant whose snapshot fails does not keep the others waiting; it is
-    due again with the next look, as all are that a process has not come to before it died.
+    due again with the next look, as are all tenants that a process did not reach before it died.
 
     Raises:
         Unavailable: the database does not answer.
@@ -29,7 +29,7 @@ async def snapshot_all(backends: Backends, count: int, ready: Callable[[], bool]
         tenant_id = str(row["tenant_id"])
         try:
             await SnapshotKeeper(backends.of_tenant(tenant_id)).keep(count)
-        except Erasing as error:  # a look after the receipt does it
+        except Erasing as error:  # a look after the erasure's receipt makes it
             structlog.get_logger().info("snapshot_waits", tenant=tenant_id, reason=error.detail)
 
     return await walk_alone(

@@ -46,7 +46,7 @@ class TenantServices:
 
     @property
     def profiles(self) -> ProfileService:
-        """Return the service that remembers, recalls, lists and forgets for a profile: an agent, by another name."""
+        """Return the service that remembers, recalls, lists and forgets for a profile: the profile API's agent."""
         return ProfileService(self.backends)
 
     @property
@@ -56,7 +56,7 @@ class TenantServices:
 
     @property
     def namespaces(self) -> Namespaces:
-        """Return the service that keeps the names by which Cloudflare's Agent Memory asks for agents."""
+        """Return the service that keeps the names of agents in Cloudflare's Agent Memory."""
         return Namespaces(self.backends)
 
     @property
@@ -71,22 +71,22 @@ class TenantServices:
 
     @property
     def undo(self) -> Undo:
-        """Return the service that takes back what a credential has written."""
+        """Return the service that takes back the writes of a credential."""
         return Undo(self.backends)
 
     @property
     def undo_taught(self) -> UndoTaught:
-        """Return the service that takes back what a run, a session or a credential has taught."""
+        """Return the service that takes back the memories of a run, a session or a credential."""
         return UndoTaught(self.backends)
 
     @property
     def consolidations(self) -> Consolidations:
-        """Return the service that tells what consolidations have merged, and takes it back."""
+        """Return the service that lists consolidations and their merges, and undoes them."""
         return Consolidations(self.backends)
 
     @property
     def episodic(self) -> EpisodicMemory:
-        """Return the service of runs and of what happens in them."""
+        """Return the service of runs and of their episodes."""
         return EpisodicMemory(self.backends)
 
     @property
@@ -111,7 +111,7 @@ class TenantServices:
 
     @property
     def archives(self) -> Archives:
-        """Return the service that lists, reads and restores what was archived."""
+        """Return the service that lists, reads and restores archived rows."""
         return Archives(self.backends)
 
     @property
@@ -126,14 +126,14 @@ class TenantServices:
 
     @property
     def assembler(self) -> Assembler:
-        """Return the service that assembles an agent's context of what the tiers have for it."""
+        """Return the service that assembles an agent's context from the tiers."""
         return Assembler(self.backends)
 
     def of_run(self, run_id: str | None) -> "TenantServices":
-        """Return the services of a request that is made under a run: its log tells of what they do.
+        """Return the services of a request that is made under a run: they write into the log of the run.
 
         Raises:
-            InvalidRequest: the id has not the form of one.
+            InvalidRequest: the id has not the form of a run's id.
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
         return TenantServices(replace(self.backends, run_id=run_id))
@@ -141,7 +141,7 @@ class TenantServices:
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.
 
-        They raise ``ToolNotGiven`` where the agent is given other tools.
+        They raise ``ToolNotGiven`` where the agent has another set of tools.
         """
         scope = Scope(self.backends.tenant_id, agent_id)
         database = ToolCallDatabase(self.backends.data.database, scope, tools)

@@ -1,4 +1,4 @@
-"""Moves what windows do not keep into long-term memory."""
+"""Moves the turns that windows do not keep into long-term memory."""
 
 import structlog
 
@@ -9,9 +9,9 @@ from app.storage.system.windows import READ_DUE, DueWindow, read_due
 
 
 async def settle_once(backends: Backends) -> int:
-    """Settle the next windows, and return of how many nothing is left to do.
+    """Settle the next windows that are due, and return how many of them are settled completely.
 
-    They are those that hold more than they keep, and those that nobody has used for their time.
+    A window is due when it holds more than it keeps, or when its time has passed without use.
     """
 
     async def settle(due: DueWindow) -> bool:

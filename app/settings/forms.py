@@ -1,4 +1,4 @@
-"""Forms of values that settings of several subjects have."""
+"""Forms of values that occur in settings of several subjects."""
 
 import re
 from typing import Annotated
@@ -7,12 +7,15 @@ import httpx
 from pydantic import AfterValidator
 
 PRINTABLE = re.compile(r"[!-~]+")
-"""What a header can carry as a part of it: visible ASCII."""
+"""A text that can be a part of a header: visible ASCII."""
 _PORTS = range(1, 65536)
 
 
 def is_base_url(url: str) -> bool:
-    """Whether a path can be put behind it: an http or https URL with a host, and no credentials, query or fragment."""
+    """Tell whether a path can be put behind a URL.
+
+    The URL has to be http or https, with a host, and without credentials, query and fragment.
+    """
     if not PRINTABLE.fullmatch(url):
         return False
     try:
@@ -33,7 +36,7 @@ def _read_key(value: str | None) -> str | None:
 
 
 def _read_url(value: str) -> str:
-    """Take a URL that a path can be put behind."""
+    """Take a URL behind which a path can be put."""
     url = value.strip()
     if not is_base_url(url):
         raise ValueError("must be an http or https URL with a host, and no credentials, query or fragment")

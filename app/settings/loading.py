@@ -19,16 +19,16 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
     """Read the settings; an override that is not None wins over the environment.
 
     The environment wins over the file that ENV_FILE names, which wins over the ``.env`` of the working directory. The
-    file that is named must exist, except ``before_env_file``, where the caller is about to write it.
+    named file must exist, unless the caller says ``before_env_file``, since it is about to write the file.
 
     Args:
         before_env_file: whether the file that ENV_FILE names may be missing.
-        folder_file: whether the working directory's ``.env`` is read. A host starts its commands in whatever folder a
-            person has opened, whose files are not to decide where memories go.
-        overrides: settings that win over all others; None is none.
+        folder_file: whether the working directory's ``.env`` is read. A host starts its commands in any folder that a
+            person has opened, whose files must not decide where memories go.
+        overrides: settings that win over all others; an override of None counts as not given.
 
     Raises:
-        ConfigurationError: a setting cannot be used; the message names the variable, and the file where one holds it.
+        ConfigurationError: a setting cannot be used; the message names the variable, and the file if a file holds it.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     named = os.environ.get("ENV_FILE")
@@ -45,7 +45,7 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
 
 
 def _problems(error: ValidationError, given: Collection[str], env_files: Sequence[str]) -> Iterator[str]:
-    """Name each variable that cannot be used, why, and where it was read, unless it was ``given``."""
+    """Give a sentence for each variable that cannot be used: why, and where it was read, unless it was ``given``."""
     for each in error.errors(include_input=False):
         name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
         origin = "" if name in given else _origin(str(name), env_files)
@@ -54,7 +54,7 @@ def _problems(error: ValidationError, given: Collection[str], env_files: Sequenc
 
 
 def _origin(name: str, env_files: Sequence[str]) -> str:
-    """Say which of the files holds the setting, the last first; nothing where the environment does.
+    """Return the file that holds the setting, of several the last; the empty text where the environment holds it.
 
     A pipe is gone once it has been read, and hides what the files before it hold.
     """
@@ -69,7 +69,7 @@ def _origin(name: str, env_files: Sequence[str]) -> str:
 
 
 def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
-    """Say what an operator may not know of the settings: their files, and services that are not the vendors'.
+    """Return notices of settings that an operator may not know of: their files, and services that are not the vendors'.
 
     ``folder_file`` is as for ``load_settings``.
     """
@@ -86,7 +86,7 @@ def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
 
 
 def _notices_of_model(settings: Settings) -> Iterator[str]:
-    """Say where a language model is sent what, or which settings of one are not used."""
+    """Give a notice of the language model that is sent data, or of settings of a language model that are not used."""
     if settings.language_model == "none":
         names = ("language_model_base_url", "language_model_name", "language_model_names", "language_model_api_key")
         unused = [name.upper() for name in names if getattr(settings, name)]

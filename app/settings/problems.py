@@ -1,4 +1,4 @@
-"""Says what is wrong with a setting, in the words of an operator."""
+"""Says why a setting cannot be used, in the words of an operator."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +13,10 @@ _SAYS: Mapping[str, str] = {
     "less_than": "must be less than {lt}",
     "literal_error": "must be {expected}",
 }
-"""By pydantic's names of errors; the values in braces are those of its context."""
+"""The sentences by pydantic's names of errors; the values in braces are those of the error's context."""
 
 
 def problem(kind: str, context: Mapping[str, Any], message: str) -> str:
-    """Return what is wrong; an error that has no sentence here has pydantic's ``message``."""
+    """Return the reason why a setting cannot be used; for an error without a sentence here, pydantic's ``message``."""
     said = _SAYS.get(kind)
     return message.removeprefix("Value error, ") if said is None else said.format(**context)

@@ -8,7 +8,7 @@ from app.domain.limits import MAX_WINDOW_TOKENS, WINDOW_TOKENS
 from app.domain.quotas import EPISODES, Defaults, Limits
 
 Limit: TypeAlias = Annotated[int, Field(ge=0)] | Literal["unlimited"]
-"""A limit that holds unless it is switched off by its name."""
+"""A limit that holds unless its setting is ``unlimited``."""
 
 
 class QuotaSettings(BaseModel):
@@ -73,7 +73,7 @@ class QuotaSettings(BaseModel):
 
     @property
     def quota_defaults(self) -> Defaults:
-        """The limits of whoever has no others."""
+        """The limits of tenants and agents for which no other limits are set."""
         return Defaults(
             tenant=_limits(self.tenant_memories, self.tenant_bytes, self.tenant_stores_per_minute),
             agent=_limits(self.agent_memories, self.agent_bytes, self.agent_stores_per_minute),

@@ -1,4 +1,4 @@
-"""Estimates how hard a secret is to guess, so that one that was typed and not drawn is refused."""
+"""Estimates how hard a secret is to guess, so that a secret that was typed and not drawn is refused."""
 
 import zlib
 from collections import Counter
@@ -6,16 +6,18 @@ from itertools import pairwise
 from math import log2
 
 BITS = 60
-"""Of a secret that signs: below it whoever has a credential may find the secret by trying. By this estimate 32
-hexadecimal digits that were drawn have 80 to 120, and 32 decimal digits 60 to 100."""
+"""The least bits of a secret that signs: the holder of a credential may find a weaker secret by trying.
+
+By this estimate 32 hexadecimal digits that were drawn have 80 to 120 bits, and 32 decimal digits 60 to 100.
+"""
 _FRAME_BYTES = len(zlib.compress(b""))
 
 
 def bits(secret: str) -> float:
-    """Return about how many bits a secret has for who knows that people repeat patterns and count upwards.
+    """Return about how many bits a secret has, for an attacker that expects repeated patterns and upward counts.
 
-    It is the entropy of its characters, for as many of them as do not repeat earlier ones; or that of the steps from
-    one character to the next, where these repeat more, as in a row of letters or digits.
+    The estimate is the entropy of the characters, for those characters that do not repeat earlier ones; or the same for
+    the steps from one character to the next, where these repeat more, as in a row of letters or digits.
     """
     text = secret.encode()
     steps = bytes((after - before) % 256 for before, after in pairwise(text))
@@ -25,5 +27,5 @@ def bits(secret: str) -> float:
 def _of(text: bytes) -> float:
     counts, length = Counter(text).values(), len(text)
     each = -sum(count / length * log2(count / length) for count in counts) if length else 0.0
-    new = min(length, len(zlib.compress(text, 9)) - _FRAME_BYTES)  # what repeats is a reference to where it stood
+    new = min(length, len(zlib.compress(text, 9)) - _FRAME_BYTES)  # a repetition becomes a reference
     return each * new

@@ -15,11 +15,11 @@ _SECRET_CHARACTERS = 8
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _HOST_NAME = re.compile(r"\*|\[[0-9a-f:.]+\]|[a-z0-9._-]+")
 MAX_WORKERS = 64
-"""More processes than a machine has processors gain nothing."""
+"""The most processes that serve: more processes than a machine has processors gain nothing."""
 
 
 def _default_data_dir() -> Path:
-    """Return the folder that a command uses wherever it is started: the checkout's own, or the user's."""
+    """Return the data folder, which does not depend on the working directory: the checkout's own, or the user's."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file():
         return checkout / "data"
@@ -94,7 +94,7 @@ class ServiceSettings(BaseModel):
     @field_validator("auth_secrets")
     @classmethod
     def _check_secrets(cls, value: dict[str, str]) -> dict[str, str]:
-        for number, (kid, secret) in enumerate(value.items(), 1):  # where the kid was forgotten, it is the secret
+        for number, (kid, secret) in enumerate(value.items(), 1):  # where the kid was forgotten, ``kid`` is the secret
             if not _KID.fullmatch(kid) or not secret:
                 form = "write each secret as kid=secret, the kid of 1 to 32 of A-Z a-z 0-9 . _ -"
                 raise ValueError(f"secret {number}: {form}")

@@ -1,4 +1,4 @@
-"""All settings, put together of those of each subject."""
+"""All settings, put together from the settings of each subject."""
 
 from typing import Self
 
@@ -30,7 +30,7 @@ class Settings(
 
     @model_validator(mode="after")
     def _check_reads(self) -> Self:
-        """Refuse replicas to several workers: which state a read must have seen only the process knows that wrote."""
+        """Refuse replicas to several workers: only the process that wrote knows which state a read must have seen."""
         if self.cloudflare_d1_reads == "replicas" and self.workers > 1:
             problem = "replicas is for one process alone: set primary, or set WORKERS to 1"
             raise PydanticCustomError("several_settings", problem, {"setting": "cloudflare_d1_reads"})
@@ -38,7 +38,7 @@ class Settings(
 
     @property
     def language_model_url(self) -> str | None:
-        """Where the language model answers; None where there is none, or no URL of it."""
+        """The URL of the language model; None where the settings name no model, or no URL."""
         if self.language_model == "workers-ai":
             return self.cloudflare_api_base_url
         own = self.openai_base_url if self.language_model == "openai" else None
@@ -46,7 +46,7 @@ class Settings(
 
     @property
     def language_model_lacks(self) -> str | None:
-        """The first setting that the language model needs and that is not set; None: it has all."""
+        """The first setting that the language model needs and that is not set; None: all are set."""
         needed: dict[str, object] = {}
         if self.language_model == "workers-ai":
             needed = {
@@ -74,7 +74,7 @@ class Settings(
 
     @property
     def kept_in(self) -> str:
-        """Where the memories are, as an operator knows the place."""
+        """The place of the memories, in the words of an operator."""
         if not self.on_cloudflare:
             return str(self.data_dir.absolute())
         names = {"Cloudflare account": self.cloudflare_account_id, "D1 database": self.cloudflare_d1_database_id}

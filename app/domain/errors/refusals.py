@@ -49,7 +49,7 @@ class LongTermDisabled(Conflict):
     title = "Long-term memory disabled"
 
     def __init__(self) -> None:
-        """Say so."""
+        """Say that an administrator has switched off the agent's long-term memory."""
         super().__init__("An administrator has switched off this agent's long-term memory.")
 
 

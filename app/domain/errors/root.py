@@ -7,7 +7,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field of a request and what is wrong with it; ``field`` is a dotted path such as ``filter.metadata``."""
+    """The error of one field of a request; ``field`` is a dotted path such as ``filter.metadata``."""
 
     field: str
     message: str
@@ -21,7 +21,7 @@ class MemoryGatewayError(Exception):
     title: str = "Internal error"
 
     def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), cure: str | None = None) -> None:
-        """Keep what to tell the caller; ``cure`` is what an operator is to do, and ends the detail."""
+        """Keep the detail for the caller; ``cure`` says what an operator has to do, and ends the detail."""
         self.detail = detail if cure is None else f"{detail} {cure}"
         super().__init__(self.detail)
         self.cure = cure
@@ -29,5 +29,5 @@ class MemoryGatewayError(Exception):
 
     @classmethod
     def of_field(cls, field: str, message: str, rest: str = "") -> Self:
-        """Return the error that one field is the reason of: what is wrong with it, and what else there is to say."""
+        """Return the error of one field: ``message`` says what is wrong with the field, and ``rest`` follows it."""
         return cls(f"{field} {message}. {rest}".rstrip(), errors=[FieldError(field, message)])

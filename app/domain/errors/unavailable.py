@@ -73,7 +73,7 @@ class TenantMoved(Unavailable):
     title = "Tenant is moving"
 
     def __init__(self, detail: str, *, repeatable: bool = False) -> None:
-        """Say whether the same request may be made again at once: it has written nothing, and has moved already."""
+        """Say whether the same request may be repeated at once: it wrote nothing, and the tenant has moved already."""
         super().__init__(detail)
         self.repeatable = repeatable
 
