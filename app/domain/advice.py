@@ -1,4 +1,4 @@
-"""What to do about an error, in a sentence that a model or a person can follow."""
+"""Advice about an error, in a sentence that a model or a person can follow."""
 
 from app.domain.errors import (
     BlobGone,

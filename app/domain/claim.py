@@ -11,7 +11,7 @@ PERHAPS: Final = "Perhaps "
 CIRCUMSTANCES: Final = "; "
 """In a key of an older version this precedes the circumstances under which the key's value holds."""
 AS_SAID: Final = "as said"
-"""In an older version the value of a key that may have several values at a time, such as days of the week."""
+"""In an older version this is the value of a key that may have several values at a time, such as days of the week."""
 TOPIC: Final = "topic:"
 """The prefix of the key of a topic, which a language model has named; such a key has no "/"."""
 

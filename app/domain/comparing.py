@@ -1,7 +1,7 @@
 """The rules of which memories are compared with each other, and of what follows from a comparison (docs/reader.md).
 
-Of two memories the older is the memory that was said first. Whether the newer may take its place depends on the authors
-of both; whether it does, on what a reader says.
+Of two memories the older is the memory that was said first. The authors of both decide whether the newer memory may
+replace the older; a reader decides whether it does.
 """
 
 import re

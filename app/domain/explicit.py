@@ -88,7 +88,7 @@ def about(subject: str | None, predicate: str | None) -> About:
 
 
 def said_by(stated: Stated, speakers: Collection[str] | None) -> Stated:
-    """Return the claims that an author may make who is bound to these speakers; None: to none."""
+    """Return the statement with only the claims whose subject is one of these speakers; None: with all claims."""
     if speakers is None:
         return stated
     return replace(stated, claims=[claim for claim in stated.claims if claim.subject in speakers])

@@ -12,7 +12,7 @@ from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, re
 LOOK_SECONDS = 300.0
 """The pause between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
 LEASED_SECONDS = lease_rule.SECONDS + 15.0
-"""The pause between the first look after a start and the second: until then the leases of an earlier process hold."""
+"""The pause between the first and the second look after a start, in which leases of an earlier process end."""
 
 
 async def resume_once(backends: Backends) -> int:

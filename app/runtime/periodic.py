@@ -44,7 +44,7 @@ class PeriodicWork:
     name: str
     work: Callable[[], Awaitable[object]]
     waits: str
-    """The log event of an outage; after the usual pause the work is tried again."""
+    """The log event of an outage; after the pause the work is tried again."""
     pause: float | Callable[[bool], float]
     """Seconds between two times; a function takes whether the work succeeded the last time, and returns the seconds."""
     ready: Callable[[], bool] = lambda: True

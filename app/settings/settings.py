@@ -18,10 +18,11 @@ from app.settings.work import WorkSettings
 class Settings(
     QuotaSettings, WorkSettings, ModelSettings, EmbeddingSettings, CloudflareSettings, ServiceSettings, BaseSettings
 ):
-    """What an operator may set; the name in upper case is the variable's name.
+    """All settings of the service; a setting's name in upper case is the name of its variable.
 
-    What concerns several settings is here; the context of its errors names the setting that is to be changed. Pydantic
-    takes the fields of the last base class first, and errors of several settings are told in the order of the fields.
+    Checks that concern several settings are here; the context of their errors names the setting that is to be changed.
+    Pydantic takes the fields of the last base class first, and reports the errors of several settings in the order of
+    the fields.
     """
 
     model_config = SettingsConfigDict(
