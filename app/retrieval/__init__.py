@@ -1,1 +1,1 @@
-"""Finding memories: the channels of a recall and how they become entries."""
+"""Finds memories: the channels of a recall, and how their candidates become entries."""

@@ -1,7 +1,7 @@
-"""How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
+"""Scores candidates by how likely they answer the query, where a reader has read both (docs/retrieval.md).
 
-Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
-a candidate joins its likelihood by the former with what the reader says.
+Words and vectors tell how much a memory and the query are about the same thing; a reader tells whether the memory
+answers the query. The score of a candidate joins its likelihood by words and vectors with the reader's relevance.
 """
 
 import math
@@ -21,25 +21,26 @@ from app.retrieval.weights import KindWeights
 MAX_READ = 10
 """Candidates of a recall that may be entries and are read."""
 CHANNEL: Final = "reader"
-"""What findings call it."""
+"""The reader's name in findings."""
 
 _PASSAGE = 240
 """Characters that are read of a memory: those around the words of the query."""
 _CHARACTERS = 1_400
-"""Characters that are read in all, the query with each passage: what takes 20 to 40 ms of a processor."""
+"""Characters that are read in all, the query with each passage: reading them takes 20 to 40 ms of a processor."""
 _OF_QUERY = 350
-"""Characters of a long query that count for each passage: of a pair no more than the reader's limit is read."""
+"""Characters of a long query that count for each passage: a reader reads no more of a pair than its limit."""
 _FAR = 2.0
-"""Log odds by which what still holds has to be ahead of a newer one, so that this does not take its place."""
+"""Log odds by which an older candidate that still holds has to be ahead of its successor to keep its place."""
 _SURE = 1e-6
-"""No likelihood counts as nearer to 0 or 1."""
+"""No likelihood counts as nearer to 0 or 1 than this."""
 
 
 def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
-    """Return what is read, by ids: of the best that may be entries, and of the best whose place each has taken.
+    """Return the passages that are read, by their candidates' ids.
 
-    Who asks where somebody lives is answered by "I live in Rome", and means what took its place. There are fewer of
-    them where they and the query are long. What is in a script that no reader knows is not read.
+    The best candidates that may be entries are read, each with the best candidate whose place it has taken: "I live in
+    Rome" answers where somebody lives, and the query means the memory that took its place. Fewer candidates are read
+    where they and the query are long. A text in a script that no reader knows is not read.
     """
     if not is_readable(fusion.query.text):
         return {}
@@ -59,7 +60,7 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
 
 
 def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:
-    """Return the best whose place each has taken, by its id."""
+    """Return by a successor's id the best candidate whose place it has taken."""
     outdated: dict[str, Candidate] = {}
     for candidate in ranked:
         if candidate.superseded and candidate.current is not None and not candidate.expired:
@@ -68,10 +69,11 @@ def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:
 
 
 def leave_apart(pool: Pool, relevance: Relevance) -> None:
-    """Have no candidate take the place of an older one that still holds, if the query asks for that one.
+    """Keep a successor from taking the place of an older candidate that still holds, if the query asks for the latter.
 
-    How likely the newer one answers, and is an update, count together, against how likely the older one answers. Of an
-    older one of several sentences the newer may be an update of one that is not asked for: there only answers count.
+    The likelihoods that the successor answers, and that it is an update, count together against the likelihood that the
+    older candidate answers. Where the older one has several sentences, the successor may update a sentence that the
+    query does not ask for: there only the likelihoods of answering count.
     """
     for candidate in pool.candidates.values():
         heir = pool.candidates.get(candidate.current or "")
@@ -86,8 +88,8 @@ def leave_apart(pool: Pool, relevance: Relevance) -> None:
 def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
     """Return the scores of the candidates that may be entries, 0 to 1.
 
-    They join the likelihood with what the reader says, so that what was read and does not answer comes behind what was
-    not read. What takes the place of another scores no less than that.
+    A score joins the likelihood with the reader's relevance, so that a candidate that was read and does not answer
+    comes behind candidates that were not read. A successor scores no less than the candidate whose place it takes.
     """
     likelihoods = fusion.likelihoods
     joined = {
@@ -100,7 +102,7 @@ def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
 
 
 def score(weights: KindWeights, likelihood: float, relevance: float | None) -> float:
-    """Return how likely a candidate answers, of which a reader has this ``relevance``; None: it was not read."""
+    """Return how likely a candidate answers; ``relevance`` is the reader's, or None where no reader has read it."""
     own = log_odds(likelihood)
     if relevance is None:
         odds = own + weights.unread
@@ -112,7 +114,7 @@ def score(weights: KindWeights, likelihood: float, relevance: float | None) -> f
 def findings(id_: str, shares: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:
     """Return a candidate's findings, whose shares add up to its score; those of ``shares`` add up to its likelihood.
 
-    The share of the reader is what reading it, or the others, has added to the likelihood, or taken from it.
+    The reader's share is the amount by which reading this candidate, or the others, has raised or lowered the score.
     """
     if id_ not in scores_:
         return reranking.unrated(shares, scores_)
@@ -121,6 +123,6 @@ def findings(id_: str, shares: Sequence[Finding], relevance: Relevance, scores_:
 
 
 def log_odds(probability: float) -> float:
-    """Return the logarithm of the odds, of a probability that is never quite 0 or 1."""
+    """Return the logarithm of a probability's odds; the probability counts as at least ``_SURE`` away from 0 and 1."""
     sure = min(max(probability, _SURE), 1 - _SURE)
     return math.log(sure / (1 - sure))

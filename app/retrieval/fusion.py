@@ -1,9 +1,9 @@
-"""Fusion: adds what each channel gives a candidate to the evidence that it answers, and makes a likelihood of it.
+"""Fusion: adds up the channels' scores of a candidate as evidence that it answers, and makes a likelihood of the sum.
 
-The likelihood is what entries tell as their score (docs/retrieval.md). It is made of the memory's own evidence, of that
-of all other candidates, and of how many memories the scope has: of a hundred that have about the same evidence each is
-likely to be one of the ninety-nine that do not answer. It rises with the evidence, so that scores come in the order of
-entries. ``app/retrieval/weights.toml`` has the numbers, which were fitted to labelled questions.
+Entries show the likelihood as their score (docs/retrieval.md). It is made of the candidate's own evidence, of the
+evidence of all other candidates, and of how many memories the scope has: of a hundred memories with about the same
+evidence, each is likely to be one of the ninety-nine that do not answer. It rises with the evidence, so that scores
+come in the order of entries. ``app/retrieval/weights.toml`` has the numbers, which were fitted to labelled questions.
 """
 
 import math
@@ -22,11 +22,11 @@ from app.retrieval.succession import handed_on
 from app.retrieval.weights import WEIGHTS, KindWeights, Weights
 
 _LEAST = 1e-6
-"""What a channel gives has to be more: decades away from a time that is asked for, it gives next to nothing."""
+"""A channel's score counts only above this: decades away from a time that is asked for, it is next to nothing."""
 _BEST = 50
-"""So many are summed up, so that it does not matter how many were gathered."""
+"""Contents whose evidence is summed up: the sum does not depend on how many candidates were gathered."""
 FEW = 10
-"""A smaller scope counts as one of so many memories."""
+"""Memories that a smaller scope counts as having."""
 
 
 class Fusion:
@@ -39,7 +39,7 @@ class Fusion:
         channels: Sequence[Channel] = CHANNELS,
         weights: Weights = WEIGHTS,
     ) -> None:
-        """Weigh the pool by each of the channels that has something to work with, in their order."""
+        """Score the pool by each channel whose cue is there, in the channels' order."""
         self.pool = pool
         self.query = query
         self.weights = weights
@@ -48,7 +48,7 @@ class Fusion:
             id_: weights.note if candidate.session_id is None else weights.turn
             for id_, candidate in pool.candidates.items()
         }
-        """What counts for each candidate."""
+        """The weights for each candidate, by its id."""
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
@@ -59,29 +59,32 @@ class Fusion:
             for id_, score in counted.items():
                 fused[id_] += self.kinds[id_].channels[channel.name] * score
         self.found: Mapping[str, float] = fused
-        """What the channels have found of each candidate."""
-        # The base of a kind stands against what meaning gives it: it is left out where nothing was compared by meaning.
+        """The weighted sum of the channels' scores of each candidate."""
+        # The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
         self.scores: Mapping[str, float] = {
             id_: found + (self.kinds[id_].base if pool.cosines else 0.0) if found else -math.inf
             for id_, found in fused.items()
         }
-        """The evidence, by which they are ordered; of what nothing was found there is none."""
+        """The evidence, by which candidates are ordered; minus infinity for a candidate that no channel has scored."""
         self._measures: dict[str, Scores] = {}
-        """Of the channels that were asked for theirs: most recalls need those of few."""
+        """The measures of channels so far, by the channel's name: most recalls need those of few channels."""
 
     def first(self, count: int) -> list[Candidate]:
-        """Return the best of the candidates that may be entries and hold, best first, before any two are compared."""
+        """Return the best candidates that may be entries and hold, best first, before any two are compared."""
         holding = (candidate for candidate in self.pool.candidates.values() if candidate.holds)
         return nlargest(count, holding, key=lambda candidate: (self.scores[candidate.id], newness(candidate)))
 
     @cached_property
     def handed_on(self) -> Mapping[str, float]:
-        """The evidence, handed on by what is outdated and by messages of which something was learned."""
+        """The evidence, after outdated candidates and the messages of learned memories have handed theirs on."""
         return handed_on(self.pool, self.scores, self.learned)
 
     @cached_property
     def ranked(self) -> list[Candidate]:
-        """The candidates that may be entries, best first; ties go to what holds, to what was learned, to the newer."""
+        """The candidates that may be entries, best first.
+
+        Of two with equal evidence the first is the one without a successor, then the learned one, then the newer one.
+        """
         scores = self.handed_on
         return sorted(
             (candidate for candidate in self.pool.candidates.values() if candidate.whole),
@@ -96,7 +99,7 @@ class Fusion:
 
     @cached_property
     def learned(self) -> Mapping[str, str]:
-        """By the id of a message's candidate, the best of those that were learned of it, which takes its place."""
+        """By the id of a message's candidate, the id of the best memory learned of it, which takes its place."""
         best: dict[str, str] = {}
         for candidate in self.pool.learned:
             for message_id in (candidate.sources or ()) if candidate.holds else ():
@@ -108,7 +111,7 @@ class Fusion:
 
     @cached_property
     def likelihoods(self) -> Mapping[str, float]:
-        """How likely each candidate is to answer the query, 0 to 1; 0 for one of which nothing was found."""
+        """How likely each candidate is to answer the query, 0 to 1; 0 for a candidate that no channel has scored."""
         fit = self.weights.score
         base = (
             fit.base
@@ -119,9 +122,10 @@ class Fusion:
 
     @property
     def together(self) -> float:
-        """The logarithm of the sum of the exponentials of the evidence of the best that may be entries.
+        """The logarithm of the sum of the exponentials of the best candidates' evidence, of those that may be entries.
 
-        What an outdated memory or a message hands on counts once, where it goes; so does a content that comes twice.
+        Evidence that an outdated memory or a message hands on counts once, for the candidate that takes it. A content
+        that two candidates have counts once, too.
         """
         by_content: dict[str, float] = {}
         for candidate in self.pool.candidates.values():
@@ -131,7 +135,7 @@ class Fusion:
         return float(np.logaddexp.reduce(nlargest(_BEST, by_content.values())))
 
     def measure(self, name: str) -> Scores:
-        """Return what findings tell as ``raw`` of a channel; nothing where the recall goes without it."""
+        """Return the values that findings show as ``raw`` for a channel; empty where the recall goes without it."""
         if name not in self._measures:
             channel = next((known for known in self._channels if known.name == name), None)
             measures = {} if channel is None else channel.measure(self.pool, self.query, self.by_channel[name])
@@ -139,7 +143,7 @@ class Fusion:
         return self._measures[name]
 
     def findings(self, id_: str) -> list[Finding]:
-        """Tell what a candidate's evidence is made of; what is weighted adds up to what was found of it."""
+        """Return a finding for each channel that has scored a candidate; their weighted scores add up to ``found``."""
         findings: list[Finding] = []
         for channel in self._channels:
             weighted = self.kinds[id_].channels[channel.name] * self.by_channel[channel.name].get(id_, 0.0)

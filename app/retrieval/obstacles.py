@@ -1,4 +1,4 @@
-"""Why a memory is not among the entries: the first thing that keeps it out, and what would let it in."""
+"""Explains why a memory is not among the entries: the first obstacle, and the query that would take it away."""
 
 import math
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ from app.retrieval.selection import tokens
 Obstacle: TypeAlias = Literal[
     "expired", "forgotten", "as_of", "superseded", "filter", "collapse", "min_score", "max_tokens", "rank"
 ]
-"""What keeps a memory out; they are looked at in this order.
+"""What keeps a memory out; obstacles are looked for in this order.
 
-``as_of``: it happened later than that; ``superseded``: another memory states what held then; ``rank``: others are
-better."""
+``as_of``: the memory happened later than the query's ``as_of``; ``superseded``: another memory states what held then;
+``rank``: other memories are better."""
 
 
 def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None:
-    """Return what keeps the memory out first; None where it is an entry."""
+    """Return the first obstacle that keeps the memory out; None where the memory is an entry."""
     what = _obstacle_before_ranking(query, memory)
     if what is not None:
         return what
@@ -31,7 +31,7 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
     if search.score(memory) < query.min_score:
         return "min_score"
     shaped = list(search.ranked(query))
-    if not _is_in(memory, shaped):  # where nobody limits the tokens it is the size of all entries before it
+    if not _is_in(memory, shaped):  # without a limit of tokens, the limit is on the bytes of all entries
         return "max_tokens" if query.max_tokens is not None or _place(search, query, memory) <= query.top_k else "rank"
     return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
 
@@ -49,9 +49,9 @@ def _obstacle_before_ranking(query: Query, memory: Candidate) -> Obstacle | None
 
 
 def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
-    """Return the query with the least change that takes the obstacle away; None where none does."""
+    """Return the query with the least change that takes the obstacle away; None where no change does."""
     match what:
-        case "as_of" | "superseded":  # it held from the moment when it was said
+        case "as_of" | "superseded":  # a memory holds from the moment at which it happened
             return replace(query, as_of=memory.happened_at)
         case "filter":
             return replace(query, where=_without(query.where, failing(query.where, memory)))
@@ -68,7 +68,7 @@ def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> 
 
 
 def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query | None:
-    """Return the query with the ``top_k`` that reaches the memory; None where none does."""
+    """Return the query with the ``top_k`` that reaches the memory; None where no allowed ``top_k`` does."""
     if memory.added or memory.expired or memory.forgotten:
         return None
     place = _place(search, query, memory)
@@ -76,7 +76,7 @@ def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query
 
 
 def failing(where: Filter, memory: Candidate) -> Filter:
-    """Return the conditions that the memory does not meet, of those that a caller of an explanation can set."""
+    """Return the conditions that the memory does not meet, among those that a caller of an explanation can set."""
     after, before = where.created_after, where.created_before
     metadata = memory.metadata
     unlike = {
@@ -90,7 +90,7 @@ def failing(where: Filter, memory: Candidate) -> Filter:
 
 
 def _place(search: Search, query: Query, memory: Candidate) -> int:
-    """Return the memory's place among those that may be entries, from 1, whatever their size."""
+    """Return the memory's rank among the candidates that may be entries, from 1, whatever their size."""
     return 1 + list(search.eligible(query)).index(memory)
 
 
@@ -104,7 +104,7 @@ def _without(where: Filter, failing_: Filter) -> Filter:
 
 
 def _same(metadata: Json, wanted: Scalar) -> bool:
-    """Tell whether two JSON values are the same one: 1 is 1.0, but neither is true."""
+    """Tell whether two JSON values are equal: 1 equals 1.0, and neither equals true."""
     return isinstance(metadata, bool) == isinstance(wanted, bool) and metadata == wanted
 
 

@@ -9,16 +9,16 @@ from app.retrieval.query.terms import Term
 MAX_LOOKED_AT: Final = 8_000
 """Characters of a text in which the part is looked for."""
 _STEM = 5
-"""Letters by which a word is looked for: its ending may be another one."""
+"""Letters by which a word is looked for: its ending may differ in the text."""
 _MAX_TERMS, _MAX_FOUND = 10, 6
-"""Terms that are looked for, and places of each."""
+"""Terms that are looked for, and positions of each term."""
 _LEAD = 120
-"""Characters before the first of the words, in which the passage begins: with a sentence or a line, if one does."""
+"""Characters before the passage's first term in which the passage begins: at a sentence or a line that begins there."""
 _BEGINNING = re.compile(r"(?:(?<=[.!?])\s+|\n+)")
 
 
 def passage(text: str, terms: Sequence[Term], most: int) -> str:
-    """Return the first part of a text of at most ``most`` characters that has as many of the terms as any."""
+    """Return the part of a text, of at most ``most`` characters, that has the most terms; of several the first."""
     if len(text) <= most:
         return text
     searched = text[:MAX_LOOKED_AT].lower()

@@ -1,4 +1,4 @@
-"""The candidates of one recall, and which are neighbours in their session."""
+"""The candidates of one recall, and which of them are neighbours in their session."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from app.retrieval.query.names import WORD
 from app.retrieval.query.parsing import Cue
 
 newness = attrgetter("happened_at", "created_at", "id")
-"""Returns by what candidates of equal evidence are ordered: the newer one comes first."""
+"""Returns the key by which candidates of equal evidence are ordered: the newer candidate comes first."""
 _is_keyed = attrgetter("keyed")
 _SHORT_BYTES = 350
 
@@ -31,20 +31,20 @@ class Candidate:
     happened_at: int
     session_id: str | None
     before: str | None
-    """The memory before it in its session, which need not be a candidate."""
+    """The id of the memory before it in its session, which need not be a candidate."""
     bytes: int
-    """Of the whole content."""
+    """Bytes of the whole content."""
     words: int
-    """Which of the query's terms it contains: a bit for each, by its number."""
+    """The query's terms that it contains: a bit for each term, by the term's number."""
     occurred_at: int | None = None
     whole: bool = True
-    """Whether its content was read, so that it may be an entry; of another one only who speaks was."""
+    """Whether its content was read, so that it may be an entry; otherwise only its speaker was read."""
     speaker_holds: bool = True
-    """Whether who wrote it may speak for the speaker whom it names."""
+    """Whether its author may speak for the speaker that it names."""
     speakers: Sequence[str] | None = None
-    """For whom alone who wrote it may speak, in lower case; None: for anybody."""
+    """The only speakers for whom its author may speak, in lower case; None: the author may speak for any speaker."""
     uncompared: bool = False
-    """Whether a reader has still to compare it with others."""
+    """Whether a reader has still to compare it with other memories."""
     learned: bool = False
     """Whether a language model has learned it of messages."""
     written_by: str | None = None
@@ -53,38 +53,38 @@ class Candidate:
     expired: bool = False
     forgotten: bool = False
     added: bool = False
-    """Whether it is a candidate only because it was asked for."""
+    """Whether it is a candidate only because the request names it."""
     superseded: bool = False
-    """Whether another memory says what holds now: it leads to that one, and is no entry itself."""
+    """Whether another memory states what holds now: this one hands its score on to that one, and is no entry itself."""
     keyed: bool = False
     """Whether it states the value of a key that the query asks for."""
     current: str | None = None
-    """The memory that states what now holds of what this one states otherwise."""
+    """The successor's id: of the memory that states what holds now in place of what this memory states; or None."""
     until: int | None = None
-    """When what it states otherwise was replaced; None: it states nothing that was."""
+    """When what it states was replaced; None where it was not."""
     update: float | None = None
-    """How likely that is an update of it, as a reader has found by comparing both; None: no reader has."""
+    """How likely the successor is an update of it, as a reader has found by comparing both; None: no reader has."""
     message_id: str | None = None
-    """The message that it is; read only where a model is to answer."""
+    """The id of the message that it is; read only where a model is to answer."""
     sources: Sequence[str] | None = None
-    """The messages that it was learned of; read only where a model is to answer."""
+    """The ids of the messages that it was learned of; read only where a model is to answer."""
     after: str | None = None
-    """The candidate after it in its session."""
+    """The id of the candidate after it in its session."""
 
     @property
     def metadata(self) -> Mapping[str, Json]:
-        """What was stored with it."""
+        """The metadata that was stored with it."""
         metadata: Mapping[str, Json] = json.loads(self.metadata_json)
         return metadata
 
     @property
     def source(self) -> Provenance | None:
-        """Who wrote it; None where that was not kept yet."""
+        """Its author, channel and moment of writing; None for a row from before these were kept."""
         return Provenance.of(self.written_by, self.written_through, self.written_at)
 
     @property
     def holds(self) -> bool:
-        """Whether it may be an entry: its content was read, and no other memory says what holds in its place."""
+        """Whether it may be an entry: its content was read, it is no added one, and no other memory supersedes it."""
         return self.whole and not (self.superseded or self.added)
 
     @cached_property
@@ -94,9 +94,9 @@ class Candidate:
 
     @property
     def speaker(self) -> Sequence[str]:
-        """The words of the name of who speaks in it, in lower case; none where nobody is named, or may not be.
+        """The words of its speaker's name, in lower case; none where it names no speaker, or its author may not.
 
-        What stands before a colon names the speaker of a turn; of a note it is a heading.
+        The text before a colon names the speaker of a turn; in a note it is a heading.
         """
         in_metadata = '"speaker"' in self.metadata_json
         if not self.speaker_holds or not (in_metadata or (self.session_id is not None and ":" in self.content)):
@@ -106,7 +106,7 @@ class Candidate:
 
     @cached_property
     def statement(self) -> ComparedStatement:
-        """What of it is compared with others."""
+        """The statement that is compared with other memories."""
         return ComparedStatement(
             self.id,
             self.content,
@@ -126,13 +126,13 @@ class Candidate:
 
     @property
     def length_damping(self) -> float:
-        """How much it takes from its neighbours, 0 to 1: all of it where it is short; a long one stands by itself."""
+        """How much its neighbours' scores count for it, 0 to 1: fully where it is short, less the longer it is."""
         return min(1.0, _SHORT_BYTES / max(self.bytes, 1))
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeStats:
-    """What is counted in a scope."""
+    """Counts of a scope's memories."""
 
     memories: int = 0
     found: Mapping[str, int] = field(default_factory=dict)
@@ -141,16 +141,16 @@ class ScopeStats:
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidates by id, what is counted in their scope, and how near their embeddings are to the query's."""
+    """Candidates by id, the counts of their scope, and how near their embeddings are to the query's."""
 
     candidates: Mapping[str, Candidate]
     stats: ScopeStats = ScopeStats()
     cosines: Mapping[str, float] = field(default_factory=dict)
-    """The cosines of what was compared, by id: of candidates, and of some memories that are none."""
+    """The cosines with the query, by id: of candidates, and of some memories that are no candidates."""
     scale: CosineScale = USUAL_SCALE
-    """Where the cosines lie."""
+    """The scale of the embedding config's cosines."""
     hypothetical: Mapping[str, float] = field(default_factory=dict)
-    """The cosines with a hypothetical answer instead of the query."""
+    """The cosines with a hypothetical answer instead of the query, by id."""
 
     @classmethod
     def of(
@@ -169,7 +169,10 @@ class Pool:
         return cls(by_id, stats, cosines or {}, scale, hypothetical or {})
 
     def neighbours(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
-        """Give the candidates before and after one in its session, nearest first, with their distance."""
+        """Give a candidate's neighbours in its session with their distances: those before it, then those after it.
+
+        On each side the nearest comes first.
+        """
         for before in (True, False):
             id_ = candidate.before if before else candidate.after
             for distance in range(1, reach + 1):
@@ -181,18 +184,18 @@ class Pool:
 
     @cached_property
     def speakers(self) -> Mapping[str, Sequence[str]]:
-        """The words of the name of who speaks in a candidate, by its id; those without one are left out."""
+        """The words of each candidate's speaker's name, by its id; candidates without a speaker are left out."""
         names = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
         return {id_: words for id_, words in names if words}
 
     @cached_property
     def learned(self) -> Sequence[Candidate]:
-        """The candidates that tell which messages they were learned of."""
+        """The candidates that name the messages that they were learned of."""
         return [candidate for candidate in self.candidates.values() if candidate.sources]
 
     @property
     def cues(self) -> frozenset[Cue]:
-        """What the candidates give channels to work with."""
+        """The cues that the candidates give channels to work with."""
         given: dict[Cue, object] = {
             "hypothetical": self.hypothetical,
             "keys": any(map(_is_keyed, self.candidates.values())),
@@ -204,7 +207,7 @@ class Pool:
 
     @property
     def first_names(self) -> Collection[str]:
-        """The first words of the names of those who speak in turns; what stands before a note's colon is its label."""
+        """The first words of the names of the speakers of turns; the text before a note's colon is its label."""
         return {words[0] for id_, words in self.speakers.items() if self.candidates[id_].session_id is not None}
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Rating: which candidates a model rates, and what its ratings make of order and scores (docs/retrieval.md).
+"""Rating: which candidates a model rates, and how its ratings change order and scores (docs/retrieval.md).
 
-What a reranker has rated has its relevance as its score. What a reader has rated has a score in which its likelihood
-has a part too (``app/retrieval/answering.py``). Either comes before all that was not rated, which keeps its order and
-scores no more than the least of what was.
+A candidate that a reranker has rated has the relevance as its score. A candidate that a reader has rated has a score in
+which its likelihood has a part too (``app/retrieval/answering.py``). Rated candidates come before all others, which
+keep their order and score no more than the least of the rated ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ from app.retrieval.pool import Candidate
 MAX_RATED = 30
 """Candidates of a recall that a reranker rates."""
 CHANNEL: Final = "reranker"
-"""What findings call it."""
+"""The reranker's name in findings."""
 
 Relevance = Mapping[str, float]
-"""Relevances of the candidates that were rated, 0 to 1, by their ids; empty where none were."""
+"""Relevances of the candidates that were rated, 0 to 1, by their ids; empty where no candidate was rated."""
 
 
 def to_rate(ranked: Iterable[Candidate], *, collapse: bool, most: int = MAX_RATED) -> Sequence[Candidate]:
@@ -33,7 +33,7 @@ def to_rate(ranked: Iterable[Candidate], *, collapse: bool, most: int = MAX_RATE
 def findings(id_: str, shares: Sequence[Finding], relevance: Relevance) -> Sequence[Finding]:
     """Return a candidate's findings, whose shares add up to its score; those of ``shares`` add up to the fused one.
 
-    The channels chose what was rated, but have no share of its score: the relevance is all of it.
+    The channels chose the candidates that were rated, but have no share of a rated one's score: it is the relevance.
     """
     if id_ in relevance:
         rating = Finding(CHANNEL, relevance[id_], relevance[id_])
@@ -42,7 +42,7 @@ def findings(id_: str, shares: Sequence[Finding], relevance: Relevance) -> Seque
 
 
 def unrated(shares: Sequence[Finding], scores: Relevance) -> Sequence[Finding]:
-    """Return the findings of a candidate that was not rated, where those with ``scores`` were: it scores no more."""
+    """Return the findings of a candidate that was not rated: it scores no more than the rated ones with ``scores``."""
     fused = sum(finding.weighted for finding in shares)
     own = min([fused, *scores.values()])
     return shares if own == fused else [finding.scaled(own / fused) for finding in shares]

@@ -1,4 +1,4 @@
-"""What a search for a query found: all candidates with their scores, and the entries that a query makes of them."""
+"""The result of a search for a query: all candidates with their scores, and the entries that a query makes of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,27 +17,27 @@ from app.retrieval.succession import handed_on
 
 @dataclass(frozen=True)
 class Search:
-    """All candidates of a query with their scores, and what kept there from being more."""
+    """All candidates of a query with their scores, and the parts of the recall that failed (``degraded``)."""
 
     fusion: Fusion
     degraded: Sequence[str]
     relevance: reranking.Relevance = field(default_factory=dict)
-    """How a model has rated the best candidates."""
+    """The relevances of the best candidates by a model."""
     is_read: bool = False
-    """Whether a reader has rated; else a reranker has, if anybody has."""
+    """Whether a reader has rated the candidates; otherwise a reranker has, or no model."""
     comparisons: Sequence[Comparison] = ()
-    """How some of the best candidates bear on each other, which nobody had compared before."""
+    """How some of the best candidates bear on each other; this recall was the first to compare them."""
 
     @cached_property
     def confidence(self) -> float:
-        """How likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
+        """The highest score of a candidate that may be an entry, 0 to 1; 0 where there is no candidate."""
         candidates, scores = self.fusion.pool.candidates, self._rated or self._scores
         may_be = (score for id_, score in scores.items() if candidates[id_].whole and not candidates[id_].superseded)
         return max(may_be, default=0.0)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
-        """All candidates, best first: those that were rated by their scores, and behind them the others."""
+        """All candidates, best first: the rated ones by their scores, and behind them the others in fusion's order."""
         ranked, rated = self.fusion.ranked, self._rated
         if not rated:
             return ranked
@@ -55,12 +55,12 @@ class Search:
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
-        """The scores without what a model has rated."""
+        """The scores without a model's ratings."""
         return handed_on(self.fusion.pool, self.fusion.likelihoods, self.fusion.learned)
 
     @cached_property
     def formers(self) -> Mapping[str, Sequence[Candidate]]:
-        """By the id of a candidate, those that stated otherwise before it what it states now, in no order."""
+        """By the id of a successor, the candidates whose statements it has replaced, in no order."""
         formers: dict[str, list[Candidate]] = {}
         for candidate in self.fusion.pool.candidates.values():
             if candidate.current is not None:
@@ -69,30 +69,30 @@ class Search:
 
     @cached_property
     def sources(self) -> Mapping[str, Sequence[str]]:
-        """By the id of a candidate that was learned, the ids of its messages, or of their candidates."""
+        """By the id of a learned candidate, the ids of its messages, or of the candidates that are these messages."""
         learned = self.fusion.pool.learned
         messages = self.fusion.pool.candidates.values() if learned else ()
         by_message = {candidate.message_id: candidate.id for candidate in messages if candidate.message_id}
         return {candidate.id: [by_message.get(id_, id_) for id_ in candidate.sources or ()] for candidate in learned}
 
     def score(self, candidate: Candidate) -> float:
-        """Return the score of the entry that a candidate makes, 0 to 1; what was not rated, no more than what was."""
+        """Return a candidate's score, 0 to 1; a candidate that was not rated scores no more than the rated ones."""
         id_, rated = candidate.id, self._rated
         return rated[id_] if id_ in rated else min([self._scores[id_], *rated.values()])
 
     def select(self, query: Query) -> tuple[Sequence[Candidate], Sequence[Group] | None]:
-        """Return the candidates that are the entries, and the groups that they are in, where that is asked."""
+        """Return the candidates that become entries, and their groups; None where the query asks for no groups."""
         if query.group_by is None:
             return list(islice(self.ranked(query), query.top_k)), None
         groups = grouped(self.eligible(query), self.score, top_k=query.top_k, max_tokens=query.max_tokens)
         return [self.fusion.pool.candidates[id_] for group in groups for id_ in group.entries], groups
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
-        """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
+        """Give the candidates that may be entries and fit into the limits of size, best first; the caller stops."""
         return selection.within(self.eligible(query), query.max_tokens)
 
     def eligible(self, query: Query) -> Iterator[Candidate]:
-        """Give the candidates that may be entries as far as their size allows it, best first."""
+        """Give the candidates that may be entries if their size allows it, best first."""
         ranked: Iterator[Candidate] = (candidate for candidate in self.ranking if not candidate.superseded)
         if query.collapse:
             ranked = selection.distinct(ranked)
@@ -116,14 +116,14 @@ class Search:
         )
 
     def _findings(self, id_: str) -> Sequence[Finding]:
-        """Return what a candidate's score is made of."""
+        """Return the findings that make up a candidate's score."""
         shares = self._shares(id_)
         if self.is_read:
             return answering.findings(id_, shares, self.relevance, self._rated)
         return reranking.findings(id_, shares, self.relevance) if self.relevance else shares
 
     def _shares(self, id_: str) -> Sequence[Finding]:
-        """Return what a candidate's place is made of, as shares of its likelihood."""
+        """Return the findings that make up a candidate's score before any rating, as shares of that score."""
         evidence, own = self.fusion.found[id_], self.fusion.likelihoods[id_]
         share = own / evidence if own else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]

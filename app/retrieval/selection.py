@@ -1,4 +1,4 @@
-"""What of a ranking becomes the answer: once each, good enough, and no more than was asked for."""
+"""Selects the candidates of a ranking that become entries: each content once, within limits, and learned ones first."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -9,16 +9,16 @@ from app.retrieval.pool import Candidate
 from app.retrieval.query.terms import MAX_TERMS, terms
 
 MAX_COMPARED = 1024 * 1024
-"""Characters of candidates that are compared with each other; those behind them, all worse, are left out."""
+"""Characters of candidates that are compared with each other; candidates behind them, all worse, are left out."""
 
 _STEM = 5
 """Letters by which two words are compared: a model says "she likes" where the message says "I liked"."""
 _SAME_SHARE = 0.8
-"""A message says nothing more if so much of its words stand in what was learned of it."""
+"""A message says nothing more if this share of its words is in the memories that were learned of it."""
 
 
 def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Leave out what differs from something better only in case, white space and Unicode form."""
+    """Leave out a candidate whose content differs from a better one's only in case, white space and Unicode form."""
     seen = set[str]()
     for candidate in compared(ranked):
         if candidate.folded not in seen:
@@ -37,7 +37,7 @@ def compared(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Candidate]:
-    """Leave out what does not fit into the tokens and bytes that are left; a shorter one behind it may fit."""
+    """Leave out a candidate that does not fit into the tokens and bytes left; a shorter one behind it may fit."""
     left, left_bytes = max_tokens, MAX_ANSWER_BYTES
     for candidate in ranked:
         size = 0 if left is None else tokens(candidate.content)
@@ -49,16 +49,17 @@ def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Cand
 
 
 def tokens(text: str) -> int:
-    """Return about how many tokens a language model makes of a text: one of four ASCII characters, or of any other.
+    """Return about how many tokens a language model makes of a text: one for four ASCII characters or one other.
 
-    Tokenizers differ by more than this is off; for English it is a little too much, for most others too.
+    Tokenizers differ from each other by more than this estimate is off; it is a little too high for English and most
+    other languages.
     """
     plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-plain // 4) + len(text) - plain
 
 
 def counted(candidates: Iterable[Candidate], query: Query) -> Iterable[Candidate]:
-    """Return one candidate for each thing that ``top_k`` counts: each, or the first of each group."""
+    """Return the candidates that ``top_k`` counts: all, or the first of each group where the query asks for groups."""
     if query.group_by is None:
         return candidates
     first: dict[tuple[str | None, str], Candidate] = {}
@@ -66,12 +67,12 @@ def counted(candidates: Iterable[Candidate], query: Query) -> Iterable[Candidate
 
 
 def group_of(candidate: Candidate) -> tuple[str | None, str]:
-    """Return what the candidates of a group have in common: a memory without a session has its own id."""
+    """Return the key of a candidate's group: its session, or its own id where it has no session."""
     return (candidate.session_id, "" if candidate.session_id is not None else candidate.id)
 
 
 def _by_sources(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return what was learned, by each message that it was learned of."""
+    """Return the learned candidates by the id of each message that they were learned of."""
     learned: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         for message_id in candidate.sources or ():
@@ -80,9 +81,10 @@ def _by_sources(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]:
-    """Put each message behind what was learned of it, and leave out those that say nothing more.
+    """Put each message behind the memories learned of it, and leave out messages that say nothing more than these.
 
-    What was learned counts where it is among the first ``most``; behind them it is left out if its message was given.
+    Learned memories count where they are among the first ``most`` candidates; one behind them is left out if its
+    message was given.
     """
     candidates = iter(ranked)
     first = list(islice(candidates, most))
@@ -99,7 +101,7 @@ def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]
 
 
 def _behind(first: Iterable[Candidate], learned: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
-    """Give candidates in their order, but each message behind the last of what was learned of it."""
+    """Give candidates in their order, but each message behind the last memory that was learned of it."""
     seen = set[str]()
     waiting: dict[str, list[Candidate]] = {}
     for candidate in first:
@@ -115,7 +117,7 @@ def _behind(first: Iterable[Candidate], learned: Mapping[str, Sequence[Candidate
 
 
 def _says_nothing_more(message: Candidate, learned: Iterable[Candidate]) -> bool:
-    """Tell whether nearly all words of a message stand in what was learned of it."""
+    """Tell whether nearly all words of a message are in the memories that were learned of it."""
     words = _stems(message.content)
     if not words or len(words) >= MAX_TERMS:
         return False

@@ -1,4 +1,4 @@
-"""Lets what holds now take the place of what it supersedes (ADR 0025), and what was learned that of its message."""
+"""Lets a successor take the place of the memory it supersedes (ADR 0025), and a learned memory that of its message."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -8,7 +8,7 @@ from app.retrieval.pool import Candidate, Pool
 
 
 def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate, Candidate]]:
-    """Return pairs of candidates that nobody has compared, the older of each first; those of the best first."""
+    """Return up to ``most`` pairs of candidates not compared yet, the older first; pairs of the best come first."""
     ranks = {one.id: rank for rank, one in enumerate(first)}
     pairs = [
         (one, other) if one.statement.is_before(other.statement) else (other, one)
@@ -20,9 +20,9 @@ def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate
 
 
 def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
-    """Have candidates take each other's place as comparisons say, as if these had been recorded before.
+    """Set the candidates' successors as comparisons say, as if these had been recorded before the recall.
 
-    What holds of a key that somebody has told goes before what a reader has found.
+    A successor by a key, which a memory was stored with, goes before a successor that a reader has found.
     """
     for comparison in sorted(comparisons, key=lambda comparison: comparison.newer_id):
         older = pool.candidates[comparison.older_id]
@@ -34,12 +34,12 @@ def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
 
 
 def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
-    """Return the scores, with that of each outdated candidate handed on to the one that states what holds now.
+    """Return the scores, with that of each outdated candidate handed on to its last successor.
 
-    Who asks where somebody lives matches "I live in Rome" better than "I moved to Oslo", and means the latter. An
-    outdated candidate itself scores no more than the one that holds, unless it states something else that holds. One
-    that says more than what is outdated is left alone unless the query asks for just that: it may be found for more; or
-    unless a reader has found that the other takes its place.
+    A query where somebody lives matches "I live in Rome" better than "I moved to Oslo", and means the latter. An
+    outdated candidate scores no more than its successor, unless it is the successor of another candidate. A candidate
+    that is not superseded says more than what is outdated, and may match the query for the rest. It hands its score on
+    only where the query asks for the successor's key, or where a reader has found that the successor is an update.
     """
     candidates = pool.candidates
     heirs: dict[str, str] = {}
@@ -59,7 +59,7 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def _last(heirs: Mapping[str, str], id_: str) -> str:
-    """Return the last of those that take each other's place, from a candidate on, whoever comes twice."""
+    """Return the id of the last successor in the chain from a candidate on; a cycle ends before an id comes twice."""
     last, passed = id_, {id_}
     while last in heirs and heirs[last] not in passed:
         last = heirs[last]
@@ -68,16 +68,16 @@ def _last(heirs: Mapping[str, str], id_: str) -> str:
 
 
 def handed_on(pool: Pool, scores: Mapping[str, float], learned: Mapping[str, str]) -> dict[str, float]:
-    """Return the scores, handed on by what is outdated and by messages of which something was learned.
+    """Return the scores, handed on by outdated candidates to successors, and by messages to memories learned of them.
 
-    What was learned takes its message's place before what is outdated is looked at too: what corrects the one goes
-    before the other as well.
+    Messages hand their scores on before successions, and again after them: the successor of a learned memory then
+    scores no less than the message.
     """
     return _to_learned(succeeded(pool, _to_learned(scores, learned)), learned)
 
 
 def _to_learned(scores: Mapping[str, float], learned: Mapping[str, str]) -> dict[str, float]:
-    """Return the scores, with those of messages handed on; a message keeps its own too."""
+    """Return the scores, with those of messages handed on to learned memories; a message keeps its own score."""
     passed_on = dict(scores)
     for message, of_it in learned.items():
         if message in passed_on and of_it in passed_on:

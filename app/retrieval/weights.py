@@ -1,4 +1,4 @@
-"""What counts in a score: the numbers that ``python -m training.fusion`` fits, in a file that a person can read."""
+"""The weights of a score: the numbers that ``python -m training.fusion`` fits, in a file that a person can read."""
 
 import tomllib
 from collections.abc import Mapping
@@ -21,13 +21,14 @@ class ScoreFit(_Numbers):
     """How evidence becomes a likelihood: a logistic regression of whether a candidate answers."""
 
     evidence: Positive
-    """Its own evidence."""
+    """The coefficient of the candidate's own evidence."""
     others: float
-    """The evidence of all candidates and of ``nothing`` together, as the logarithm of the sum of their exponentials."""
+    """The coefficient of the evidence of all candidates and of ``nothing`` together, the logarithm of the sum of their
+    exponentials."""
     nothing: float
-    """The evidence that nothing answers: a single memory is not likely to for being alone."""
+    """The evidence that no memory answers: a single memory is not likely to answer for being alone."""
     memories: float
-    """The logarithm of how many memories the scope has."""
+    """The coefficient of the logarithm of how many memories the scope has."""
     base: float
 
     @model_validator(mode="after")
@@ -46,29 +47,29 @@ class ReadFit(_Numbers):
 
 
 class KindWeights(_Numbers):
-    """What counts for one kind of memory."""
+    """The weights for one kind of memory."""
 
     base: float
-    """The evidence of a candidate of which next to nothing was found."""
+    """The evidence of a candidate to which channels have given next to nothing."""
     channels: Mapping[str, NotNegative]
-    """What a channel's score of 1 adds to it, by the channel's name."""
+    """The evidence that a channel's score of 1 adds, by the channel's name."""
     read: ReadFit
     unread: float
-    """What is added to the log odds of the likelihood of one that was not read, where others were."""
+    """The log odds that are added to a candidate's likelihood where other candidates were read and this one was not."""
 
 
 class Weights(_Numbers):
-    """All that is fitted."""
+    """All fitted numbers."""
 
     note: KindWeights
     """For a memory without a session."""
     turn: KindWeights
-    """For one of a session."""
+    """For a memory of a session."""
     score: ScoreFit
 
     @classmethod
     def of(cls, file: Path) -> "Weights":
-        """Read them from a TOML file; raises ``ValueError`` where it is none, or a number is missing."""
+        """Read the weights from a TOML file; raises ``ValueError`` where it is no TOML, or a number is missing."""
         return cls.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
 
 

@@ -1,1 +1,1 @@
-"""What is drawn for people: pictures of what is known. It knows the domain alone, and no route."""
+"""Draws pictures of the domain's objects for people. This package knows the domain alone, and no route."""

@@ -1,6 +1,6 @@
 """A picture of the posteriors of the workflows of one task: a row for each, with its curve, mean and interval.
 
-It is plain SVG without scripts, links or fonts of its own, and follows the reader's light or dark scheme.
+The picture is plain SVG without scripts, links or fonts of its own, and follows the viewer's light or dark scheme.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from app.domain.workflows import ListedWorkflow
 
 MEDIA_TYPE = "image/svg+xml"
 HEADERS = {
-    # Opened as a page of its own, it can load nothing and run nothing.
+    # Opened as a page of its own, the picture can load nothing and run nothing.
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
@@ -19,7 +19,7 @@ MAX_CURVES = 20
 
 _WIDTH, _LEFT, _PLOT = 940, 230, 400
 _MEAN, _INTERVAL, _SEEN = 690, 824, 924
-"""Where the columns of numbers end."""
+"""The x positions at which the columns of numbers end."""
 _TOP, _ROW, _CURVE = 92, 40, 30
 _BOTTOM = 44
 _POINTS = 81

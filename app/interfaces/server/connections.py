@@ -1,4 +1,4 @@
-"""How many connections a server has, and which of them give way to new ones. docs/limits.md lists the figures."""
+"""Counts a server's connections, and chooses those that give way to new ones. docs/limits.md lists the figures."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 _LOOKED_AT = 8
-"""Of the connections that wait for a request, so many are looked at for one that may give way."""
+"""Connections that wait for a request and are looked at for one that may give way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,29 +15,29 @@ class ConnectionLimits:
     """The limits of one server."""
 
     connections: int = 800
-    """Open at once. One more closes the one that has waited longest for a request, or is refused."""
+    """Connections open at once. A further one closes the one that has waited longest for a request, or is refused."""
     of_one_address: int = 400
-    """The same, of connections from one address; behind a proxy all have its address."""
+    """The same limit for connections from one address; behind a proxy all connections have the proxy's address."""
     spare: int = 200
-    """Open beyond these: new ones for which there is no room, and those that gave way. Each is for one request, which
-    is refused, unless it is one that is always answered."""
+    """Connections open beyond these: new ones for which there is no room, and those that gave way. Each is for one
+    request, which is refused unless its path is one that is always answered."""
     spare_seconds: float = 0.25
-    """For so long one of them may say nothing before it is ended."""
+    """Seconds for which a spare connection may send nothing before it is ended."""
     head_bytes: int = 16 * 1024
-    """The request line and the headers."""
+    """Bytes of the request line and the headers."""
     head_seconds: float = 10.0
-    """From the first byte of a head, or from the connection's start, to the head's end."""
+    """Seconds from the first byte of a head, or from the connection's start, to the head's end."""
     body_seconds: float = 10.0
-    """In such a period ``body_bytes`` of a body arrive, or its end, unless the service itself lets it wait."""
+    """Seconds in which ``body_bytes`` of a body, or its end, must arrive, unless the service itself lets it wait."""
     body_bytes: int = 10 * 1024
     unread_seconds: float = 30.0
-    """For so long the caller may read nothing of an answer that waits to be sent."""
+    """Seconds for which the caller may read nothing of an answer that waits to be sent."""
     linger_seconds: float = 2.0
-    """After an answer that did not wait for the whole request: what still comes is dropped for so long."""
+    """Seconds for which bytes that still arrive are dropped, after an answer that did not wait for the whole request."""
     linger_bytes: int = 1024 * 1024
-    """And no more than so much of it."""
+    """Bytes that are dropped so at most."""
     framing: int = 8
-    """Bytes of chunk sizes, their extensions and trailers for each byte of a body, beside ``head_bytes`` of them."""
+    """Bytes of chunk sizes, their extensions and trailers for each byte of a body, beside ``head_bytes`` in all."""
 
 
 class Connection(Protocol):
@@ -47,7 +47,7 @@ class Connection(Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has arrived that is not read yet."""
+        """Whether every byte that has arrived was read."""
         ...
 
     def give_way(self) -> None:
@@ -63,7 +63,7 @@ class Connections:
     """The connections of one server, and which of them wait for a request."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
-        """Begin without any."""
+        """Begin without connections."""
         self.limits = limits
         self._open: dict[Connection, str] = {}
         self._of_address: Counter[str] = Counter()
@@ -71,7 +71,7 @@ class Connections:
         self._spare: dict[Connection, None] = {}
 
     def opened(self, connection: Connection, address: str) -> bool:
-        """Count a new connection. Return False if there is no room, and none that waits could make room."""
+        """Count a new connection. Return False if there is no room, and no waiting connection could make room."""
         has_room = self._of_address[address] < self.limits.of_one_address or self._make_room(address)
         has_room = has_room and (len(self._open) < self.limits.connections or self._make_room(None))
         if has_room:
@@ -80,7 +80,7 @@ class Connections:
         return has_room
 
     def opened_spare(self, connection: Connection) -> None:
-        """Take a connection for which there is no room, for one request; of too many the oldest is ended."""
+        """Take a connection for which there is no room, for one request; end the oldest spare one where there are many."""
         if len(self._spare) >= self.limits.spare:
             oldest = next(iter(self._spare))
             del self._spare[oldest]
@@ -88,7 +88,7 @@ class Connections:
         self._spare[connection] = None
 
     def closed(self, connection: Connection) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         self._waiting.pop(connection, None)
         self._spare.pop(connection, None)
         address = self._open.pop(connection, None)
@@ -107,9 +107,9 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def _make_room(self, address: str | None) -> bool:
-        """Let the connection give way that has waited longest, of an address or of all; return whether there was one.
+        """Let the connection that has waited longest, of an address or of all, give way; return whether one did.
 
-        One whose request has arrived and is not read yet does not wait.
+        A connection whose request has arrived and is not read yet does not wait.
         """
         waiting = (each for each, of in self._waiting.items() if address in {None, of})
         longest = next((each for each in islice(waiting, _LOOKED_AT) if each.is_silent), None)

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP protocol with limits: how large and how slow a request's head and body may be, and what is read of it.
+"""uvicorn's HTTP protocol with limits of size and time for a request's head and body, and for unread answers.
 
-uvicorn has no such limits (https://www.uvicorn.org/settings/#resource-limits): it keeps a head of any size, sent as
-slowly as one likes, and parses and keeps all requests that are sent ahead of their answers. docs/limits.md lists the
+uvicorn has no such limits (https://www.uvicorn.org/settings/#resource-limits): it keeps a head of any size, sent at any
+pace, and parses and keeps all requests that are sent before earlier ones are answered. docs/limits.md lists the
 figures.
 """
 
@@ -27,14 +27,14 @@ if sys.platform != "win32":
 
 _NO_ROOM = "This server has as many connections as it may."
 _NOTHING = bytes(4)
-"""What the system tells of a socket from which there is nothing to read: a C int of 0."""
+"""The system's count of bytes to read, for a socket that has none: a C int of 0."""
 
 _PART = 64 * 1024
 _SEND_BUFFER = 128 * 1024
 
 
 class _Refused(Exception):
-    """The connection is one too many, and was told so: nothing more of it is parsed."""
+    """The connection is one too many, and its request was refused: nothing more of it is parsed."""
 
 
 def guarded(
@@ -46,9 +46,9 @@ def guarded(
 ) -> type[asyncio.Protocol]:
     """Return the protocol of one server, whose connections share these limits.
 
-    ``finished`` are the paths of requests that are answered to their end even where the caller has gone, ``always``
-    those that are answered on a connection too many. ``refusal`` returns the whole answer to a request that is refused
-    before anything is done for it.
+    ``finished`` are the paths of requests that are answered to their end even where the caller has gone. ``always`` are
+    the paths of requests that are answered even on a spare connection. ``refusal`` returns the whole answer to a request
+    that is refused before anything is done for it, or None.
     """
     connections = Connections(limits)
 
@@ -71,7 +71,7 @@ class GuardedHttp(HttpToolsProtocol):
         *args: Any,  # noqa: ANN401 - uvicorn's arguments
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Take what the connections share, and uvicorn's arguments."""
+        """Take the arguments that all connections share, and uvicorn's."""
         super().__init__(*args, **kwargs)
         self._connections = connections
         self._finished = finished
@@ -80,27 +80,27 @@ class GuardedHttp(HttpToolsProtocol):
         self._spare = False
         """Whether the connection is one too many."""
         self._task: asyncio.Task[Any] | None = None
-        """What answers a request."""
+        """The task that answers a request."""
         self._answering: asyncio.Task[Any] | None = None
-        """The same, where it ends with its caller."""
+        """The same task, where it is cancelled once its caller has gone."""
         self._limits = connections.limits
         self._in_head = True
         self._head_bytes = 0
         self._body_bytes = 0
-        """Of a body, in this period."""
+        """Bytes of a body that arrived in this period."""
         self._framing_bytes = 0
-        """What was neither of the head nor of the body, less what is allowed for each byte of the body."""
+        """Bytes outside the head and the body, less those that are allowed for each byte of the body."""
         self._let_wait = False
         """Whether the service has let the body wait in this period."""
         self._ending = False
-        """Whether what still arrives is dropped."""
+        """Whether bytes that still arrive are dropped."""
         self._dropped_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
 
     @property
     def _busy(self) -> bool:
-        """Whether a request is being answered; uvicorn has no cycle before the first."""
+        """Whether a request is being answered; uvicorn has no cycle before the first request."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
@@ -118,20 +118,20 @@ class GuardedHttp(HttpToolsProtocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has arrived that is not read yet; Windows does not tell."""
+        """Whether every byte that has arrived was read; Windows does not tell, and it counts as so."""
         if sys.platform == "win32":
             return True
         own = self.transport.get_extra_info("socket")
         return own is None or fcntl.ioctl(own.fileno(), termios.FIONREAD, _NOTHING) == _NOTHING
 
     def give_way(self) -> None:
-        """End soon, and refuse a request that comes before; one that crosses the end finds no reset."""
+        """End soon, and refuse a request that comes before; a request that crosses the end finds no reset."""
         self._spare = True
         self._unset_keepalive_if_required()
         self._end_in(self._limits.spare_seconds, self._linger)
 
     def end_now(self) -> None:
-        """End at once; one that has not been answered is told that there is no room."""
+        """End at once; a request that has not been answered is refused for want of room."""
         if self._head_bytes:
             self._refuse_spare()
         self.transport.abort()
@@ -146,19 +146,19 @@ class GuardedHttp(HttpToolsProtocol):
         self._forget_unread()
         if self._task is None or self._task.done():
             self._connections.closed(self)
-        else:  # its work counts until it ends
+        else:  # the connection counts until its task ends
             self._connections.works(self)
             self._task.add_done_callback(lambda _: self._connections.closed(self))
         super().connection_lost(exc)
         self._leave()
 
     def pause_writing(self) -> None:
-        """Wait no longer than allowed for a caller to read."""
+        """Wait for a caller to read, but no longer than the limit."""
         super().pause_writing()
         self._look_again_at(self.transport.get_write_buffer_size())
 
     def _look_again_at(self, unsent: int) -> None:
-        """Look in a while whether less than this is unsent, and end the connection if not."""
+        """Look in ``unread_seconds`` whether fewer than ``unsent`` bytes are unsent, and end the connection if not."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()
@@ -182,7 +182,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._forget_unread()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has arrived: of a head no more than its limit at once, so that a head is never kept beyond it."""
+        """Parse the bytes that have arrived, of a head no more than its limit, so that a head is never kept beyond it."""
         self._unset_keepalive_if_required()
         while data and not self._ending:
             data = self._parse_head(data) if self._in_head else self._parse_body(data)
@@ -206,7 +206,7 @@ class GuardedHttp(HttpToolsProtocol):
         return data[len(part) :]
 
     def _parse_body(self, data: bytes) -> bytes:
-        """Parse what belongs to a body, as long as most of it is the body."""
+        """Parse a part of a body, and refuse the request if its framing has too many bytes; return the rest."""
         part = data[:_PART]
         self._framing_bytes += len(part)
         self._parse(part)
@@ -220,7 +220,7 @@ class GuardedHttp(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._read_on(part[upgrade.args[0] :])
         except httptools.HttpParserError:
-            if not self._ending:  # else it is a request sent ahead, which ended the parsing
+            if not self._ending:  # else a request that was sent ahead has ended the parsing
                 self._refuse(MalformedHttp("This is not HTTP/1.1."))
 
     def _read_on(self, rest: bytes) -> None:
@@ -255,12 +255,12 @@ class GuardedHttp(HttpToolsProtocol):
         self._body_bytes, self._framing_bytes, self._let_wait = 0, 0, False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; a trailer is none, which no proxy has looked at."""
+        """Take a header; a trailer is ignored, because no proxy has looked at it."""
         if self._in_head:
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """Count what arrives of a body."""
+        """Count the bytes of a body that arrive."""
         self._body_bytes += len(body)
         self._framing_bytes = max(0, self._framing_bytes - len(body) * (1 + self._limits.framing))
         super().on_body(body)
@@ -293,7 +293,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         if (refusal := self._refusal(cycle.scope)) is not None:
-            self.loop.call_soon(self._answer_at_once, cycle, refusal)  # once what came with the head is parsed
+            self.loop.call_soon(self._answer_at_once, cycle, refusal)  # once the bytes that came with the head are parsed
             return
 
         async def until_the_caller_goes(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of uvicorn's types
@@ -351,7 +351,7 @@ class GuardedHttp(HttpToolsProtocol):
         self._linger()
 
     def _leave(self) -> None:
-        """End the work for an answer that nobody waits for any more."""
+        """Cancel the task of an answer whose caller no longer waits for it."""
         if self._answering is not None and self._busy:
             self._answering.cancel()
 
@@ -362,7 +362,7 @@ class GuardedHttp(HttpToolsProtocol):
         self.transport.write(answer_bytes(response, *headers))
 
     def _linger(self) -> None:
-        """End the connection once the answer has been read: closed while something arrives, it would be reset."""
+        """End the connection once the answer was read: a connection that is closed while bytes arrive would be reset."""
         self._ending = True
         self._cancel()
         self._unset_keepalive_if_required()
@@ -374,7 +374,7 @@ class GuardedHttp(HttpToolsProtocol):
         self._end_in(self._limits.linger_seconds, self._end_lingering)
 
     def _end_lingering(self) -> None:
-        """End the connection, once its answer is sent or not read for too long."""
+        """End the connection, once its answer is sent or was not read for too long."""
         if unsent := self.transport.get_write_buffer_size():
             self._look_again_at(unsent)
         else:

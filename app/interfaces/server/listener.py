@@ -42,13 +42,13 @@ _REFUSALS = {
 _BACKLOG = 2048
 """Connections that wait in the system until they are accepted."""
 _SWITCH_SECONDS = 0.0005
-"""After how long a thread that computes in Python makes room for the event loop, which a request needs many times.
+"""Seconds after which a thread that computes in Python makes room for the event loop, which a request needs many times.
 
-With Python's own 5 ms a request waits as long each time while a long text is embedded or an import is written."""
+With Python's own 5 ms a request waits that long each time while a long text is embedded or an import is written."""
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 Announce = Callable[[str], object]
-"""Prints the text that tells a person what to try."""
+"""Prints the text with the first commands to try."""
 
 
 async def serve_http(
@@ -61,7 +61,7 @@ async def serve_http(
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 
-    A worker has a connection to its ``parent``, the process that started it, and listens on the sockets that this one
+    A worker has a connection to its ``parent``, the process that started it, and listens on the sockets that its parent
     has bound.
 
     Raises:
@@ -79,8 +79,8 @@ async def serve_http(
         await shards.close()
         raise
     application = create_app(shards, allowed_hosts(settings), reports=settings.report_calls)
-    # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
-    # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
+    # The objects made until here stay, and a request leaves few cycles: look for garbage less often. The collection
+    # after the freeze makes Python forget how many objects were frozen; it would wait until a quarter as many are new.
     gc.collect()
     gc.freeze()
     gc.collect()
@@ -118,11 +118,11 @@ async def serve_http(
 
 
 def allowed_hosts(settings: Settings) -> list[str]:
-    """Return the names that requests may be addressed to; none stands for all.
+    """Return the host names that requests may be addressed to; an empty list stands for all names.
 
-    Those of this machine are always among them: health checks use them, and no page of another site can have them.
-    Where none are set, a service that listens beyond this machine also answers to what stands for it in its network:
-    addresses, names without a dot, such as those of containers, and the machine's own.
+    This machine's loopback names are always among them: health checks use these, and no page of another site can have
+    them. Where the settings name no hosts, a service that listens beyond this machine also answers to the names that it
+    may have in its network: addresses, names without a dot, such as those of containers, and the machine's own.
     """
     if "*" in settings.allowed_hosts:
         return []
@@ -142,7 +142,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _written(host: str) -> list[str]:
-    """Return an address as a Host header has it, where it is no common one."""
+    """Return an address as a Host header has it; an empty list for a loopback name that is always allowed."""
     name = f"[{host.lower()}]" if ":" in host else host.lower()
     return [] if name in _LOOPBACK else [name]
 
@@ -182,10 +182,10 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
 
 
 class _Server(uvicorn.Server):
-    """Prints what to try once the socket listens; a worker tells, and follows, the process that started it."""
+    """Prints what to try once the socket listens; a worker tells its parent that it listens, and stops with it."""
 
     def __init__(self, config: uvicorn.Config, announce: Announce | None, parent: ParentConnection | None) -> None:
-        """Take what is told the URL, and a worker's connection to its parent."""
+        """Take the function that is called with the URL, and a worker's connection to its parent."""
         super().__init__(config)
         self._announce = announce
         self._parent = parent
@@ -195,7 +195,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for server in self.servers:
             for listening in server.sockets:
-                with listening.dup() as same:  # the loop accepts as many at once as it was told to let wait
+                with listening.dup() as same:  # asyncio accepts as many at once as its backlog, which is set smaller
                     same.listen(_BACKLOG)
         if self._parent is not None and self.started:
             self._parent.listens()
@@ -208,7 +208,7 @@ class _Server(uvicorn.Server):
 
 
 def own_command(called: str) -> str:
-    """Return the command by which a shell in any folder calls this program, which was called so."""
+    """Return the command by which a shell in any folder calls this program, which was started as ``called``."""
     path = str(Path(called).absolute())
     if os.sep not in called or shutil.which(_PROGRAM) == path:
         return _PROGRAM

@@ -1,4 +1,4 @@
-"""How many connections a server may have, by how many files the system lets a process open."""
+"""Limits a server's connections by the number of files that the system lets a process open."""
 
 import asyncio
 import errno
@@ -17,21 +17,22 @@ if sys.platform != "win32":
     import resource
 
 ACCEPTED_AT_ONCE = 16
-"""Connections that are accepted in one round of the event loop: taking in a crowd holds nobody up."""
+"""Connections that are accepted in one round of the event loop: accepting a crowd holds no other request up."""
 _OWN_FILES = 32
-"""What the service opens while it serves, beside connections: files of the database, blobs, calls of providers."""
+"""Files that the service opens while it serves, beside connections: of the database, of blobs, of calls of providers."""
 _LEAST = 4
 _LOG_SECONDS = 5.0
 _NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 Raise = Callable[[int], int]
-"""Raises the limit of open files to so many, or as far as the system allows; returns what it is then."""
+"""Raises the limit of open files to a number, or as far as the system allows; returns the limit that it has then."""
 
 
 def connection_limits(connections: int, allow_files: Raise | None = None) -> ConnectionLimits:
-    """Return the limits of a server of so many connections, or of as many as fit into its limit of open files.
+    """Return the limits of a server with this many connections, or with as many as its limit of open files allows.
 
-    The limit is raised as far as it is needed and may be. Where less fits, the log says so; a quarter of it is spare.
+    The limit of open files is raised as far as needed and allowed. Where fewer connections fit, the log says so; up to
+    a quarter of them are spare.
     """
     usual = ConnectionLimits(connections, connections // 2)
     others = _open_files() + _OWN_FILES + ACCEPTED_AT_ONCE
@@ -52,7 +53,7 @@ def connection_limits(connections: int, allow_files: Raise | None = None) -> Con
 
 
 def _open_files() -> int:
-    """Return how many files this process has open; where the system does not tell, about as many as it has then."""
+    """Return how many files this process has open; an estimate where the system does not tell."""
     try:
         return sum(1 for _ in Path("/dev/fd").iterdir())
     except OSError:
@@ -68,15 +69,15 @@ def _allow_files(count: int) -> int:
     allowed = count if hard == resource.RLIM_INFINITY else min(hard, count)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    except (OSError, ValueError):  # macOS has a lower limit than the one that it tells
+    except (OSError, ValueError):  # macOS has a lower limit than the one that it reports
         return soft
     return allowed
 
 
 class AcceptFailures:
-    """Takes what the event loop tells of connections that it cannot accept for want of files, for which it pauses.
+    """Handles the event loop's reports of connections that it cannot accept for want of files; the loop then pauses.
 
-    It tells of each that waits, each second; the log has one line every few seconds.
+    The loop reports each connection that waits, each second; the log has one line every few seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""What the process keeps of the memory that it has freed."""
+"""Sets how much freed memory the process keeps, and returns memory to the system."""
 
 import asyncio
 import ctypes
@@ -10,10 +10,10 @@ _OPTIONS = {_ARENA_MAX: 1, _TRIM_THRESHOLD: 64 * _MEGABYTE, _MMAP_THRESHOLD: 32 
 
 
 def keep_freed_memory() -> None:
-    """Keep up to 64 MiB of freed memory for the next requests, in one place for all threads.
+    """Keep up to 64 MiB of freed memory for the next requests, in one arena for all threads.
 
-    By default glibc returns what a statement of SQLite has used to the system after each statement, and takes it anew
-    for the next one. Other C libraries have no such options. To be called before threads are started.
+    By default glibc returns the memory that a statement of SQLite has used to the system after each statement, and
+    takes it anew for the next one. Other C libraries have no such options. Call this before threads are started.
     """
     if (set_option := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         for option, value in _OPTIONS.items():
@@ -21,7 +21,7 @@ def keep_freed_memory() -> None:
 
 
 async def give_memory_back(seconds: float) -> None:
-    """Return freed memory to the system every so many seconds, where the C library keeps it for itself.
+    """Return freed memory to the system every ``seconds``, where the C library keeps it for itself.
 
     After many large requests glibc keeps tens of megabytes (malloc_trim(3)); other libraries have no such call.
     """

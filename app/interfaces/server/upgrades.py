@@ -1,4 +1,4 @@
-"""Requests that ask for another protocol: httptools takes what follows their head for that protocol, not for a body."""
+"""Reads the bodies of requests that ask for another protocol: httptools takes a body's bytes for that protocol."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -9,18 +9,18 @@ _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class SentAhead(Exception):
-    """A request was sent before the one before it was answered."""
+    """A request was sent before the previous request was answered."""
 
 
 class BodyReader(Protocol):
-    """Takes the body of one request, and reads no other."""
+    """Takes the body of one request, and reads no other request."""
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
         ...
 
     def body_complete(self) -> None:
-        """Take note that there is no more."""
+        """Note that the body is complete."""
         ...
 
     def end_after_this(self) -> None:
@@ -29,7 +29,7 @@ class BodyReader(Protocol):
 
 
 def parser_of_body(reader: BodyReader, headers: Iterable[tuple[bytes, bytes]]) -> httptools.HttpRequestParser:
-    """Return a parser of the body that follows headers that another parser has read; their names are in lower case."""
+    """Return a parser of the body behind headers that another parser has read; the headers' names are in lower case."""
     parser = httptools.HttpRequestParser(_Body(reader))
     framing = [name + b": " + value for name, value in headers if name in _FRAMING]
     parser.feed_data(b"\r\n".join([b"POST / HTTP/1.1", *framing, b"", b""]))

@@ -1,8 +1,8 @@
 """Runs several processes that serve one address over the same data, and starts another where one has died.
 
 Each worker is ``memory-gateway serve`` in an interpreter of its own, and a replica like any other: what they share is
-in the database (ADR 0042). This process serves nothing. It holds the sockets, so that what connects while a worker dies
-is taken by the next one.
+in the database (ADR 0042). This process serves nothing. It holds the sockets, so that a connection that is made while a
+worker dies is taken by the next worker.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from app.settings import Settings
 
 _LISTENING = b"listening"
 _STOP_SECONDS = 15.0
-"""How long workers have to stop; requests under way have 10 s of them."""
+"""Seconds that workers have to stop; requests under way have 10 s of them."""
 _SHORT_LIFE_SECONDS = 10.0
-"""A worker that has lived for less is started again only after a pause, which doubles each time."""
+"""A worker that has lived for less than this is started again only after a pause, which doubles each time."""
 _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 30.0
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where prometheus_client keeps what the processes count; it reads the variable when it is imported."""
+"""Names the folder where prometheus_client keeps the counts of the processes; it reads the variable on import."""
 
 Spawn = Callable[[socket.socket], Awaitable[asyncio.subprocess.Process]]
 """Starts a worker whose standard input is the socket; raises ``OSError`` where the system does not let it."""
@@ -51,7 +51,7 @@ class ParentConnection:
         self.connection.send(_LISTENING)
 
     def on_end(self, act: Callable[[], object]) -> None:
-        """Act when the process that started this worker has ended, however it has."""
+        """Call ``act`` when the process that started this worker has ended, in whatever way."""
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
@@ -62,7 +62,7 @@ class ParentConnection:
 
 
 class Workers:
-    """Keeps so many workers alive until it is told to stop."""
+    """Keeps ``count`` workers alive until it is told to stop."""
 
     def __init__(
         self,
@@ -73,9 +73,10 @@ class Workers:
         listening: Callable[[], object] = lambda: None,
         pause: float = _PAUSE_SECONDS,
     ) -> None:
-        """Take what starts a worker, and is told when the first one listens.
+        """Take the function that starts a worker, and those called when a worker has ended and when the first listens.
 
-        After a short life the next one waits ``pause`` seconds, then twice as many.
+        After a worker's short life the next one waits ``pause`` seconds, and twice as long each time that it is short
+        again.
         """
         self._spawn = spawn
         self._listening = listening
@@ -85,18 +86,19 @@ class Workers:
         self._running: set[asyncio.subprocess.Process] = set()
         self._stopping = asyncio.Event()
         self.listened = False
-        """Whether any ever listened: the data is there."""
+        """Whether a worker ever listened: the data is there."""
 
     def stop(self) -> None:
-        """Have all workers end what they do and stop."""
+        """Have all workers finish their requests and stop."""
         self._stopping.set()
         for process in self._running:
             _signal(process, signal.SIGTERM)
 
     async def run(self) -> bool:
-        """Return once all have stopped, with whether the first ever listened: what keeps one from it keeps all.
+        """Run the workers until they are told to stop; return False where the first one ended before it listened.
 
-        The first worker prepares the data alone, and the others begin when it listens.
+        The first worker prepares the data alone, and the others begin when it listens: a fault that keeps one worker
+        from listening keeps all. A stop in the meantime returns True.
         """
         first = asyncio.create_task(self._live(listening := asyncio.Event()))
         await _either(first, listening.wait())
@@ -131,7 +133,7 @@ class Workers:
             life = asyncio.create_task(self._live(asyncio.Event()))
 
     async def _live(self, listening: asyncio.Event) -> float:
-        """Run one worker to its end; return how many seconds it has lived, none where it could not be started."""
+        """Run one worker to its end; return how many seconds it has lived, 0 where it could not be started."""
         loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return 0.0
@@ -143,7 +145,7 @@ class Workers:
             return 0.0
         with ours:
             self._running.add(process)
-            if self._stopping.is_set():  # it was told while this one was being started
+            if self._stopping.is_set():  # the stop came while this worker was being started
                 _signal(process, signal.SIGTERM)
             try:
                 if await loop.sock_recv(ours, len(_LISTENING)):
@@ -157,7 +159,7 @@ class Workers:
         return loop.time() - began
 
     async def _start(self) -> tuple[asyncio.subprocess.Process, socket.socket]:
-        """Start a worker; return it, and this end of its connection."""
+        """Start a worker; return its process, and this process's end of the connection."""
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         with theirs:
@@ -179,10 +181,10 @@ async def serve_workers(
 ) -> bool:
     """Serve with as many processes as the settings say, until told to stop. Return whether they ever listened.
 
-    ``tell`` is given the line that says where they listen.
+    ``tell`` is called with the line that says where they listen.
     """
     with TemporaryDirectory(prefix="memory-gateway-") as metrics:
-        announcing = quickstart  # the first worker tells what to try
+        announcing = quickstart  # the first worker prints what to try
 
         async def spawn(connection: socket.socket) -> asyncio.subprocess.Process:
             nonlocal announcing
@@ -195,7 +197,7 @@ async def serve_workers(
                 stdin=connection.fileno(),
                 pass_fds=[each.fileno() for each in sockets],
                 env={**os.environ, _METRICS_VARIABLE: metrics},
-                process_group=0,  # Ctrl-C reaches this process alone, which tells the workers once
+                process_group=0,  # Ctrl-C reaches this process alone, which signals the workers once
             )
 
         urls = " and ".join(map(url_of, sockets))
@@ -212,11 +214,11 @@ async def serve_workers(
 
 
 def _command(settings: Settings, sockets: Sequence[socket.socket], *, quickstart: bool) -> list[str]:
-    """Return the command of a worker: ``serve`` with the sockets that it is given, and the name this command has."""
+    """Return the command of a worker: ``serve`` with its sockets, under the name that this command has."""
     program = f"import sys; from app.interfaces.cli import main; sys.argv[0] = {sys.argv[0]!r}; main()"
     listens = ",".join(str(each.fileno()) for each in sockets)
     options = ["--host", settings.host, "--port", str(settings.port), "--workers", str(settings.workers)]
-    # -P: the folder that this runs in may hold modules of the same names.
+    # -P: the current folder may hold modules of the same names.
     return [
         *(sys.executable, "-P", "-c", program),
         *("serve", *options, "--worker", listens, *(["--quickstart"] if quickstart else [])),
@@ -229,7 +231,7 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
 
 
 async def _either(*awaitables: Awaitable[object]) -> None:
-    """Return when one of them has ended; those that were not tasks before are cancelled."""
+    """Return when one of the awaitables has ended; those that were not tasks before are cancelled."""
     tasks = [
         awaitable if isinstance(awaitable, asyncio.Task) else asyncio.ensure_future(awaitable)
         for awaitable in awaitables

@@ -1,4 +1,4 @@
-"""The channels of a recall, one file each: each finds candidates, scores them, or both."""
+"""The channels of a recall, mostly one file each: a channel finds candidates, scores them, or both."""
 
 from app.retrieval.channels.channel import Channel
 from app.retrieval.channels.date import Date
@@ -27,4 +27,4 @@ CHANNELS: tuple[Channel, ...] = (
     LearnedChannel(),
     Recent(),
 )
-"""In the order in which fusion adds them: a channel that builds on what others have found comes after them."""
+"""The channels in the order in which fusion adds them: a channel that builds on others' scores comes after those."""

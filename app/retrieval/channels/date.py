@@ -25,7 +25,7 @@ class Date(Channel):
     cue = "periods"
 
     def candidates(self, query: ParsedQuery) -> Json:
-        """Return for each period what may be meant by it, half-open, in ms since the epoch."""
+        """Return for each period its readings, half-open, in ms since the epoch."""
         return [[list(reading) for reading in period.readings] for period in query.periods]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
@@ -36,9 +36,9 @@ class Date(Channel):
 
 
 def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
-    """Return the latest reading of a period in which one of the moments lies; without any, the latest of all.
+    """Return the latest reading of a period in which one of the moments lies; the latest of all where none does.
 
-    The moments are the candidates': of the latest reading with memories in it, the newest are candidates.
+    The moments are the candidates': the newest memories of the latest reading that has any are candidates.
     """
     with_memories = (
         reading for reading in period.readings if any(reading[0] <= moment < reading[1] for moment in moments)
@@ -47,6 +47,6 @@ def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
 
 
 def lift(readings: Sequence[Reading], moment: int) -> float:
-    """Return 1 where a moment lies in one of the readings, and the less the further away it is: a week off, 0.37."""
+    """Return 1 where a moment lies in one of the readings, and less the further away it is: 0.37 a week off."""
     gap = min((max(start - moment, moment - end + 1, 0) for start, end in readings), default=math.inf)
     return math.exp(-gap / _FADE_MS)

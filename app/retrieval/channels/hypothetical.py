@@ -1,6 +1,6 @@
-"""Hypothetical answers (HyDE): memories that mean about what an answer to the query would say.
+"""The hypothetical answer (HyDE): finds memories whose meaning is near that of an answer to the query.
 
-A language model words such an answer; it may be wrong, and is compared with memories and shown to nobody.
+A language model words such an answer. It may be wrong: it is compared with memories and shown to no caller.
 """
 
 from app.domain.json_types import Json
@@ -23,7 +23,7 @@ class Hypothetical(Channel):
         return vector.points(query.hypothetical_hits)
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return how near each candidate is among the nearest, as the vector channel does."""
+        """Return how near each of the nearest candidates is, as the vector channel measures it."""
         return vector.nearness(pool, pool.hypothetical)
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""The key channel finds the memories that state what holds now of a key, such as a topic that a model has picked."""
+"""The key channel: finds the memories that state a key's current value, such as of a topic that a model has picked."""
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, Scores
@@ -18,5 +18,5 @@ class Key(Channel):
         return list(query.keys)
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return 1 for each candidate that states the value of a key that is asked for."""
+        """Return 1 for each candidate that states the current value of a key that the query asks for."""
         return {id_: 1.0 for id_, candidate in pool.candidates.items() if candidate.keyed}

@@ -1,4 +1,4 @@
-"""Learned memories: what was made of messages counts more than the messages themselves, which weigh least."""
+"""The learned channel: memories that were learned of messages count more than the messages, which weigh least."""
 
 from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool

@@ -1,7 +1,7 @@
-"""The lexical channel: memories by the words of the query that they contain, rare words before common ones (BM25).
+"""The lexical channel: finds memories by the query's words in them, rare words before common ones (BM25).
 
-A word counts once, whether it is in the memory itself or, for less, in a neighbour in the session. How rare a word is
-is counted in the scope alone: a name that is in every memory of an agent weighs nothing there, whatever other scopes
+A word counts once, whether it is in the memory itself or, for less, in a neighbour in the session. A word's rarity is
+counted in the scope alone: a name that is in every memory of an agent weighs nothing there, whatever other scopes
 contain.
 """
 
@@ -17,25 +17,26 @@ SATURATION = 1.2
 LENGTH_SHARE = 0.1
 USUAL_BYTES = 130
 """BM25's k1 and b, for words that are counted once, and the length that counts as usual: most memories are a sentence
-or two (docs/retrieval.md). It is the same in each scope, so that a score does not hang on how long others are.
+or two (docs/retrieval.md). They are the same in each scope, so that a score does not depend on how long other memories
+are.
 
-``app/storage/candidates.sql`` chooses what is read by the same formula."""
+``app/storage/candidates.sql`` chooses the memories that are read by the same formula."""
 
 _REACH = 2
 """How many memories away in the session a word of the query still counts."""
 _NEXT, _STEP = 0.65, 0.5
-"""What it counts in the next memory, and what is left of it with each further step."""
+"""The share that a word counts in the next memory, and the factor for each further step."""
 
 _FEW = 200
-"""A smaller scope counts as one of so many memories: what is rare in three memories need not be rare."""
+"""Memories that a smaller scope counts as having: a word that is rare among three memories need not be rare."""
 _RARE = 1 / 80
-"""A word in this share of the memories is rare; there are no rarer ones."""
+"""A word in this share of the memories is rare; a word in fewer memories weighs no more."""
 _RAREST = math.log(1 + 1 / _RARE)
 _LONG_QUERIES = 0.75
-"""How much of a query's length enters: with 1 a score is the share that is covered, with 0 the sum."""
+"""The exponent of a query's weight in the divisor: with 1 a score is the share that is covered, with 0 the sum."""
 _OF_ONE_WORD = 0.25
-"""What counts of the coverage of a memory without a session that covers next to nothing of the query; where it covers
-everything, all does. A note that has one word of a question is seldom about the rest of it."""
+"""The factor of the score of a memory without a session that covers next to nothing of the query; it rises to 1 for a
+memory that covers everything. A note that has one word of a question is seldom about the rest of the question."""
 
 
 class Lexical(Channel):
@@ -46,7 +47,7 @@ class Lexical(Channel):
     ranks = True
 
     def __init__(self, *, context: bool = True) -> None:
-        """Count the words of neighbours too, unless ``context`` is false."""
+        """Have the channel count the words of neighbours too, unless ``context`` is false."""
         self._context = context
 
     def candidates(self, query: ParsedQuery) -> Json:
@@ -54,7 +55,7 @@ class Lexical(Channel):
         return [term.fts for term in query.terms]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return what each candidate covers of the query: 1 for all of a query of one rare word."""
+        """Return how much of the query each candidate covers: 1 for all of a query of one rare word."""
         weights = term_weights(pool, len(query.terms))
         divisor = scale(sum(weights))
         notes = _Notes(query.parts or [range(len(weights))], weights)
@@ -71,7 +72,7 @@ class Lexical(Channel):
 
 
 def scale(whole: float) -> float:
-    """Return what the weight that is covered is divided by, for a query of this weight."""
+    """Return the divisor of covered weights for a query of the weight ``whole``."""
     return whole**_LONG_QUERIES * _RAREST ** (1 - _LONG_QUERIES) or 1.0
 
 
@@ -83,9 +84,9 @@ def term_weights(pool: Pool, terms: int) -> list[float]:
 
 
 def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict[str, float]:
-    """Return by id how much of the query's weight each candidate covers; a short one a little more than there is.
+    """Return by id how much of the query's weight each candidate covers; a short candidate may exceed the whole weight.
 
-    ``weights`` are those of the first terms, by their number; the others count nothing.
+    ``weights`` are the weights of the first terms, by their number; other terms count nothing.
     """
     own = _lexical_scores(pool, weights)
     covered: dict[str, float] = {}
@@ -110,11 +111,11 @@ class _Notes:
         self._weights = weights
         self._parts = [(part, sum(weights[term] for term in part)) for part in parts]
         self._held: dict[int, Sequence[tuple[float, float]]] = {}
-        """By which terms a memory has, what it has of the weight of each part, and that of the whole part."""
+        """By the bits of a memory's terms, for each part that shares some: the shared weight and the part's weight."""
 
     def score(self, candidate: Candidate) -> float:
-        """Return what a memory covers: the less a part, the less than in proportion."""
-        if candidate.words not in self._held:  # many have the same words of the query
+        """Return a memory's score for the part that it covers best; covering little scores less than in proportion."""
+        if candidate.words not in self._held:  # many memories have the same words of the query
             held = [(self._weight(part, candidate.words), whole) for part, whole in self._parts]
             self._held[candidate.words] = [row for row in held if row[0]]
         factor, best = _length_factor(candidate), 0.0
@@ -134,11 +135,11 @@ def _length_factor(candidate: Candidate) -> float:
 
 
 def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, float]]:
-    """Return what each term counts in each memory: less the longer the memory is."""
+    """Return the score of each term in each memory: it is less the longer the memory is."""
     scores: dict[str, dict[int, float]] = {}
     weighed: dict[int, list[tuple[int, float]]] = {0: []}
     for id_, candidate in pool.candidates.items():
-        if candidate.words not in weighed:  # many have the same words of the query
+        if candidate.words not in weighed:  # many memories have the same words of the query
             weighed[candidate.words] = [(term, weights[term]) for term in candidate.terms if term < len(weights)]
         factor = _length_factor(candidate)
         scores[id_] = {term: weight * factor for term, weight in weighed[candidate.words]}

@@ -1,4 +1,4 @@
-"""Neighbours: what was said around a memory in its session speaks for it.
+"""The neighbour channels: the evidence of the memories around a candidate in its session counts for it.
 
 Nothing is copied from one memory to another: neighbours help at query time, by the order of their session.
 """
@@ -8,7 +8,7 @@ from app.retrieval.pool import Pool
 from app.retrieval.query.parsing import ParsedQuery
 
 _BEST = 3
-"""So many of a session tell how much it is about the query."""
+"""Candidates of a session whose evidence tells how much the session is about the query."""
 
 
 class Beside(Channel):
@@ -28,13 +28,13 @@ class Beside(Channel):
 
 
 class OfSession(Channel):
-    """Gives each candidate a share of the best of its session."""
+    """Gives each candidate a share of the evidence of its session's best candidates."""
 
     name = "session"
     cue = "sessions"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return the mean of the best three of the candidate's session."""
+        """Return for each candidate the mean evidence of the best three of its session; a missing one counts as 0."""
         scores: dict[str, float] = {}
         for members in pool.sessions.values():
             best = sum(sorted((fused[member.id] for member in members), reverse=True)[:_BEST]) / _BEST

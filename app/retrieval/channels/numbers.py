@@ -1,4 +1,4 @@
-"""The numbers channel: who is about the very thing that a query names by its number ("server 2", not "server 3")."""
+"""The numbers channel: scores memories of the thing that a query names by a number ("server 2", not "server 3")."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,13 +22,14 @@ _LISTED = re.compile(rf"(?<![ \t])[ \t]*+[,/&+][ \t]*+({_NUMBER})")
 _BEHIND = re.compile(rf"(?<!\w)([^\W\d_]{{2,}}+)(?:[ \t][^\W\d_]{{1,3}}\.)?[ \t#(-]{{1,4}}({_NUMBER})")
 """A number behind a noun: "server 2", "room no. 4", "model-1", "ticket #12"."""
 _ORDINAL = re.compile(r"(?<![\w.,])(\d{1,9})(?:[^\W\d_]{1,2}|[.:][^\W\d_]{0,2})[ \t]([^\W\d_]{2,})")
-"""One that is written on to something, before a noun: "the 2nd floor", "im 2. Stock"."""
+"""A number with an ending or a dot, before a noun: "the 2nd floor", "im 2. Stock"."""
 
 
 class Numbers(Channel):
     """Scores candidates that have the query's numbers beside the same nouns.
 
-    To the words it is all one where a number stands: with "phase 2" in it, a memory of server 3 has all of "server 2".
+    The lexical channel ignores where a number stands: a memory of server 3 that has "phase 2" in it has both words of
+    "server 2".
     """
 
     name = "numbers"
@@ -50,7 +51,7 @@ class Numbers(Channel):
 
 
 def numbered(text: str) -> Iterator[tuple[str, str]]:
-    """Give the nouns of a text in lower case that have numbers beside them, with each number: "servers 2, 3" is two."""
+    """Give each noun of a text in lower case with each number beside it: "servers 2, 3" gives two pairs."""
     for named in _BEHIND.finditer(text):
         number: re.Match[str] | None = named
         for _ in range(_MAX_LISTED):
@@ -63,7 +64,10 @@ def numbered(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
-    """Return how many of the things asked for are in a text. Most texts lack the numbers, which is seen much sooner."""
+    """Return how many of the things asked for are in a text.
+
+    Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
+    """
     likely = [(noun, number) for noun, number in asked if number in text and noun[:_ROOT] in text]
     if not likely:
         return 0
@@ -72,7 +76,7 @@ def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
 
 
 def _is_of(named: tuple[str, str], asked: tuple[str, str]) -> bool:
-    """Tell whether a thing is the one asked for, or a part of it: Python 3.12 of Python 3, and neither 30 nor 3c."""
+    """Tell whether a thing is the one asked for or a part of it: Python 3.12 is of Python 3, but not 30 and not 3c."""
     (noun, number), (its_noun, its_number) = named, asked
     if not number.startswith(its_number) or number[len(its_number) :][:1].isalnum():
         return False

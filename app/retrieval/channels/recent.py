@@ -1,4 +1,4 @@
-"""Recency: a preference for recent memories, where the caller asks for it."""
+"""The recency channel: prefers recent memories, where the caller asks for it."""
 
 from app.retrieval.channels.channel import Channel, Scores
 from app.retrieval.pool import Pool
@@ -12,7 +12,10 @@ class Recent(Channel):
     cue = "recency"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return 1 for what has just happened and half of it for each half-life; nothing without a preference."""
+        """Return 1 for a memory that has just happened, and half as much with each half-life of its age.
+
+        Without a preference the scores are empty.
+        """
         recency = query.recency
         if recency is None:
             return {}

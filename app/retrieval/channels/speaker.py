@@ -1,4 +1,4 @@
-"""The speaker: where a query names somebody, what they said themselves counts more than what mentions them."""
+"""The speaker channel: memories whose speaker the query names count more than memories that mention that person."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
 _USERS = frozenset({"user", "human"})
 _NAME_WORDS = 3
 _OF_THE_USER = 0.3
-"""What "I" and "my" are of a name: half of all turns are the user's, so that it tells little about one of them."""
+"""How much "I" and "my" count of a name: half of all turns are the user's, so that these words tell little."""
 
 
 class Speaker(Channel):
@@ -21,11 +21,11 @@ class Speaker(Channel):
     cue = "speakers"
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
-        """Return the evidence so far of each candidate whose speaker is named, and a part of it for the user's."""
+        """Return the evidence so far of each candidate whose speaker is named; a part of it where that is the user."""
         return {id_: fused[id_] * share for id_, share in shares(pool, query.text).items()}
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
-        """Return how surely it is the speaker who is named: 1, less for the user."""
+        """Return how surely the query names each candidate's speaker: 1, less for the user."""
         return {id_: share for id_, share in shares(pool, query.text).items() if id_ in scores}
 
 
@@ -42,7 +42,10 @@ def named_in(query: str) -> frozenset[str]:
 
 
 def share(words: Sequence[str], named: frozenset[str]) -> float:
-    """Return 1 where the query names a speaker of so many words, less for the user, whom "I" and "my" name, else 0."""
+    """Return 1 where the query names the speaker, less for the user, whom "I" and "my" name, else 0.
+
+    ``words`` are those of the speaker's name in lower case; a name of more than three words scores 0.
+    """
     if not 0 < len(words) <= _NAME_WORDS:
         return 0.0
     if words[0] in _USERS:

@@ -1,4 +1,4 @@
-"""Synonyms: memories by other words for what the query asks, which a language model has given."""
+"""The synonyms channel: finds memories by other words for the query's words, which a language model has given."""
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, Scores
@@ -7,11 +7,11 @@ from app.retrieval.pool import Pool
 from app.retrieval.query.parsing import ParsedQuery
 
 SHARE = 0.5
-"""What a synonym counts, where a word of the query itself counts 1."""
+"""How much a synonym counts, where a word of the query itself counts 1."""
 
 
 class Synonyms(Channel):
-    """Scores candidates by synonyms of the query's words, for what they do not have of these themselves."""
+    """Scores candidates by synonyms of the query's words, as far as they lack the query's own words."""
 
     name = "synonyms"
     section = "synonyms"
@@ -23,7 +23,7 @@ class Synonyms(Channel):
         return [term.fts for term in query.synonyms]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return what synonyms cover of the query: at most ``SHARE`` of what its own words leave open."""
+        """Return how much of the query synonyms cover: at most ``SHARE`` of the weight its own words leave open."""
         covered, whole = _covered(pool, query)
         return {id_: value / scale(whole) for id_, value in covered.items()}
 
@@ -34,7 +34,7 @@ class Synonyms(Channel):
 
 
 def _covered(pool: Pool, query: ParsedQuery) -> tuple[dict[str, float], float]:
-    """Return the weight that synonyms cover for each candidate, and that of the whole query."""
+    """Return the weight that synonyms cover for each candidate, and the weight of the whole query."""
     own = len(query.terms)
     weights = term_weights(pool, own + len(query.synonyms))
     whole = sum(weights[:own]) or max(weights)

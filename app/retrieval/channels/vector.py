@@ -1,4 +1,4 @@
-"""The vector channel: memories by meaning, as the embedding model sees it."""
+"""The vector channel: finds memories by their meaning, as the embedding model sees it."""
 
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
@@ -15,13 +15,13 @@ DEPTH = 100
 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
 
 _MOST = 1.5
-"""Beyond it texts are nearly the same, and nearer ones answer no better."""
+"""The highest nearness that counts: beyond it texts are nearly the same, and nearer texts answer no better."""
 
 _ROUNDING = 0.002
-"""More than 16 bits a number change the cosine of two vectors by."""
+"""A difference of cosines above the change that keeping vectors in 16 bits a number makes."""
 
 _DIGITS = 4
-"""Decimals of points. With all of a float's, SQLite takes a twentieth longer for the statement of a recall."""
+"""Decimals of points. With all decimals of a float, SQLite takes a twentieth longer for the statement of a recall."""
 
 
 class Vector(Channel):
@@ -38,7 +38,8 @@ class Vector(Channel):
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return how near each candidate is on its config's scale: 0 as unrelated texts are, 1 as an answer is.
 
-        Beyond the nearest ``DEPTH`` nothing is known but that it is no nearer than the last of them: it counts as that.
+        Of candidates beyond the nearest ``DEPTH`` it is known only that they are no nearer than the last of these: they
+        count as near as that one.
         """
         best = _nearest(pool.cosines)
         rest = min(pool.scale.nearness(min(best.values())), _MOST) if len(best) == DEPTH else 0.0
@@ -51,11 +52,10 @@ class Vector(Channel):
 
 
 def nearness(pool: Pool, cosines: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return how near each candidate is that is among the nearest ``DEPTH``: the index gives no more.
+    """Return how near each candidate among the nearest ``DEPTH`` is: the index gives no more hits.
 
-    It is told by other ``cosines`` than the query's where they are given.
-
-    It is the same before and after a vector leaves the outbox, however many wait there.
+    The nearness is that of ``cosines`` where they are given, else of the query's. It is the same before and after a
+    vector leaves the outbox, however many vectors wait there.
     """
     nearest = _nearest(pool.cosines if cosines is None else cosines)
     near = {id_: nearest[id_] for id_ in pool.candidates if id_ in nearest}
@@ -68,9 +68,9 @@ def _nearest(cosines: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def points(hits: Sequence[Hit]) -> list[Json]:
-    """Return ``[id, points]``, best first, with points from 1 for the best hit to 0 for the last.
+    """Return ``[id, points]`` of each hit, best first, with points from 1 for the best hit to 0 for the last.
 
-    Cosines themselves do not compare: one model spreads them from 0 to 1, another from 0.7 to 0.8.
+    Cosines of two models do not compare: one model spreads them from 0 to 1, another from 0.7 to 0.8.
     """
     if not hits:
         return []
@@ -83,9 +83,9 @@ def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool)
     """Put together the cosines of the index's hits and those of the vectors that are queued for the index.
 
     Where the index is ``exact``, a memory has one score before and after its vector leaves the outbox: the index's
-    cosine is taken where it shows the queued vector. The outbox keeps vectors in 16 bits a number, so its own is a
-    little off; a larger difference means that the index still shows an older vector of an id that was used again. An
-    approximate index is further off than the outbox, whose cosine is taken there.
+    cosine is taken where the index has the queued vector. The outbox keeps vectors in 16 bits a number, so its cosine
+    is a little off; a larger difference means that the index still has an older vector of an id that was used again.
+    The cosines of an approximate index are further off than the outbox's, which are taken there.
     """
     if not exact:
         return {hit.id: hit.score for hit in hits} | dict(queued)

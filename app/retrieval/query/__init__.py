@@ -1,1 +1,1 @@
-"""What a query says: its terms, the names in it and the periods it means."""
+"""Reads a query: its terms, the names in it and the periods it means."""

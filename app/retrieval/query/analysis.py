@@ -1,4 +1,4 @@
-"""What a language model has made of a query, as far as a search goes by it."""
+"""A language model's analysis of a query, as far as a search uses it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,24 +10,24 @@ from app.retrieval.query.terms import STOP_WORDS, Term
 MAX_SYNONYMS = 16
 """Synonyms that are looked for."""
 _MAX_WORDS = 4
-"""Words of a synonym: a longer one is a sentence."""
+"""The most words of a synonym: a longer one is a sentence."""
 _TOKEN = re.compile(WORD)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Other ways to find what a query asks for. Nothing in it is part of an answer."""
+    """Other ways to find what a query asks for. Nothing of an analysis is part of an answer."""
 
     topics: Sequence[str] = ()
-    """Topics of memories that may answer it."""
+    """Topics of memories that may answer the query."""
     synonyms: Sequence[str] = ()
-    """Other words for what it asks."""
+    """Other words for the query's words."""
     statement: str = ""
-    """How a memory that answers it may be worded; "" where none is looked for."""
+    """A text as a memory that answers the query may have it; "" where no such text is compared with memories."""
 
 
 def synonym_terms(synonyms: Iterable[str], own: Sequence[Term]) -> tuple[Term, ...]:
-    """Return what is looked for beside a query's ``own`` terms, each once: words, or several in their order."""
+    """Return the terms of synonyms that are not among a query's ``own`` terms, each once: words or phrases."""
     known = {term.text for term in own}
     terms: dict[Term, None] = {}
     for synonym in synonyms:

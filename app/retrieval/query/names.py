@@ -1,4 +1,4 @@
-"""Names in a query: the words of a memory tell who is meant better than its embedding does."""
+"""Takes names out of the embedded text: a memory's words tell better than its embedding which person a query names."""
 
 import re
 from collections.abc import Collection
@@ -12,12 +12,12 @@ _LEFT = 2
 
 
 def without_speakers(query: str, speakers: Collection[str]) -> str:
-    """Return what of the query is to be embedded: without the names of speakers inside it, where enough else is left.
+    """Return the query's text to embed: without the names of speakers inside it, where enough other words are left.
 
-    In a short text a name outweighs everything else in the embedding, and finds whatever mentions it. Who speaks in the
-    memories of a scope is told by their words (``app/retrieval/channels/speaker.py``); another name is what a query is
-    about, and stays. Only English sentences are cut, whose other words are not capitalised: those with as many function
-    words as other ones. A very long query is no sentence. ``speakers`` are first names in lower case.
+    In a short text a name outweighs everything else in the embedding, and finds every memory that mentions it. The
+    speaker channel (``app/retrieval/channels/speaker.py``) finds a scope's speakers by words; another name is what a
+    query is about, and stays. Only English sentences are cut, whose other words are not capitalised: texts with as many
+    function words as other words. A very long query is no sentence. ``speakers`` are first names in lower case.
     """
     if not speakers or len(query) > MAX_READ:
         return query

@@ -1,4 +1,4 @@
-"""Parses a query: what is embedded of it, what the channels look for, and which cues it gives them."""
+"""Parses a query: the texts to embed, the terms that the channels look for, and the cues that it gives them."""
 
 import math
 import re
@@ -19,20 +19,20 @@ from app.retrieval.query.terms import Term, clipped, terms
 Cue: TypeAlias = Literal[
     "query", "synonyms", "hypothetical", "keys", "periods", "numbers", "recency", "sessions", "speakers", "learned"
 ]
-"""Something of a query or of its candidates that a channel works with; ``query`` is always there, others seldom are."""
+"""A part of a query or of its candidates that a channel works with; ``query`` is always there, the others seldom."""
 
 _NUMBER = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """A preference for recent memories, in ms: since when ages are counted, and at which it has halved."""
+    """A preference for recent memories, in ms: the moment that ages are counted from, and the age at which it halves."""
 
     reference: int
     half_life: float
 
     def of(self, happened_at: int) -> float:
-        """Return 1 for what has just happened, or has yet to, and 0.5 at the half-life."""
+        """Return the preference for a moment: 1 at the reference and later, 0.5 a half-life before it."""
         return math.exp2(-max(self.reference - happened_at, 0) / self.half_life)
 
 
@@ -43,21 +43,22 @@ class ParsedQuery:
     text: str
     terms: Sequence[Term] = ()
     parts: Sequence[Sequence[int]] = ()
-    """The numbers of the terms of each sentence that says something, of a message of several."""
+    """For a message of several sentences, the numbers of all its terms, and of those of each sentence that says
+    something; empty for one sentence."""
     periods: Sequence[Period] = ()
     keys: Sequence[str] = ()
-    """The keys of the topics that a language model has picked for it (``TOPIC`` and the topic)."""
+    """The keys of the topics that a language model has picked for the query (``TOPIC`` and the topic)."""
     recency: Recency | None = None
     hits: Sequence[Hit] = ()
-    """What the vector index has found for it, best first."""
+    """The vector index's hits for the query, best first."""
     synonyms: Sequence[Term] = ()
-    """Other words for what it asks."""
+    """Other words for the query's words."""
     hypothetical_hits: Sequence[Hit] = ()
-    """What the vector index has found for a hypothetical answer, best first."""
+    """The vector index's hits for a hypothetical answer, best first."""
 
     @property
     def cues(self) -> frozenset[Cue]:
-        """What the query itself gives channels to work with."""
+        """The cues that the query itself gives channels to work with."""
         given: dict[Cue, object] = {
             "query": True,
             "synonyms": self.synonyms,
@@ -71,7 +72,7 @@ class ParsedQuery:
 
 
 def embedded_texts(query: Query, sentences: QuerySentences, speakers: Collection[str]) -> Sequence[str]:
-    """Return what of the query is embedded, and behind it what is asked apart of it, without the names of speakers."""
+    """Return the texts to embed, without the names of speakers: the query's, and then each of several questions."""
     if query.embedded is not None:
         return (query.embedded,)
     asked = (sentences.without_greetings, *sentences.needs)

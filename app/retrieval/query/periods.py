@@ -1,7 +1,7 @@
 """The periods of time that a query names.
 
 Dates are read by dateutil. Days begin at midnight UTC and weeks on Monday; where a numeric date could be read both
-ways its day comes first (5/6/2023 is the 5th of June); seasons are those of the north.
+ways, its day comes first (5/6/2023 is the 5th of June); seasons are those of the northern hemisphere.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ LATEST = (_NEVER - _EPOCH) * _DAY - 1
 """The end of a period open to the future: the last millisecond of the year 9999, ms since the epoch."""
 MAX_PERIODS = 4
 _EARLIER_YEARS = 9
-"""So many years before the latest a period without a year may be meant to lie in."""
+"""Years before the latest in which a period without a year may lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,20 @@ class Period:
     end: int
     text: str
     earlier: tuple[tuple[int, int], ...] = ()
-    """The same in the years before, latest first, where no year was said: the latest that holds memories is meant."""
+    """The same period in the years before, latest first, where the query names no year: the query means the latest
+    that has memories."""
 
     @property
     def readings(self) -> tuple[tuple[int, int], ...]:
-        """What may be meant, the likeliest first: itself, then the years before."""
+        """The stretches of time that the query may mean, the likeliest first: its own, then those of earlier years."""
         return ((self.start, self.end), *self.earlier)
 
 
 def periods(query: str, reference_time: int) -> tuple[Period, ...]:
     """Return the first periods the query names, at most ``MAX_PERIODS``, in their order.
 
-    ``reference_time`` (ms since the epoch) is when "last week" and a month without a year are read. A date that does
-    not exist names none, and a time outside the calendar's years 1 to 9999 can be the reference of none.
+    ``reference_time`` (ms since the epoch) is the moment from which "last week" and a month without a year are read. A
+    date that does not exist names no period, and a time outside the calendar's years 1 to 9999 is no reference.
     """
     today = reference_time // _DAY + _EPOCH
     query = clipped(query)
@@ -80,7 +81,7 @@ def _days(first: Span, last: Span, today: int) -> Interval | None:
 
 
 def _in_earlier_years(first: Span, last: Span, today: int, latest: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Give what is meant where the memories are older, latest first: nothing for a period that names its year."""
+    """Give the same period in the years before, latest first: none for a period that names its year."""
     day = date.fromordinal(today)
     if first.lead_is_open or not last.is_yearly:
         return
@@ -95,7 +96,7 @@ def _between(first: Span, last: Span, today: int) -> Interval | None:
     ends = last.days(today)
     if ends is None:
         return None
-    # "March to May 2023": what has no year of its own is the latest before the end.
+    # "March to May 2023": a beginning without a year of its own is the latest before the end.
     seen_from = ends.first if first.floats else today
     begins = first.days(seen_from)
     return Interval(begins.first, ends.after) if begins is not None and begins.first < ends.after else None

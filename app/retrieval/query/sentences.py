@@ -1,4 +1,4 @@
-"""A whole message as a query: what each of its sentences asks, so that its greeting and its mood do not decide."""
+"""Splits a query that is a whole message into sentences, so that its greeting and its mood do not decide a search."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,17 @@ MAX_NEEDS = 3
 _MAX_SENTENCES = 12
 """A message of more sentences is read as a whole."""
 _FEWEST = 2
-"""Terms of a sentence that says something: what shares the one term of "Hi there!" answers nothing."""
+"""The fewest terms of a sentence that says something: a memory that shares the one term of "Hi there!" answers
+nothing."""
 _SEVERAL = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f](?=\s)|[\u3002\uff01\uff1f]|\n")
-"""What ends a sentence with another behind it: most queries are one, and need no splitting."""
+"""The end of a sentence that has another behind it: most queries are one sentence, and need no splitting."""
 _QUOTES = re.compile('["\u201c-\u201f\u300c-\u300f\u00ab\u00bb]')
 """Quotation marks: a sentence may end within them and go on behind, so that such a query is read as a whole."""
 _ASKS = ("?", "\uff1f", "\u061f", "\u037e")
 
 
 class QuerySentences:
-    """A query by its sentences, where it is a message of several; one that quotes, or is a pasted text, is one."""
+    """A query's sentences, where it is a message of several; a query that quotes, or is a pasted text, stays whole."""
 
     def __init__(self, query: str) -> None:
         """Split the query."""
@@ -35,7 +36,7 @@ class QuerySentences:
 
     @property
     def asking(self) -> str:
-        """What may name a time of which something is asked: the questions of a message, or all of it without any.
+        """The text whose periods are asked for: the questions of a message, or all of it where it has no question.
 
         "Happy Monday!" and "the shelves have come today" ask for nothing of that day where a question follows.
         """
@@ -43,14 +44,14 @@ class QuerySentences:
 
     @property
     def without_greetings(self) -> str:
-        """What is embedded: without sentences of one word that ask nothing, if any are left."""
+        """The text to embed: without sentences of fewer than two terms that ask nothing, if others are left."""
         left = [sentence for sentence in self._all if _asks(sentence) or _says(sentence)]
         return " ".join(left) if 0 < len(left) < len(self._all) else self._query
 
     def parts(self, whole: Sequence[Term]) -> Sequence[Sequence[int]]:
         """Return the numbers of the query's terms: all of them, and those of each sentence that asks or says something.
 
-        None where it is one sentence.
+        The result is empty where the query is one sentence.
         """
         if not self._all:
             return []

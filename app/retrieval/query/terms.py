@@ -1,4 +1,4 @@
-"""What a query asks for in words: how much of it is read, and the terms that the lexical channel looks for."""
+"""Reads the words of a query: the part of it that is read, and the terms that the lexical channel looks for."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from app.domain.words import WORD, is_spaceless, normalised
 from app.domain.words import words as searched_words
 
 MAX_READ = 4_000
-"""Characters of a query that are read; a longer one is mostly pasted text, and says what it asks first or last."""
+"""Characters of a query that are read; a longer query is mostly pasted text, and its question comes first or last."""
 _GAP = " | "
 _LAST_WORD = re.compile(r"(?<=\s)\S{1,64}\Z")
 _FIRST_WORD = re.compile(r"\A\S{1,64}(?=\s)")
 _HALF = (MAX_READ - len(_GAP)) // 2
 
 MAX_TERMS = 32
-"""Terms of one query that are looked for; what a longer one asks for is said in its first words."""
+"""Terms of one query that are looked for; the first words of a longer query say what it asks for."""
 
 MAX_PHRASE = 16
 """Words of a phrase that are looked for in their order: a phrase costs the database far more than its words alone."""
@@ -28,12 +28,12 @@ _TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
 _IN_IDENTIFIER = re.compile(r"[\d_@]")
 _APOSTROPHE = re.compile("['\u2019]")
 _JOINED = re.compile(r"[-_./:#@'\u2019]+")
-# An assistant asks about "the user": that is whose memories these are, and not what the query is about.
+# An assistant asks about "the user": all memories are the user's, and the query is about something else.
 _USER = re.compile("\\bthe users?\\b(?:['\u2019]s?)?|\\busers?['\u2019]s?(?!\\w)", re.IGNORECASE)
 _POSSESSIVE = re.compile("['\u2019]s$", re.IGNORECASE)
 
-# Words that say how a sentence is built and not what it is about. Those of other languages are as common in their
-# scope, and weigh as little for that; but what is one of them there may carry meaning here ("war", "fast").
+# Words that say how a sentence is built and not what it is about. Those of other languages are as common in a scope
+# of that language, and weigh as little for that; but a function word there may carry meaning here ("war", "fast").
 _STOP_WORDS = """
 a about after again all also am an and any are as at be because been before being both but by can could did do does
 doing down during each few for from further get gets getting got had has have having he her here hers herself him
@@ -48,26 +48,26 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word, or the words of a phrase, to be found in this order; ``prefix``: any word that begins so."""
+    """A word, or the words of a phrase to be found in this order; ``prefix``: any word that begins with it."""
 
     text: str
     prefix: bool = False
 
     @property
     def fts(self) -> str:
-        """The term in the syntax of FTS5, in which nothing of the caller's is read as syntax."""
+        """The term in the syntax of FTS5, quoted so that nothing in the caller's text is read as syntax."""
         return f'"{self.text}"{" *" if self.prefix else ""}'
 
 
 def clipped(query: str) -> str:
-    """Return what is read of a query: all of it, or the beginning and the end of a very long one.
+    """Return the part of a query that is read: all of it, or the beginning and the end of a very long query.
 
-    The embedder takes all of it in any case, in windows.
+    The embedder takes the whole query in any case, in windows.
     """
     if len(query) <= MAX_READ:
         return query
     first, last = query[:_HALF], query[-_HALF:]
-    # A word that is cut through is none of the query's; what has no white space for so long is no such word.
+    # A word that the cut splits is no word of the query. More than 64 characters without white space are not cut off.
     if not query[_HALF].isspace():
         first = _LAST_WORD.sub("", first)
     if not query[-_HALF - 1].isspace():
@@ -110,13 +110,13 @@ def _of_text(text: str) -> Iterator[Term]:
 
 
 def _is_identifier(token: str) -> bool:
-    """Tell whether a token with several words is one name: it has a digit, ``_`` or ``@``, and no apostrophe."""
+    """Tell whether a token with several words is one identifier: it has a digit, ``_`` or ``@``, and no apostrophe."""
     return _IN_IDENTIFIER.search(token) is not None and _APOSTROPHE.search(token) is None
 
 
 def _words(token: str) -> Iterator[str]:
-    """Give a token's words as they are written down; a single letter that an apostrophe leaves over is none."""
-    if token.isascii() and token.isalnum():  # as most are: nothing to split
+    """Give a token's words in lower case; a single letter that an apostrophe leaves over is no word."""
+    if token.isascii() and token.isalnum():  # most tokens need no splitting
         yield token.lower()
         return
     parts = [part.lower() for part in _JOINED.split(_POSSESSIVE.sub("", token))]
