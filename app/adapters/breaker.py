@@ -13,7 +13,7 @@ from app.domain.errors import CircuitOpen, UpstreamTimeout
 from app.observability.metrics import Metrics
 
 TIME_OUTS = 3
-"""So many calls in a row that got no answer in time open a circuit."""
+"""The number of calls in a row without an answer in time that opens a circuit."""
 PAUSE_SECONDS = 5.0
 """How long an open circuit refuses every call before it lets one through."""
 
@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 
 
 class CircuitReport(Protocol):
-    """Is told each new state of a circuit; ``opened``: it was closed until now."""
+    """Takes each new state of a circuit; ``opened`` says that the circuit was closed until now."""
 
     def __call__(self, name: str, state: CircuitState, *, opened: bool = False) -> None:
         """Take the state."""
@@ -29,25 +29,25 @@ class CircuitReport(Protocol):
 
 
 def _unheard(name: str, state: CircuitState, *, opened: bool = False) -> None:
-    """Tell nobody."""
+    """Ignore the state."""
 
 
 class Breaker:
-    """One circuit. Only time-outs open it: a product that refuses calls, or cannot be reached, says so at once.
+    """One circuit. Only time-outs open it: a call that is refused, or cannot reach the product, fails at once.
 
-    Whatever comes back in time closes it, an error too. A call that its caller leaves says nothing. Once it is open,
-    calls that began before change nothing: the next probe decides.
+    Every other outcome closes the circuit, an error too. A call that its caller cancels does not count. Once the
+    circuit is open, calls that began before change nothing: the next probe decides.
     """
 
     def __init__(self, name: str, *, clock: Clock = time.monotonic, report: CircuitReport = _unheard) -> None:
-        """Begin closed."""
+        """Begin with a closed circuit."""
         self.name = name
         self._clock = clock
         self._report = report
         self._state: CircuitState = "closed"
         self._time_outs = 0
         self._began = 0
-        """How often it was opened or closed: by it a call knows whether the circuit is still the one it began in."""
+        """How often the circuit was opened or closed: a call that began at another number changes nothing."""
         self._opened = 0
         self._open_since = 0.0
         self._probe_at = 0.0
@@ -57,7 +57,7 @@ class Breaker:
         """Return if a call may be made now.
 
         Raises:
-            CircuitOpen: it may not; it says after how many seconds one may.
+            CircuitOpen: no call may be made now; the error says after how many seconds one may.
         """
         if self._state == "closed":
             return
@@ -68,10 +68,10 @@ class Breaker:
 
     @contextmanager
     def call(self, *, counts: bool = True) -> Iterator[None]:
-        """Make the call inside, and learn from how it ends.
+        """Make the call in the body, and count its outcome for the circuit.
 
         Args:
-            counts: Whether a time-out of it counts; not where it had less time than such calls need.
+            counts: Whether a time-out of the call counts; False where the call had less time than such calls need.
 
         Raises:
             CircuitOpen: no call may be made now.
@@ -94,7 +94,7 @@ class Breaker:
         except Exception:
             self._answered(began)
             raise
-        except BaseException:  # its caller has gone: the next call is the probe instead
+        except BaseException:  # the call was cancelled: the next call is the probe instead
             if probes:
                 self._become("open")
             raise
@@ -102,7 +102,7 @@ class Breaker:
 
     @property
     def circuit(self) -> Circuit:
-        """Its state now."""
+        """The state of the circuit now."""
         seconds = None if self._state == "closed" else self._clock() - self._open_since
         return Circuit(self.name, self._state, seconds, self._opened, self._error)
 
@@ -138,7 +138,7 @@ class Breakers:
     """The circuits of one process, by name. Every replica has its own."""
 
     def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
-        """Begin with none; ``metrics`` is told of every state."""
+        """Begin without circuits; ``metrics`` records every state."""
         self._metrics = metrics
         self._clock = clock
         self._breakers: dict[str, Breaker] = {}
@@ -152,5 +152,5 @@ class Breakers:
         return breaker
 
     def circuits(self) -> Sequence[Circuit]:
-        """Return the state of each, by name."""
+        """Return the state of each circuit, sorted by name."""
         return [self._breakers[name].circuit for name in sorted(self._breakers)]

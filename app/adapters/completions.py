@@ -1,4 +1,4 @@
-"""The ``LanguageModel`` port on OpenAI's chat completions, whatever carries the calls.
+"""The ``LanguageModel`` port on OpenAI's chat completions, over any transport.
 
 https://platform.openai.com/docs/api-reference/chat/create,
 https://platform.openai.com/docs/guides/structured-outputs,
@@ -36,7 +36,7 @@ CALL_SECONDS = 60.0
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 """How long a response may be."""
 AFFINITY = "x-session-affinity"
-"""The header by which servers find what they have cached of earlier messages."""
+"""The header by which servers find their cache of earlier messages."""
 GONE = {404, 410}
 """Statuses of a model that is not there."""
 
@@ -44,13 +44,13 @@ _CHECK = "Check LANGUAGE_MODEL_NAME, LANGUAGE_MODEL_NAMES and LANGUAGE_MODEL_BAS
 _NOT_AS_IT_IS = {400, 422, 501}
 _PING_TOKENS = 256
 _QUOTED_CHARACTERS = 2000
-"""How much of an answer that cannot be read is shown to the model again."""
+"""Characters of an unreadable answer that the model is shown again."""
 _TELLING_SECONDS = 1.0
 _TOKEN_BYTES = 4
 """Bytes of a request that are about a token."""
 _RECALL_STAGES = {"analyse", "synthesise"}
 _MAX_CALLS = 5
-"""Calls for one answer: each but the last was refused for something that the next one leaves out."""
+"""Calls for one answer: each but the last was refused for a part that the next call leaves out."""
 _UNMET = re.compile(r"json mode couldn'?t be met", re.IGNORECASE)
 
 
@@ -62,7 +62,7 @@ def refusal(status: int, said: str, complaint: str, *, cure: str | None = None) 
 
 
 def no_such_model(name: str, said: str) -> MemoryGatewayError:
-    """Name a model that the server does not know, or no longer."""
+    """Return the error of a model that the server does not know, or no longer."""
     return UpstreamRejected(f"There is no model {name}, or no longer. {said}", cure=_CHECK)
 
 
@@ -70,7 +70,7 @@ class RequestRefused(UpstreamRejected):
     """A server does not take a request as it is. ``complaint`` says why; it may quote the request."""
 
     def __init__(self, detail: str, complaint: str, *, cure: str | None = None) -> None:
-        """Keep the complaint apart from what is told."""
+        """Keep the complaint apart from the detail, which is shown."""
         super().__init__(detail, cure=cure)
         self.complaint = complaint
 
@@ -86,17 +86,17 @@ class Post:
     seconds: float
     breaker: Breaker
     sent: Callable[[], None]
-    """Is told that the request was written."""
+    """Called when the request was written."""
 
     @property
     def counts(self) -> bool:
-        """Whether the model has the time that it needs: some of it may have gone by before."""
+        """Whether a time-out counts: the call may have too little time left for an answer."""
         return self.seconds >= _TELLING_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a model is asked for."""
+    """A request for one answer of a model."""
 
     messages: Sequence[Mapping[str, str]]
     schema: Schema[Any] | None
@@ -122,7 +122,7 @@ class ChatCompletions(ABC):
     """Answers through an endpoint of chat completions. Implements ``LanguageModel``; subclasses make the calls."""
 
     provider: str
-    """What names begin with."""
+    """The beginning of the models' names."""
     bare_schema = False
     """Whether the server wants a schema itself, where others want it with its name."""
 
@@ -135,14 +135,14 @@ class ChatCompletions(ABC):
         seconds: float,
         dialect: Dialect | None = None,
     ) -> None:
-        """Take the model of each stage, None where the server has one and needs no name, and what to begin with."""
+        """Take each stage's model, None where the server has one model that needs no name, and the first dialect."""
         self._breakers = breakers
         self._models = models
         self._metrics = metrics
         self._seconds = seconds
         self._dialect = dialect or Dialect()
         self._dialects: dict[str | None, Dialect] = {}
-        """What was found of each model."""
+        """The dialect that was found for each model."""
 
     @abstractmethod
     async def _post(self, post: Post) -> bytes:
@@ -169,10 +169,10 @@ class ChatCompletions(ABC):
         seconds: float | None = None,
         spent: Callable[[Spent], None] | None = None,
     ) -> T:
-        """Ask; where the answer cannot be read, ask once more with what is wrong with it.
+        """Ask for an answer; if it cannot be read, ask once more and say what is wrong with it.
 
-        What a model is found not to take (a schema, a temperature) is left out of all later calls of it. A model that
-        is found to reason before it answers may use more tokens than ``max_tokens``, by ``THINKING_TOKENS``.
+        A part of a request that a model refuses (a schema, a temperature) is left out of all later calls of this model.
+        A model that is found to reason before it answers may use ``THINKING_TOKENS`` more than ``max_tokens``.
         """
         sent = [{"role": message.role, "content": message.content} for message in messages]
         ends = time.monotonic() + (seconds or self._seconds)
@@ -189,7 +189,7 @@ class ChatCompletions(ABC):
             ) from None
 
     async def ping(self) -> None:
-        """Say one word to each model."""
+        """Send one word to each model."""
         stages: dict[str | None, Stage] = {}
         for stage, model in self._models.items():
             stages.setdefault(model, stage)
@@ -203,10 +203,10 @@ class ChatCompletions(ABC):
         return await self._apart(asked, lambda: self._read(completion, schema, asked.stage))
 
     async def _apart(self, asked: _Asked, reading: Callable[[], R]) -> R:
-        """Read in a thread what a server has answered, which may be long, for as long as the answer is of use.
+        """Read a server's answer, which may be long, in a thread, for as long as the answer is of use.
 
         Raises:
-            UpstreamTimeout: it could not be read in time.
+            UpstreamTimeout: the answer could not be read in time.
         """
         try:
             async with asyncio.timeout(asked.ends - time.monotonic()):
@@ -215,7 +215,7 @@ class ChatCompletions(ABC):
             raise UpstreamTimeout(f"The answer of {self.name(asked.stage)} was not read in time.") from None
 
     def _breaker(self, stage: Stage) -> Breaker:
-        """Return the circuit of a model. A recall has less patience than an ingestion, and is not to end its calls."""
+        """Return the circuit of a model. Recalls, which wait less long than ingestions, have their own."""
         kind = "recall" if stage in _RECALL_STAGES else "learning"
         return self._breakers.of(f"language_model.{kind}/{self.name(stage)}")
 
@@ -223,7 +223,7 @@ class ChatCompletions(ABC):
         """Read an answer.
 
         Raises:
-            ModelAnswerRejected: the model does not want to answer.
+            ModelAnswerRejected: the model refuses to answer.
             _Unreadable: the answer has another form.
         """
         if completion.ending == "refused":
@@ -240,7 +240,7 @@ class ChatCompletions(ABC):
             raise _Unreadable("it has another form than was asked for", str(error), completion) from None
 
     async def _ask(self, asked: _Asked) -> Completion:
-        """Ask for one answer, as often as something of the request is refused that can be left out."""
+        """Ask for one answer, and again without each part of the request that is refused and can be left out."""
         model = self._models[asked.stage]
         known = dialect = self._dialects.get(model, self._dialect)
         for last in (number == _MAX_CALLS for number in range(1, _MAX_CALLS + 1)):
@@ -291,7 +291,7 @@ class ChatCompletions(ABC):
             late = True
             raise
         finally:
-            if not answered and late and reached:  # the model goes on, and is paid for what nobody reads
+            if not answered and late and reached:  # the model goes on, and its unread answer is paid for
                 asked.spent(Spent(asked.stage, name, -(-len(sent) // _TOKEN_BYTES) + asked.max_tokens))
             if answered:
                 asked.spent(Spent(asked.stage, name, tokens))
@@ -300,11 +300,11 @@ class ChatCompletions(ABC):
 
 
 def _untold(_: Spent) -> None:
-    """Tell nobody."""
+    """Ignore the cost."""
 
 
 def _repaired(asked: _Asked, unreadable: _Unreadable) -> _Asked:
-    """Ask again: with the beginning of the answer, with what is wrong with it, and with more room if it was cut off."""
+    """Return the next request, with the answer's beginning, its mistake, and more room if the answer was cut off."""
     content: Json = unreadable.completion.content
     given = content if isinstance(content, str) else to_json(content)
     said = (

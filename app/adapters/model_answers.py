@@ -1,4 +1,4 @@
-"""Reads what servers of language models answer: a chat completion in one of several forms, and the JSON within."""
+"""Reads the answers of language model servers: a chat completion in one of several forms, and the JSON within."""
 
 import json
 import string
@@ -12,7 +12,7 @@ from app.domain.json_types import Json
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 _FENCE = "```"
 _INFO = string.ascii_letters + string.digits + "_-"
-"""What the name of a language behind a fence is written with."""
+"""The characters of a language's name behind a fence."""
 _CUT = {"length", "max_tokens", "max_output_tokens"}
 _WITHHELD = {"content_filter", "refusal"}
 
@@ -21,13 +21,13 @@ Ending = Literal["whole", "cut", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model has answered, and what that cost."""
+    """A model's answer, and its cost."""
 
     content: Json
     """A text, or the JSON itself, where the server has read it already."""
     ending: Ending = "whole"
     tokens: int = 0
-    """Of the messages and the answer; 0 where the server does not say."""
+    """Tokens of the messages and the answer; 0 where the server does not say."""
     thinks: bool = False
     """Whether tokens of the answer went into reasoning that is no part of it."""
 
@@ -35,11 +35,11 @@ class Completion:
 def read_completion(body: bytes, server: str) -> Completion:
     """Read a response's body.
 
-    Besides OpenAI's form, in which the content may be a list of parts or JSON that was read already, it may be
+    Besides OpenAI's form, in which the content may be a list of parts or JSON that was read already, the body may be
     ``[{"generated_text": ...}]``, or the ``response`` of a model of Workers AI, with or without its envelope.
 
     Raises:
-        UpstreamRejected: the body is none of these. ``server`` names what was called, and what to look at.
+        UpstreamRejected: the body is none of these. ``server`` names the model that was called.
     """
     try:
         answer = strict_json(body.decode())
@@ -57,7 +57,7 @@ def strict_json(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Parse JSON.
 
     Raises:
-        ValueError: it is none; or a key is there twice, a number is none of JSON's, or it is nested too deeply.
+        ValueError: the text is not JSON, has a key twice or a number that is none of JSON's, or is nested too deeply.
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
@@ -71,7 +71,7 @@ def read_answer(content: Json) -> Json:
     """Return the JSON of a content: as it is, or in a text, after reasoning in tags, within a Markdown fence.
 
     Raises:
-        ValueError: there is none; it says what is wrong.
+        ValueError: there is no JSON; the error says what is wrong.
     """
     if not isinstance(content, str):
         if content is None:
@@ -84,7 +84,7 @@ def read_answer(content: Json) -> Json:
 
 
 def _unfenced(text: str) -> str:
-    """Return what stands within the fence that a text begins and ends with; the text itself where it has none."""
+    """Return the text within the fence that a text begins and ends with; the whole text where there is no fence."""
     inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
     return inside.lstrip(_INFO).strip() if len(text) - len(inside) == 2 * len(_FENCE) else text
 

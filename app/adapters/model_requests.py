@@ -1,4 +1,4 @@
-"""Writes what servers of language models are asked, in the form that each model takes."""
+"""Writes requests to servers of language models, in the form that each model takes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,18 @@ from app.domain.json_types import Json, to_json
 from app.ports.language_model import Schema
 
 THINKING_TOKENS = 4096
-"""What a model that reasons before it answers may use beyond the tokens of its answer."""
+"""Tokens that a model which reasons before it answers may use beyond those of its answer."""
 
 Format = Literal["json_schema", "json_object", "text"]
 _WEAKER: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
 _OF_FORMAT = re.compile(r"response_format|json_schema|json_object|json[ _-]?mode|structured|grammar|guided|schema")
 _UNTOLD = {"minLength", "maxLength", "pattern"}
-"""What not every server takes of a schema: OpenAI no lengths, llama.cpp none above 2,000 and few patterns."""
+"""Rules of a schema that not every server takes: OpenAI no lengths, llama.cpp none above 2,000 and few patterns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a model takes of a request, and how it uses its tokens, as far as that is known."""
+    """The parts of a request that a model takes, and how it uses its tokens, as far as that is known."""
 
     format: Format = "json_schema"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -28,7 +28,7 @@ class Dialect:
     thinks: bool = False
 
     def without(self, complaint: str) -> "Dialect | None":
-        """Return what to try after a refusal; None where the complaint is about nothing that can be left out."""
+        """Return the dialect to try after a refusal; None where the complaint is about nothing that can be left out."""
         about = complaint.lower()
         if "max_completion_tokens" in about:
             other = self.limit == "max_tokens"
@@ -80,7 +80,7 @@ def _with_schema(messages: Sequence[Mapping[str, str]], schema: Schema[Any]) -> 
 
 
 def _portable(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Say in words what not every server takes as a rule. An answer is held against the rules all the same."""
+    """Put rules that not every server takes into the description; an answer is checked against all rules."""
     portable: dict[str, Json] = {}
     for key, value in schema.items():
         if key == "properties":

@@ -1,4 +1,4 @@
-"""Puts text before what is embedded, for models that were trained so ("query: ...", "passage: ...")."""
+"""Puts a prefix before embedded texts, for models that were trained with one ("query: ...", "passage: ...")."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class ClosableEmbedder(Embedder, Protocol):
     """An embedder with connections or threads to close."""
 
     async def close(self) -> None:
-        """Close them."""
+        """Close the connections or threads."""
         ...
 
 
@@ -24,16 +24,17 @@ _E = TypeVar("_E", bound=ClosableEmbedder)
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What stands before each query and each document; empty for nothing."""
+    """The prefixes of each query and each document; empty for none."""
 
     query: str = ""
     document: str = ""
 
     @classmethod
     def of_model(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Prefixes":
-        """Return the given prefixes; where one is None, what the model is known to need.
+        """Return the given prefixes; where one is None, the prefix that the model is known to need.
 
-        The known query prefix goes with the known document prefix: with another one, or none, it is not used.
+        The known query prefix goes with the known document prefix: with another document prefix, or none, it is not
+        used.
         """
         known = _known(model)
         document = known.document if document is None else document
@@ -42,18 +43,19 @@ class Prefixes:
 
     @classmethod
     def of_data(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Sequence[Prefixes]":
-        """Return those that data of another config may have, whose config tells only a digest; likeliest first.
+        """Return the prefixes of data of another config, which tells only their digest; the likeliest come first.
 
         The given query prefix belongs to the document prefix that is given beside it, not to any other model. Data
-        that was stored bare is asked bare, as before, unless its model needs a prefix for queries alone.
+        that was stored without a prefix is queried without one, as before, unless its model needs a prefix for queries
+        alone.
         """
         given = [cls.of_model(model, query=query, document=document)] if document else []
         return [*given, cls.of_model(model), cls()]
 
 
 _FINGERPRINT = "(-[0-9a-f]{8})?"
-"""What stands behind the name of a local model."""
-# What the cards of the models say. A model that is not here gets its texts as they are.
+"""The digest behind the name of a local model."""
+# The prefixes that the models' cards name. A model that is not here gets its texts as they are.
 _CARDS = (
     (r"(multilingual-)?e5-(small|base|large)(-v2)?", Prefixes("query: ", "passage: ")),
     (r"bge-(small|base|large)-en(-v1\.5)?", Prefixes(_SEARCHING)),
@@ -85,12 +87,12 @@ class PrefixedEmbedder:
 
     @property
     def query_prefix(self) -> str:
-        """What stands before each query."""
+        """The prefix of each query."""
         return self._prefixes.query
 
     @property
     def config(self) -> EmbeddingConfig:
-        """Return the other embedder's config, which a document prefix makes another one."""
+        """Return the other embedder's config, of which a document prefix makes another config."""
         return self._config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:

@@ -1,4 +1,4 @@
-"""Maps what servers that speak OpenAI's form of errors have refused to errors of the tree.
+"""Maps refusals of servers that use OpenAI's form of errors to errors of the tree.
 
 https://platform.openai.com/docs/guides/error-codes
 """
@@ -36,12 +36,12 @@ _MAX_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class HttpRefusal:
-    """A refused call. Its message is never told: servers quote the texts that they refuse, OpenAI also its key."""
+    """A refused call. Its message is never shown: servers quote the texts that they refuse, OpenAI also its key."""
 
     service: str
-    """What answered, for operators."""
+    """The name of the service, for operators."""
     upstream: str
-    """The same in logs."""
+    """The name of the service in logs."""
     status: int
     kind: str
     """The error's code or type, where it is a mere name."""
@@ -51,11 +51,11 @@ class HttpRefusal:
 
     @property
     def detail(self) -> str:
-        """What may be told of it."""
+        """The text about the refusal that may be shown."""
         return f"{self.service} answered {self.status} ({self.kind})."
 
     def limit_or_key(self, key: str) -> MemoryGatewayError | None:
-        """Return the error of a credit, a rate or the key that the setting ``key`` holds; None where it is another.
+        """Return the error of a credit, a rate or the key that the setting ``key`` holds; None for others.
 
         A 429 means too many calls, or no credit left, which waiting does not restore.
         """
@@ -72,7 +72,7 @@ class HttpRefusal:
         return None
 
     def error(self, key: str) -> MemoryGatewayError:
-        """Return the error that it is, where the server gives no status a meaning of its own."""
+        """Return the error of the refusal, where the server gives no status a meaning of its own."""
         return self.limit_or_key(key) or by_status(self.status, self.detail, upstream=self.upstream)
 
 
@@ -112,7 +112,7 @@ def _quota_exhausted(upstream: str, detail: str, **reason: str | int) -> QuotaEx
 
 
 def _kind(error: Mapping[str, Any]) -> str:
-    """Return an error's code or type; of both the one that says that the account is out of credit."""
+    """Return an error's code or type: that which says that the account is out of credit, else the code first."""
     kinds = [error.get("type"), error.get("code")]
     out_of_credit = next((kind for kind in kinds if isinstance(kind, str) and kind in _OUT_OF_CREDIT), None)
     kind = str(out_of_credit or error.get("code") or error.get("type") or "")

@@ -1,4 +1,4 @@
-"""What every reranker behind an API is sent, and how its scores become relevances."""
+"""The texts that a reranker behind an API is sent, and the relevances that its scores become."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ _ROUNDING = 1e-3
 
 
 COUNTED = 0.5
-"""Of the usual time: a call whose turn left it less says nothing about the reranker when it gets no answer."""
+"""The part of the usual time below which a call's time-out does not count, because it tells nothing of the reranker."""
 
 
 def clip(text: str) -> str:

@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
 _IDLE_SECONDS = 55.0
 _SENT = "send_request_body.complete"
-"""What httpx tells that it has written a request; the protocol stands before it."""
+"""The end of the name of httpx's event that a request was written; the protocol stands before it."""
 _OF_TRANSFER = {"content-encoding", "content-length", "transfer-encoding"}
 _EXTENSIONS: Mapping[str, Any] = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
 
@@ -38,15 +38,15 @@ class Call:
     seconds: float | None = None
     headers: Mapping[str, str] | None = None
     max_bytes: int | None = None
-    """How long the body of the response may be; None: as long as it is."""
+    """How long the body of the response may be; None: any length."""
     breaker: Breaker | None = None
     """The circuit of such calls, which have connections of their own; None for calls that wait for no others."""
     counts: bool = True
-    """Whether a time-out of it counts for the circuit."""
+    """Whether a time-out of the call counts for the circuit."""
     quotable: bool = True
     """Whether the reason that a refusal gives may stand in errors; not where it may repeat texts of memories."""
     sent: Callable[[], None] | None = None
-    """Is told that the request was written: from then on the service may do what it asks, and charge for it."""
+    """Called when the request was written: from then on the service may carry it out, and charge for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class _Pool:
     __slots__ = ("idle", "room")
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without connections."""
         self.room = asyncio.Semaphore(_CONNECTIONS)
         self.idle: list[_Idle] = []
 
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """Load the trusted certificates once: it takes 40 ms, and every service is held to the same."""
+    """Load the trusted certificates once: it takes 40 ms, and every service is checked against them."""
     return httpx.create_ssl_context()
 
 
@@ -99,7 +99,7 @@ class Upstream:
         self._urls: dict[str, httpx.URL] = {}
         self._tls = _tls_context()
         self._pools: dict[str, _Pool] = {}
-        """By the name of their circuit; '' for calls that have none."""
+        """The pools by the name of their circuit; '' for calls without a circuit."""
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -130,7 +130,7 @@ class Upstream:
             raise UpstreamUnavailable(f"{self.name} could not be reached ({type(error).__name__}).") from error
 
     async def _read_bounded(self, response: httpx.Response, max_bytes: int) -> httpx.Response:
-        """Read a response's body up to a limit, and return it with what of its headers is still true."""
+        """Read a response's body up to a limit, and return it with the headers that still hold."""
         body = bytearray()
         async for part in response.aiter_bytes():
             body += part
@@ -230,7 +230,7 @@ class Upstream:
 
 
 def _telling(sent: Callable[[], None]) -> Callable[[str, Any], Awaitable[None]]:
-    """Return what httpx tells of a request's steps."""
+    """Return a callback that httpx calls with each step of a request."""
 
     async def trace(step: str, _: Any) -> None:  # noqa: ANN401 - as httpx has it
         if step.endswith(_SENT):

@@ -1,1 +1,1 @@
-"""What the core needs from the outside, as small protocols. Each is proved by one contract suite."""
+"""The outside services that the core needs, as small protocols. Each protocol is proved by one contract suite."""

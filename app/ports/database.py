@@ -25,14 +25,14 @@ class Statement:
 
     Attributes:
         sql: One statement, without a trailing semicolon.
-        argument: What ``?1`` holds; None for a statement without a parameter.
-        writes: Whether the statement may change data. One that writes without saying so is refused.
-        repeatable: Whether running a statement that writes twice leaves what running it once leaves, so
-            that an adapter may make a run again whose end it does not know.
-        tenant_id: Whose it is: an adapter that computes on this machine lets tenants take turns. The service's own
-            statements have none.
+        argument: The value of ``?1``; None for a statement without a parameter.
+        writes: Whether the statement may change data. A statement that writes without it is refused.
+        repeatable: Whether a statement that writes has the same effect run twice as run once, so that an adapter may
+            repeat a run whose outcome it does not know.
+        tenant_id: The tenant of the statement: an adapter that computes on this machine lets tenants take turns. The
+            service's own statements have none.
         awaits: Hits that stand in the argument and are not known yet; an adapter beside the index that gave them asks
-            for them within the run, any other runs the statement as it is.
+            for the hits within the run, any other adapter runs the statement as it is.
     """
 
     sql: str
@@ -63,11 +63,11 @@ class Statement:
 class RunRefused(DatabaseRejected):
     """A trigger of the schema refused the run with ``RAISE(ABORT, reason)``; nothing was changed.
 
-    A reason is a word of lower-case letters and underscores. Other texts of a trigger are a ``DatabaseRejected``.
+    A reason is a word of lower-case letters and underscores. Another text of a trigger is a ``DatabaseRejected``.
     """
 
     def __init__(self, reason: str) -> None:
-        """Keep the trigger's word."""
+        """Keep the trigger's reason."""
         super().__init__(f"A trigger of the schema refused the run: {reason}.")
         self.reason = reason
 
@@ -79,7 +79,7 @@ class WordsDamaged(DatabaseRejected):
 class Database(Protocol):
     """Runs statements, all or nothing.
 
-    There are no interactive transactions, because D1 has none: what belongs together goes into one
+    There are no interactive transactions, because D1 has none: statements that belong together go into one
     run. A read sees every run that was acknowledged before it began, whichever process made it.
     """
 
@@ -90,18 +90,18 @@ class Database(Protocol):
 
     @property
     def history_days(self) -> int:
-        """For how many days an operator can still go back to what has been deleted."""
+        """For how many days an operator can still restore deleted data."""
         ...
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows, in order.
 
         Raises:
-            Unavailable: it cannot be reached, read or written; nothing was changed, unless the error is
-                ``UpstreamTimeout``, ``UpstreamUnavailable`` or ``UpstreamRejected``: after these it may have been.
+            Unavailable: the database cannot be reached, read or written; nothing was changed, unless the error is
+                ``UpstreamTimeout``, ``UpstreamUnavailable`` or ``UpstreamRejected``: then data may have changed.
             RunRefused: a trigger refused a statement with ``RAISE(ABORT, reason)``; nothing was changed.
-            WordsDamaged: a statement asks the index of words, which is damaged; nothing was changed. Of a write of
-                memories, whose triggers keep this index, it is not raised: it is made without them.
+            WordsDamaged: a statement asks the index of words, which is damaged; nothing was changed. A write of
+                memories, whose triggers keep this index, does not raise it: the write is made without the index.
             DatabaseRejected: a statement is wrong or breaks a constraint; nothing was changed.
         """
         ...
@@ -111,11 +111,11 @@ class Database(Protocol):
         ...
 
     async def purge_log(self) -> bool:
-        """Leave nothing of what was deleted before in what the database keeps beside its data for its own use.
+        """Remove deleted data from the files that the database keeps beside its data for its own use.
 
-        Returns whether it did: False where that is in use, and a later call may succeed.
+        Returns whether the data was removed: False where the files are in use, and a later call may succeed.
 
         Raises:
-            Unavailable: it does not answer.
+            Unavailable: the database does not answer.
         """
         ...

@@ -13,7 +13,7 @@ from app.ports.vector_index import VectorIndex
 
 @dataclass(frozen=True, slots=True)
 class IndexRecord:
-    """What the index has under an id, beside its values: whose it is and what was last written.
+    """The record of an id in the index, without the vector's values: its scope and the revision that was last written.
 
     ``embedding`` is the ``label`` of the embedding config the vector was made with.
     """
@@ -25,7 +25,7 @@ class IndexRecord:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the index is to show of a memory; without ``values`` these are not compared."""
+    """The record of a memory that the index should show; values that are None are not compared."""
 
     scope: Scope
     id: str
@@ -36,9 +36,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class IdPage:
-    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last.
+    """A page of an index's ids, of every scope. ``cursor`` asks for the next page; None: this was the last.
 
-    ``unreadable`` are those of them whose vectors are damaged; a search leaves these out.
+    ``unreadable`` are the ids of the page whose vectors are damaged; a search leaves these vectors out.
     """
 
     ids: Sequence[str]
@@ -51,7 +51,7 @@ class CountsUnreadable(ABC):
 
     @abstractmethod
     async def count_unreadable(self) -> int:
-        """Return how many vectors, of all scopes, have another length than all.
+        """Return how many vectors, of all scopes, have another length than the config's.
 
         Raises:
             Unavailable: the index cannot be asked.
@@ -60,7 +60,7 @@ class CountsUnreadable(ABC):
 
 
 class IndexAdmin(VectorIndex, Protocol):
-    """A vector index with the methods that cross scopes. Every adapter has them; no request is given them."""
+    """A vector index with the methods that cross scopes. Every adapter has these methods; no request is given them."""
 
     @property
     def backend(self) -> str:
@@ -68,7 +68,7 @@ class IndexAdmin(VectorIndex, Protocol):
         ...
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
-        """Return what the index shows under these ids, of any scope; an id it does not show is left out.
+        """Return the records that the index shows under these ids, of any scope; an id without a record is left out.
 
         Raises:
             Unavailable: the index cannot be asked.
@@ -76,10 +76,10 @@ class IndexAdmin(VectorIndex, Protocol):
         ...
 
     async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
-        """Return whether the index shows what is expected under each id; an id it does not show is left out.
+        """Return whether the index shows the expected record under each id; an id that it does not show is left out.
 
-        Compared are the scope, ``created_at``, the metadata that the index filters on, the embedding config and, where
-        given, the values. Which revision it shows is not.
+        The comparison covers the scope, ``created_at``, the metadata that the index filters on, the embedding config
+        and the values, where they are given. It leaves out the revision.
 
         Raises:
             Unavailable: the index cannot be asked.
@@ -96,7 +96,7 @@ class IndexAdmin(VectorIndex, Protocol):
         ...
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
-        """Return ids of some vectors that a search of the agent, or of the whole tenant, finds; none if it finds none.
+        """Return ids of some vectors that a search of the agent, or of the whole tenant, finds; empty if it finds none.
 
         Raises:
             Unavailable: the index cannot be asked.

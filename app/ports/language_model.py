@@ -1,4 +1,4 @@
-"""What a language model answers to messages, in a form that the caller gives."""
+"""Answers of a language model to messages, in a form that the caller gives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """A message to a model: what it is to do ("system"), or what it does it with ("user")."""
+    """A message to a model: the task ("system"), or the texts that the task is about ("user")."""
 
     role: Literal["system", "user"]
     content: str
@@ -24,24 +24,24 @@ class ModelMessage:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one call of a model has cost, whether or not its answer was of use."""
+    """The cost of one call of a model, whether or not its answer was of use."""
 
     stage: Stage
     model: str
     tokens: int
-    """Of the messages and the answer; 0 where the service does not say, the most there may be where it came late."""
+    """Tokens of the messages and the answer; 0 where the service does not say, the maximum for a late answer."""
 
 
 class Schema(Protocol[T_co]):
     """The form of an answer."""
 
     name: str
-    """What the model knows it by: 1 to 64 of ``[A-Za-z0-9_-]``."""
+    """The name of the form for the model: 1 to 64 of ``[A-Za-z0-9_-]``."""
     json_schema: Mapping[str, Json]
     """An object's schema, of which each property is required and no other is allowed."""
 
     def read(self, answer: Json) -> T_co:
-        """Return what an answer says; raise ``ValueError``, which says what is wrong with it, where it is not so."""
+        """Return the value of an answer; raise ``ValueError``, which says what is wrong, where it has another form."""
         ...
 
 
@@ -49,7 +49,7 @@ class LanguageModel(Protocol):
     """Answers messages, with one model for each stage."""
 
     def name(self, stage: Stage) -> str:
-        """Return what operators know a stage's model by: the provider and the model."""
+        """Return the name of a stage's model for operators: the provider and the model."""
         ...
 
     async def complete(
@@ -65,14 +65,14 @@ class LanguageModel(Protocol):
     ) -> T:
         """Return the answer, read by the schema.
 
-        An answer that cannot be read is asked for once more, with what is wrong with it.
+        After an answer that cannot be read the model is asked once more, and told what is wrong with the answer.
 
-        ``affinity`` says whose messages belong together (``x-session-affinity``): a profile's. The call, with what is
-        asked once more, ends after ``seconds``; None: after the time that the adapter was given. ``spent`` is told of
-        each call that was answered, and of each that was sent and not waited for any longer: it is paid for too.
+        ``affinity`` names the profile whose messages belong together (``x-session-affinity``). The call, with its
+        second request, ends after ``seconds``; None: after the time that the adapter was given. ``spent`` takes the
+        cost of each call that was answered, and of each call that was sent and then given up: it is paid for too.
 
         Raises:
-            ModelAnswerRejected: the answer has no form that can be read, nor has the second one.
+            ModelAnswerRejected: neither the first answer nor the second one can be read.
             Unavailable: the model does not answer; the caller decides what to do without it.
         """
         ...

@@ -1,4 +1,4 @@
-"""Where large and binary values lie: bytes under keys, each written once and never changed."""
+"""The place of large and binary values: bytes under keys, each written once and never changed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Keeps objects. It knows no tenants: ``app.services.tenant.objects`` makes the keys of a request.
 
-    A key is of segments with slashes between them, at most 1,024 bytes, none of them empty, ``.`` or ``..``.
+    A key has segments with slashes between them, at most 1,024 bytes, none of them empty, ``.`` or ``..``.
     """
 
     @property
@@ -32,9 +32,9 @@ class ObjectStore(Protocol):
         ...
 
     async def put(self, key: str, data: bytes, media_type: str) -> None:
-        """Write an object as a whole, in place of one that is there.
+        """Write an object as a whole, in place of an earlier object of the key.
 
-        It is durable when this returns. Without an answer it is there as a whole, or not at all.
+        The object is durable when this returns. Without an answer it is there as a whole, or not at all.
 
         Raises:
             Unavailable: the store cannot be written; the object may be there, if the error is ``UpstreamTimeout`` or
@@ -46,14 +46,14 @@ class ObjectStore(Protocol):
         """Return the bytes of an object.
 
         Raises:
-            ObjectMissing: there is none.
-            UpstreamRejected: it has more than ``most`` bytes, which were not read.
+            ObjectMissing: there is no object under the key.
+            UpstreamRejected: the object has more than ``most`` bytes, which were not read.
             Unavailable: the store cannot be read; never fewer bytes instead.
         """
         ...
 
     async def delete(self, key: str) -> None:
-        """Remove an object, and what an unfinished ``put`` has left of it; one that is not there is no error.
+        """Remove an object, and the remains of an unfinished ``put``; an absent object is no error.
 
         Raises:
             Unavailable: the store cannot be written; the object may be gone.
@@ -76,7 +76,7 @@ class ObjectStore(Protocol):
 
 
 PUT_SECONDS = 60.0
-"""How long a ``put`` may take: whoever waits longer knows that none is on its way any more."""
+"""How long a ``put`` may take: after this time no ``put`` is on its way any more."""
 
 
 _AT_ONCE = 16
@@ -86,7 +86,7 @@ _AT_ONCE = 16
 async def delete_all(objects: ObjectStore, prefix: str, *, first: str) -> None:
     """Remove every object below a prefix, ``first`` before the others; raises as ``delete`` does, and some may be gone.
 
-    ``first`` is what makes one thing of the others: without it they are nothing.
+    ``first`` is the object that makes one thing of the others: without it they are of no use.
     """
     await objects.delete(first)
     keys = [stored.key async for page in objects.list(prefix) for stored in page]
@@ -95,7 +95,7 @@ async def delete_all(objects: ObjectStore, prefix: str, *, first: str) -> None:
 
 
 class NoObjectStore:
-    """The object store of a service that is set to none: every call says so."""
+    """The object store of a service that is set to none: every call raises ``Unavailable``."""
 
     backend = "none"
 

@@ -1,4 +1,4 @@
-"""Which of the processes that use the same data on this machine have died."""
+"""The processes that use the same data on this machine, and which of them have died."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ class Processes(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of this process; all that it leases it leases under a name that begins with it."""
+        """The name of this process; the owner of each of its leases begins with it."""
         ...
 
     def enter(self) -> None:
@@ -17,20 +17,20 @@ class Processes(Protocol):
         ...
 
     def dead(self) -> Sequence[str]:
-        """Return the names of those that have died and were not forgotten. One that lives is never among them."""
+        """Return the names of the processes that have died and were not forgotten; never that of a living process."""
         ...
 
     def forget(self, name: str) -> None:
-        """Forget one that has died: what it held was released."""
+        """Forget a process that has died: its leases were released."""
         ...
 
     def leave(self) -> None:
-        """Let others know of this process no more: it holds nothing."""
+        """Hide this process from others: it holds no leases."""
         ...
 
 
 class UnknownProcesses:
-    """Knows of no other process: on another machine none can be told from one that does not answer."""
+    """Knows of no other process: a process on another machine may be dead, or only not answer."""
 
     def __init__(self, name: str) -> None:
         """Take this process's name."""
@@ -40,7 +40,7 @@ class UnknownProcesses:
         """Do nothing."""
 
     def dead(self) -> Sequence[str]:
-        """Return none."""
+        """Return no names."""
         return ()
 
     def forget(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What is said, read by a small model: how statements bear on each other, on questions and on claims."""
+"""A small model that reads statements: how they bear on each other, on questions and on claims."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,19 +12,20 @@ MAX_CHARACTERS = 1536
 class Reader(Protocol):
     """Reads texts with one model for its whole life.
 
-    Texts are read in batches. ``tenant_id`` says for whom, as in ``Embedder.embed``; the service's own work has none. A
-    call ends after ``seconds``; None: when it is done. What is read does not depend on the other texts of a call (to
-    1e-2), and not on a tenant. Each method raises ``ReaderUnavailable`` where there is no answer, or none in time.
+    Texts are read in batches. ``tenant_id`` is the tenant of the texts, as in ``Embedder.embed``; the service's own
+    work has none. A call ends after ``seconds``; None: when it is done. The answers do not depend on the other texts of
+    a call (to 1e-2), nor on the tenant. Each method raises ``ReaderUnavailable`` where there is no answer, or none in
+    time.
     """
 
     @property
     def version(self) -> str:
-        """The name of the model's weights: what two versions read may differ."""
+        """The name of the model's weights: the answers of two versions may differ."""
         ...
 
     @property
     def thresholds(self) -> Thresholds:
-        """From which probabilities on it is believed."""
+        """The probabilities from which on its answers are believed."""
         ...
 
     async def relations(
@@ -36,7 +37,7 @@ class Reader(Protocol):
     async def relevance(
         self, question: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
     ) -> Sequence[float]:
-        """Return for each text how likely it answers the question, or did, 0 to 1."""
+        """Return for each text how likely it answers the question, now or in the past, 0 to 1."""
         ...
 
     async def kinds(
@@ -52,5 +53,5 @@ class Reader(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Return if it can read; raise as the others do if not."""
+        """Return if the reader can read; raise as the other methods do if not."""
         ...

@@ -1,10 +1,10 @@
-"""How relevant texts are to a query, by a model that reads both together."""
+"""A model that rates how relevant texts are to a query, and reads both together."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 MAX_CHARACTERS = 2_000
-"""Characters of a query and of a text that a reranker reads; it is not sent the rest."""
+"""Characters of a query and of a text that a reranker reads; the rest is not sent."""
 
 
 class Reranker(Protocol):
@@ -12,7 +12,7 @@ class Reranker(Protocol):
 
     @property
     def name(self) -> str:
-        """What operators know it by: the provider, and the model where one is named."""
+        """The name for operators: the provider, and the model where one is named."""
         ...
 
     async def rerank(
@@ -20,12 +20,13 @@ class Reranker(Protocol):
     ) -> Sequence[float]:
         """Return the relevance of each text to the query, 0 to 1, in the texts' order.
 
-        ``tenant_id`` says for whom, as in ``Embedder.embed``. The call ends after ``seconds``; None: after the time
-        that the adapter was given. No texts are no call. Of the query and of each text the first ``MAX_CHARACTERS``
-        count. An answer that does not rate each text exactly once is a failure, and no text is taken to be irrelevant.
+        ``tenant_id`` is the texts' tenant, as in ``Embedder.embed``. The call ends after ``seconds``; None: after the
+        time that the adapter was given. Without texts no call is made. Of the query and of each text the first
+        ``MAX_CHARACTERS`` count. An answer that does not rate each text exactly once is a failure, and no text is taken
+        to be irrelevant.
 
         Raises:
-            Unavailable: the model does not answer, or what it answers cannot be understood; the caller decides what
+            Unavailable: the model does not answer, or its answer cannot be understood; the caller decides what
                 to do without it.
         """
         ...

@@ -15,9 +15,9 @@ from app.domain.query import Filter
 
 @dataclass(frozen=True, slots=True)
 class IndexedVector:
-    """A memory's vector with what the index filters on.
+    """A memory's vector, with the fields that the index filters on.
 
-    ``id`` is the memory's own; of two vectors with one id the one of the higher ``revision`` is the newer.
+    ``id`` is the memory's own; of two vectors with one id the vector of the higher ``revision`` is the newer.
     """
 
     scope: Scope
@@ -29,7 +29,7 @@ class IndexedVector:
 
 
 class Hit(NamedTuple):
-    """An id the index suggests; ``score`` is the cosine similarity, -1 to 1, higher is better."""
+    """An id that the index suggests; ``score`` is the cosine similarity, -1 to 1, higher is better."""
 
     id: str
     score: float
@@ -37,15 +37,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What an index suggests, best first; there may be more than were asked for.
+    """The hits that an index suggests, best first; there may be more than were asked for.
 
     Attributes:
         hits: The ids with their scores.
         filtered: Every vector that passes the filter and is not among the hits is less similar than they are.
-            False when the index could not apply a part of the filter and has given as much as it gives: the
-            database then has to look for what matches.
-        more: Asking for more would find more.
-        unreadable: How many vectors of the scope were left out because they are damaged: of another length than all.
+            False when the index could not apply a part of the filter and has given as many hits as it gives: the
+            database then has to look for matches.
+        more: Whether a larger ``top_k`` would find more.
+        unreadable: How many vectors of the scope were left out because they are damaged: their length is wrong.
     """
 
     hits: Sequence[Hit]
@@ -56,15 +56,15 @@ class Hits:
 
 @dataclass(slots=True, eq=False)
 class AwaitedHits:
-    """Hits that are found in the same call as what is read with them: the database's adapter asks the index.
+    """Hits that are found in the same call as the rows that are read with them: the database's adapter asks the index.
 
-    Until then one hit, which no memory has, stands for them in the argument of the statement that reads with them.
+    Until then one hit, which no memory has, stands for the hits in the argument of the statement that reads with them.
     After the run there are ``hits`` or an ``error``; neither where the database's adapter does not ask.
 
     Attributes:
-        index_name: The index.
-        question: What it is asked, in the terms of the adapters.
-        read: Makes hits of what the index answers; raises ``Unavailable`` where it is not readable.
+        index_name: The name of the index.
+        question: The query of the index, in the terms of the adapters.
+        read: Makes hits of the index's answer; raises ``Unavailable`` where the answer is not readable.
         marker: The id that stands for those of the hits.
     """
 
@@ -77,24 +77,24 @@ class AwaitedHits:
 
     @property
     def until_then(self) -> Hits:
-        """What stands for the hits."""
+        """The one hit that stands for the hits."""
         return Hits([Hit(self.marker, 1.0)])
 
     @property
     def text(self) -> str:
-        """What stands in an argument for ``[[id, points], ...]``: the hits, with points from 1 for the best to 0."""
+        """The JSON that stands in an argument for ``[[id, points], ...]``: the hits, with points from 1 (best) to 0."""
         return to_json([[self.marker, 1.0]])
 
 
 class AsksWithin(ABC):
     """An index that a run of the database can ask in the same call. An adapter may be one; no index has to be.
 
-    An adapter says so by its base class: each recall looks, and to look for the methods of a protocol takes long.
+    An adapter says so by its base class: each recall checks it, and a check for the methods of a protocol takes long.
     """
 
     @abstractmethod
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        """Return what a statement takes along to its run in place of ``VectorIndex.query``; None if not now."""
+        """Return the hits that a statement awaits in its run in place of ``VectorIndex.query``; None if not now."""
         ...
 
 
@@ -120,14 +120,14 @@ class Insertion:
 class WritesWithin(ABC):
     """An index in the database's own file: the run that writes new memories can write their vectors too.
 
-    Nothing is queued for it then, and nothing has to be confirmed. An adapter may be one; no index has to be.
+    Then no vector is queued for the index, and none has to be confirmed. An adapter may be one; no index has to be.
     """
 
     @abstractmethod
     def insertions(self, vectors: Sequence[NewVector]) -> Sequence[Insertion]:
         """Return statements that add the vectors of those memories that then exist.
 
-        They come behind the statement that inserts the memories. A vector that the index has under an id stays.
+        They come behind the statement that inserts the memories. A vector that the index already has under an id stays.
         """
         ...
 
@@ -135,13 +135,14 @@ class WritesWithin(ABC):
 class VectorIndex(Protocol):
     """Nearest vectors within one scope. There is no way to search without a scope.
 
-    An adapter may show a write late; ``IndexAdmin.watermark`` tells how far it is. An index holds nothing that the
-    database could not rebuild. This is all that a request needs of an index; what crosses scopes is in ``IndexAdmin``.
+    An adapter may show a write late; ``IndexAdmin.watermark`` tells up to when it shows writes. An index holds
+    nothing that the database could not rebuild. This is all that a request needs of an index; methods that cross scopes
+    are in ``IndexAdmin``.
     """
 
     @property
     def visible_at_once(self) -> bool:
-        """Whether every query that begins after an acknowledgement sees what was acknowledged."""
+        """Whether every query that begins after an acknowledgement sees the acknowledged write."""
         ...
 
     @property
@@ -153,14 +154,14 @@ class VectorIndex(Protocol):
     def removal_grace_ms(self) -> int:
         """How long a removal has to wait for upserts that were sent before it and may arrive after it.
 
-        0: what the index has removed is gone for good once it says so, because it leaves out an upsert that is older
-        than a removal.
+        0: a removed vector is gone for good once the index acknowledges the removal, because it leaves
+        out an upsert that is older than a removal.
         """
         ...
 
     @property
     def filterable(self) -> Collection[str] | None:
-        """The metadata keys the index filters on, None for all: a vector has to be written again when one changes."""
+        """The metadata keys that the index filters on, None for all: a change of one requires a write of the vector."""
         ...
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
@@ -176,14 +177,14 @@ class VectorIndex(Protocol):
         ...
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
-        """Add vectors, or replace those of the same id, values and metadata as a whole.
+        """Add vectors, or replace the vectors of the same id, values and metadata as a whole.
 
         Returns the moment of the acknowledgement by the index's own clock, to compare with ``watermark``.
-        One older than what is there, or queued before a removal that came first, is left out, so that calls may
-        overtake each other; an adapter whose index cannot compare revisions may let the last to arrive win.
+        A vector that is older than that in the index, or queued before a removal that came first, is left out, so that
+        calls may overtake each other; an adapter whose index cannot compare revisions may let the last to arrive win.
 
         Raises:
-            VectorRefused: the index does not take one of the vectors as it is; none was written, or some.
+            VectorRefused: the index does not take one of the vectors as it is; some others may have been written.
             Unavailable: the index cannot be written; some of the vectors may have been.
         """
         ...

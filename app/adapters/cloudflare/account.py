@@ -45,7 +45,7 @@ class Account:
         return None if named is None else _uuid(named)
 
     async def jurisdiction(self, database_id: str) -> str | None:
-        """Return the jurisdiction that binds a database; None where none does."""
+        """Return the jurisdiction that binds a database; None where the database has no jurisdiction."""
         result = (await self._client.call(Call("d1.get", "GET", f"{_DATABASES}/{database_id}"))).result
         bound = result.get("jurisdiction") if isinstance(result, dict) else None
         return str(bound) if bound else None

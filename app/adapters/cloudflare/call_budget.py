@@ -1,4 +1,4 @@
-"""Counts calls of Cloudflare's API, which allows so many per user and five minutes and then refuses everything.
+"""Counts calls of Cloudflare's API, which allows a number per user and five minutes and then refuses every call.
 
 Past 1,200 calls in 300 seconds Cloudflare blocks all of a user's calls for five minutes, including those of the
 dashboard (https://developers.cloudflare.com/fundamentals/api/reference/limits/). See ADR 0040.
@@ -15,37 +15,37 @@ from app.domain.errors import CloudflareBlocks, DatabaseUnavailable, RateLimited
 
 WINDOW_SECONDS = 300.0
 RESERVE = 20
-"""Calls of a window that are not divided: those of processes that have no share yet, which make about ten to start."""
+"""Calls of a window that are not divided: they are for processes without a share, which make about ten to start."""
 UNLEASED = 150
 """Calls of a window that a process may make before it has leased a share.
 
-It migrates the database first: on an empty one this takes a few calls, on an older one a call for each migration that
-it lacks, and three where another process does the same at the same time.
+The process migrates the database first: an empty database takes a few calls, an older one a call for each migration
+that it lacks, and three where another process does the same at the same time.
 """
 FOR_COMMANDS = 80
 """Calls of a window that servers leave to commands: 1,100 of Cloudflare's 1,200 leave room for them.
 
-Commands that lease shares divide them. One that leases none may make as many, which nobody else sees: where it makes
-all of them there is room for it only while no other command runs.
+Commands that lease shares divide these calls. A command without a lease may make as many, which no other process sees:
+where it makes all of them, there is room only while no other command runs.
 """
 _PART_FOR_COMMANDS = 1 / 12
-"""Of a limit that is smaller, commands have no more than this part."""
+"""The part of a smaller limit that commands have at most."""
 _REQUESTS_SHARE = 0.25
 """The part of the calls of a window that background work, such as calls of language models, leaves to requests."""
 _LOW = 0.1
 """The part of the calls of a window below which no background work begins."""
 _OF_LATE = 0.2
-"""The part of a window for which a process that has refused something counts as one that lacks calls."""
+"""The part of a window for which a process lacks calls (``lacks_calls``) after it has refused a request."""
 _UNPLANNED = 0.01
-"""The part of a window that is not planned with: for what was promised, and comes a little late."""
+"""The part of a window's calls that ``pace`` leaves out: promised requests may come a little late."""
 _FOR_REPORTS = 1
-"""Of the calls that may be made before a report: so many are left to the report itself, which is a call too."""
+"""Of the calls before a report, the number that is left to the report itself, which is a call too."""
 _PROBE = 1 / 10
-"""Of a window: how often a call is made while Cloudflare blocks, to see whether it still does."""
+"""The part of a window between two calls that find out whether Cloudflare still blocks."""
 _PROBED = 1 / 60
-"""Of a window: by when such a call was made and answered."""
+"""The part of a window within which such a call is made and answered."""
 _STEPS = 30
-"""A window has so many steps, by which calls are reported, and looked ahead."""
+"""The number of steps of a window, in which calls are reported and ``pace`` looks ahead."""
 
 
 def for_commands(limit: int) -> int:
@@ -54,10 +54,11 @@ def for_commands(limit: int) -> int:
 
 
 class CallBudget:
-    """Allows at most ``limit`` calls in any ``window`` seconds, and while Cloudflare blocks one in a tenth of it.
+    """Allows at most ``limit`` calls in any ``window`` seconds; while Cloudflare blocks, one in each tenth of a window.
 
-    Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
-    reports again. Once a lease has ended, another process may have the share: no call is made before the next lease.
+    Where processes share the limit, ``lease`` sets this process's share, and how many calls of it the process may
+    spend before it reports again. Once a lease has ended, another process may have the share: no call is made before
+    the next lease.
     """
 
     of_command = False
@@ -70,16 +71,16 @@ class CallBudget:
         clock: Callable[[], float] = time.monotonic,
         unleased: int | None = None,
     ) -> None:
-        """Take the calls of a window of all processes; None counts no calls and only respects blocks.
+        """Take the limit of all processes together; None counts no calls and only respects blocks.
 
-        ``unleased``: before its first lease this process may make so many of them; None: all.
+        ``unleased`` is how many calls this process may make before its first lease; None: all of the limit.
         """
         self.window = window
         self._clock = clock
         self._total = limit
         self._share = limit if limit is None or unleased is None else min(limit, unleased)
         self._lease_ends = math.inf
-        """Infinite before the first lease."""
+        """When the lease ends; infinite before the first lease."""
         self._passed: deque[float] = deque()
         self._blocked_until = -math.inf
         self._probe_at = math.inf
@@ -89,12 +90,12 @@ class CallBudget:
         self._refused_at = -math.inf
         self._made = 0
         self._reported = 0
-        """How many calls had been made when it last began to report."""
+        """How many calls had been made when this process last began to report."""
         self._unreported_ends: float = math.inf
-        """How many calls may have been made before the next report; infinite before the first lease."""
+        """The value that ``_made`` may reach before the next report; infinite before the first lease."""
         self._report: Callable[[], Awaitable[None]] | None = None
         self._announced: dict[str, tuple[float, int, int]] = {}
-        """By policy: when its window ends, how many calls this process had made, and how many were left to all."""
+        """For each policy: when its window ends, the calls that this process had made, and those left to all."""
 
     @property
     def limit(self) -> int | None:
@@ -103,34 +104,34 @@ class CallBudget:
 
     @property
     def low(self) -> bool:
-        """Whether so little is left that background work waits."""
+        """Whether so few calls are left that background work waits."""
         limit = self.limit
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
     async def admit(self) -> None:
-        """Wait until ``take`` may spend a call, or raises for want of one.
+        """Wait until ``take`` may spend a call, or raises because no call is left.
 
-        Here it waits while this process reports what it has spent and renews its lease, if it may make no call before.
+        It waits while this process reports its calls and renews its lease, where no call may be made before.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks.
-            Unavailable: it cannot report now.
+            Unavailable: this process cannot report now.
         """
         while self._report is not None and self.limit is not None and not self._may_call_unreported:
             if self.left() < 1:
                 return
-            self.refuse()  # it spends faster than the share lasts, or its lease has ended
+            self.refuse()  # calls come faster than the share lasts, or the lease has ended
             try:
                 await self._report()
             finally:
                 self.check_block()
 
     def take(self, *, background: bool = False) -> None:
-        """Spend one call; ``background``: one that leaves a quarter of the window's calls to requests.
+        """Spend one call; ``background`` leaves a quarter of the window's calls to requests.
 
         Raises:
-            CloudflareBlocks: Cloudflare blocks; it says when the block ends.
-            RateLimited: the share is used up; it says when a call is allowed again.
+            CloudflareBlocks: Cloudflare blocks; the error says when the block ends.
+            RateLimited: the share is used up; the error says when a call is allowed again.
             DatabaseUnavailable: the process has to report first (``admit``).
         """
         now = self._clock()
@@ -151,10 +152,10 @@ class CallBudget:
         self._made += 1
 
     def record(self) -> None:
-        """Count a call that is made even if nothing is left, because it asks for this process's share.
+        """Count a call that is made even if no call is left, because it asks for this process's share.
 
-        While Cloudflare blocks, one in a while is made all the same: a block may be over before its time, and a single
-        refusal may have been no block at all. ``answered`` ends the block.
+        While Cloudflare blocks, such a call is made once in a tenth of a window: a block may be over before its time,
+        and a single refusal may have been no block at all. ``answered`` ends the block.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks, and the next such call is not due.
@@ -171,7 +172,7 @@ class CallBudget:
         self._made += 1
 
     def block(self, seconds: float) -> None:
-        """Refuse every call for so long, because Cloudflare blocks."""
+        """Refuse every call for these seconds, because Cloudflare blocks."""
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
         now = self._clock()
         self._blocked_until = max(self._blocked_until, now + seconds)
@@ -183,24 +184,24 @@ class CallBudget:
         return self._probe_at <= self._clock() < self._blocked_until
 
     def answered(self) -> None:
-        """Note that a call was answered that ``record`` has counted: if it was a probe, the block is over."""
+        """Note that a call which ``record`` has counted was answered: if the call was a probe, the block is over."""
         if self._probing:
             structlog.get_logger().info("cloudflare_blocks_no_more")
             self._blocked_until, self._probing = -math.inf, False
 
     def record_announced_limit(self, policy: str, remaining: int, reset_seconds: int) -> None:
-        """Record what Cloudflare says in an answer: all users of the token have so many calls left until a reset.
+        """Record how many calls an answer of Cloudflare says are left to all users of the token until a reset.
 
-        It corrects what is counted here, because others, such as the dashboard, spend calls too.
+        This number corrects the count here, because others, such as the dashboard, spend calls too.
         """
         now = self._clock()
         if 0 < reset_seconds <= self.window:
             self._announced[policy] = now + reset_seconds, self._made, remaining
 
     def lease(self, share: int, seconds: float, *, unreported: int) -> None:
-        """Set this process's share of the limit for so many seconds, as the answer to a report.
+        """Set this process's share of the limit for ``seconds``, as the answer to a report.
 
-        ``unreported``: so many calls it may make from the beginning of that report until the next one.
+        ``unreported`` is how many calls the process may make from the beginning of that report until the next one.
         """
         now = self._clock()
         self._share = share
@@ -208,10 +209,10 @@ class CallBudget:
         self._unreported_ends = self._reported + unreported
 
     def begin_report(self, most: int) -> int:
-        """Make no more than ``most`` calls until the report that begins now is answered; return how many it may be.
+        """Make no more than ``most`` calls until the report that begins now is answered; return how many may be made.
 
-        Until then this process does not know which share and which report the others see. With so few calls it stays
-        within all that they may see.
+        Until then this process does not know which share and which report the other processes see. With this number of
+        calls it stays within every share that they may see.
         """
         calls = int(max(0, min(most, self.left(), self._unreported_left)))
         self._reported = self._made
@@ -220,7 +221,7 @@ class CallBudget:
         return calls
 
     def report_by(self, report: Callable[[], Awaitable[None]] | None) -> None:
-        """Report in this way when calls have to wait for it; None: in no way, such calls are refused."""
+        """Set the function that reports when calls have to wait for a report; None: such calls are refused."""
         self._report = report
 
     def stop_counting(self) -> None:
@@ -228,7 +229,7 @@ class CallBudget:
         self._total = None
 
     def spent(self) -> Sequence[tuple[float, int]]:
-        """Return the calls of this window by steps, newest first: how old the newest is, in seconds, and how many."""
+        """Return the calls of this window by steps, newest first: the newest call's age (seconds), and their number."""
         now = self._clock()
         self._forget(now)
         steps: dict[int, list[float]] = {}
@@ -237,12 +238,12 @@ class CallBudget:
         return [(min(ages), len(ages)) for ages in steps.values()]
 
     def refuse(self) -> None:
-        """Note that a request was refused for want of calls."""
+        """Note that a request was refused because no call was left."""
         self._refused_at = self._clock()
 
     @property
     def lacks_calls(self) -> bool:
-        """Whether little is left, or calls were refused of late or came faster than the share lasts."""
+        """Whether few calls are left, or requests were refused lately, or calls came faster than the share lasts."""
         return self.low or self._clock() < self._refused_at + self.window * _OF_LATE
 
     def left(self) -> float:
@@ -257,7 +258,7 @@ class CallBudget:
         return max(0, min(limit - len(self._passed), *(left for _, left in self._announced_left(now, limit)), limit))
 
     def frees_in(self, calls: int) -> float:
-        """Return after how many seconds so many calls will be allowed, if none is made until then."""
+        """Return after how many seconds this number of calls will be allowed, if no call is made until then."""
         now, limit = self._clock(), self.limit
         if limit is None:
             return max(0.0, self._blocked_until - now)
@@ -268,9 +269,10 @@ class CallBudget:
         return max(own, announced, self._blocked_until, now) - now
 
     def pace(self) -> float:
-        """Return how many calls a second can be made from now on, so evenly that they need not stop for long.
+        """Return how many calls per second can be made evenly from now on, without a long stop.
 
-        It is the least, over all times ahead, of what is left and what leaves the window until then.
+        It is the least rate over all times ahead: the calls that are left and those that leave the window until a time,
+        divided by the seconds until then.
         """
         now, limit = self._clock(), self.limit
         if limit is None:
@@ -287,14 +289,14 @@ class CallBudget:
         return max(0.0, least)
 
     def check_block(self) -> None:
-        """Raise ``CloudflareBlocks`` while Cloudflare blocks; it says when to ask again."""
+        """Raise ``CloudflareBlocks`` while Cloudflare blocks; the error says when to ask again."""
         if (wait := self.blocked_for()) > 0:
             raise CloudflareBlocks("Cloudflare has blocked all calls.", retry_after=wait)
 
     def blocked_for(self) -> int:
-        """Return after how many seconds it is known again whether Cloudflare blocks: at the end, or by a probe before.
+        """Return after how many seconds it is known whether Cloudflare still blocks: at the block's end, or by a probe.
 
-        Probes are made by who reports; where nobody does, it is the end.
+        Only a process that reports makes probes; without one it is the block's end.
         """
         now = self._clock()
         ends = self._blocked_until
@@ -312,7 +314,7 @@ class CallBudget:
         return self._unreported_ends - self._made if self._clock() < self._lease_ends else 0
 
     def _announced_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
-        """Return when each window that Cloudflare announced ends, and what is left in it for this process."""
+        """Return when each window that Cloudflare announced ends, and the calls left in it for this process."""
         self._announced = {policy: one for policy, one in self._announced.items() if one[0] > now}
         part = limit / self._total if self._total else 1.0
         return [

@@ -33,7 +33,7 @@ CALL_SECONDS = 10.0
 """The deadline of a call."""
 
 _BACKGROUND_AT_ONCE = 48
-"""Of the client's hundred connections; calls of language models hold theirs for long."""
+"""Background calls that are made at the same time at most: calls of language models hold a connection for long."""
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
@@ -59,7 +59,7 @@ class CloudflareAnswer:
     at: int | None
     info: Any = None
     bookmark: str | None = None
-    """Which state of the D1 database a run has seen; only the edge tells."""
+    """The state of the D1 database that a run has seen; only the edge returns it."""
 
 
 RefusalMap = Callable[[Refusal], MemoryGatewayError | None]
@@ -86,7 +86,7 @@ class CloudflareClient:
         self._call_budget = call_budget
         self._metrics = metrics
         self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
-        """What answers, as far as ``discover`` has found out."""
+        """The service that answers the calls, as far as ``discover`` has found out."""
         self._upstream = Upstream(
             "Cloudflare",
             base_url=f"{base_url.rstrip('/')}/accounts/{account_id}",
@@ -99,17 +99,17 @@ class CloudflareClient:
         metrics.budget(call_budget.left)
 
     async def discover(self) -> Transport:
-        """Find out what answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
+        """Find out which service answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
 
         The limit on calls of the REST API does not concern a Worker, so behind one no call is counted.
 
         Raises:
-            Unavailable: it cannot be told now, because nothing answers.
+            Unavailable: no service answers, so that it is not known yet.
         """
         if self.transport is UNDISCOVERED:
             try:
                 answer = await self.call(_CAPABILITIES)
-            except UpstreamRejected:  # it knows no such path
+            except UpstreamRejected:  # Cloudflare's REST API knows no such path
                 self.transport = REST
             else:
                 self.transport = read_capabilities(answer.result)
@@ -117,13 +117,13 @@ class CloudflareClient:
         return self.transport
 
     async def check_bindings(self, database_id: str, index_name: str) -> None:
-        """Return if what answers has this database and this index.
+        """Return if the service that answers has this database and this index.
 
         An edge that seems to lack one is asked again, because it may have been deployed anew since.
 
         Raises:
-            ConfigurationError: its configuration lacks one.
-            Unavailable: it cannot be told now.
+            ConfigurationError: the edge's configuration lacks one of them.
+            Unavailable: the service does not answer now.
         """
         try:
             (await self.discover()).check_bindings(database_id, index_name)
@@ -142,15 +142,15 @@ class CloudflareClient:
         """Make one call within the account.
 
         Args:
-            call: What is sent.
-            meaning: The first to map a refusal.
-            for_share: Whether it asks for this process's share of the limit: then it is made, and counted, at any time.
-            deadline: Until when it has to be answered; it is put off while the call waits to be admitted.
+            call: The request to send.
+            meaning: Maps a refusal to an error, before the mapping of all products does.
+            for_share: Whether the call asks for this process's share of the limit: it is always made and counted.
+            deadline: When the call has to be answered; this is put off while the call waits to be admitted.
 
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
             CloudflareBlocks: Cloudflare refuses every call for a while.
-            CircuitOpen: the last such calls got no answer in time; nothing was spent.
+            CircuitOpen: the last such calls got no answer in time; no call was spent.
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
         if call.breaker is not None:
@@ -171,11 +171,11 @@ class CloudflareClient:
             raise self._refused(call, response, meaning)
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
-        """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
+        """Call an endpoint that answers in another vendor's form, without an envelope, and return the body.
 
         Such calls are background work: they leave a part of the call budget, and of the connections, to requests. The
-        deadline of the call holds for all that it waits for; if it ends before the call is sent, nothing is spent, and
-        its circuit learns nothing of it. It raises what ``call`` does.
+        deadline of the call holds for all that it waits for; if it passes before the call is sent, no call is spent,
+        and the circuit does not count the time-out. The method raises the errors of ``call``.
         """
         if call.breaker is not None:
             call.breaker.check()
@@ -205,7 +205,7 @@ class CloudflareClient:
         await self._upstream.close()
 
     async def _take(self, call: Call, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
-        """Spend a call of the budget, unless its circuit was opened while it waited to be admitted."""
+        """Spend a call of the budget, unless the call's circuit was opened while the call waited to be admitted."""
         if deadline is None:
             await self._call_budget.admit()
         else:
@@ -223,7 +223,7 @@ class CloudflareClient:
     def _refused(
         self, call: Call, response: httpx.Response, meaning: RefusalMap | None, *, compatible: bool = False
     ) -> MemoryGatewayError:
-        """Map a refusal to an error: by the product's own mapping first, then by that of all of Cloudflare."""
+        """Map a refusal to an error: by the product's own mapping first, then by that of all products."""
         refusal, operation = read_refusal(response), call.operation
         reason = f": {refusal.message}" if call.quotable else ""
         said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}{reason}"

@@ -11,18 +11,18 @@ from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
 from app.domain.errors import RateLimited, Unavailable
 
 _FIRST_PAUSE = 1 / 20
-"""Of a window: when it first asks for a larger share. A server that does not need its calls has given way by then."""
+"""The part of a window after which a command first asks for a larger share. Idle servers have given way by then."""
 _LONGEST_PAUSE = 1 / 5
-"""Of a window: how often it asks later, because each time takes a call."""
+"""The longest part of a window between two later requests for a share, because each request takes a call."""
 _WINDOWS = 2
-"""For how many windows it waits at most: what a burst has spent is back after one."""
+"""How many windows a command waits at most: the calls of a burst are free again after one."""
 
 
 class CommandBudget(CallBudget):
     """Waits until a call is allowed, where a ``CallBudget`` refuses it, and while its share cannot be renewed.
 
-    It leaves calls to requests: it never reports that it lacks some. While requests lack calls its share shrinks to
-    those that are for commands alone.
+    A command leaves calls to requests: it never reports that it lacks calls. While requests lack calls, its share
+    shrinks to the calls that are for commands alone.
     """
 
     of_command = True
@@ -36,14 +36,14 @@ class CommandBudget(CallBudget):
         unleased: int | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take what ``CallBudget`` does."""
+        """Take the arguments of ``CallBudget``, and how to sleep."""
         super().__init__(limit, window=window, clock=clock, unleased=unleased)
         self._sleep = sleep
         self._warned_at = -math.inf
 
     @property
     def lacks_calls(self) -> bool:
-        """Never: requests come first."""
+        """False at all times: requests come first."""
         return False
 
     def take(self, *, background: bool = False) -> None:  # noqa: ARG002 - all of its calls give way to requests
@@ -54,8 +54,8 @@ class CommandBudget(CallBudget):
         """Wait until a call is allowed, for two windows at most.
 
         Raises:
-            RateLimited: no call was allowed for so long.
-            Unavailable: for so long Cloudflare blocked, or its share could not be renewed.
+            RateLimited: no call was allowed within two windows.
+            Unavailable: Cloudflare blocked for two windows, or the share could not be renewed.
         """
         waited, pause = 0.0, self.window * _FIRST_PAUSE
         while (reason := await self._refusal(renew=waited > 0)) is not None:
@@ -68,13 +68,13 @@ class CommandBudget(CallBudget):
             pause = min(2 * pause, self.window * _LONGEST_PAUSE)
 
     def _warn(self, reason: Unavailable) -> None:
-        """Log why it waits, once in a window: where few calls are left it waits for each of them."""
+        """Log why the command waits, once in a window: where few calls are left, it waits for each call."""
         if self._clock() >= self._warned_at + self.window:
             self._warned_at = self._clock()
             structlog.get_logger().warning("command_waits_for_cloudflare_calls", code=reason.code, reason=reason.detail)
 
     async def _refusal(self, *, renew: bool) -> Unavailable | None:
-        """Return why no call is allowed now; None where one is. ``renew``: it asks for a larger share first."""
+        """Return why no call is allowed now; None where a call is allowed. ``renew`` asks for a larger share first."""
         try:
             self.check_block()
             if renew and self._report is not None and self.left() < 1:

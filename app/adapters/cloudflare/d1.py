@@ -43,7 +43,7 @@ _VALUE_BYTES = 2_000_000
 _RUN_SECONDS = 12.0
 """The deadline of a run, including its retries."""
 _FUSED_SECONDS = 3.0
-"""The deadline of a run that asks an index too, which recalls do without: more than an index's part of a recall has."""
+"""The deadline of a run that asks an index too. It is longer than an index's part of a recall, which can do without."""
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.05
 
@@ -63,7 +63,8 @@ _TRANSIENT = (
     "due to transient issue on remote node",
     "request stream because client disconnected",
     "internal error; reference",
-    # Codes of SQLite for what no statement causes (https://www.sqlite.org/rescode.html); D1 was not seen to send them.
+    # SQLite's codes of failures that no statement causes (https://www.sqlite.org/rescode.html); D1 was not seen to send
+    # them.
     "SQLITE_BUSY",
     "SQLITE_INTERRUPT",
     "SQLITE_IOERR",
@@ -79,7 +80,7 @@ _QUOTA = ("exceeded D1's free tier", "exceeded its daily")
 # A trigger's RAISE(ABORT, reason); a broken constraint says more than one word.
 _REFUSED = re.compile(r"\A([a-z_]+): SQLITE_CONSTRAINT\b.*")
 _WORDS_DAMAGED = ("SQLITE_CORRUPT_VTAB", "invalid fts5 file format")
-"""Of virtual tables there is the index of words alone."""
+"""Messages about a damaged virtual table: the index of words is the only one."""
 _FULL = ("SQLITE_FULL", "maximum DB size")
 
 
@@ -102,7 +103,7 @@ class D1Database:
         reads: Literal["primary", "replicas"] = "primary",
         for_share: bool = False,
     ) -> None:
-        """Use a client that the caller closes; ``for_share``: for the calls that ask for a share of the limit."""
+        """Use a client that the caller closes; ``for_share`` marks calls that ask for a share of the limit."""
         self._client = client
         self._for_share = for_share
         self._id = database_id
@@ -113,7 +114,7 @@ class D1Database:
 
     @property
     def backend(self) -> str:
-        """The product, and what it is reached through."""
+        """The product, and the transport to it."""
         return self._client.transport.of("cloudflare-d1")
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
@@ -136,7 +137,7 @@ class D1Database:
         if awaited:
             try:
                 return await self._run_with_hits(batch, list(awaited.values()), attempts, len(statements))
-            except (UpstreamTimeout, UpstreamRejected, CircuitOpen) as error:  # the index is away, or was not asked
+            except (UpstreamTimeout, UpstreamRejected, CircuitOpen) as error:  # the index was not asked, or is away
                 for search in awaited.values():
                     search.error = error
         answer = await self._query(_encoded({"batch": batch}), attempts)
@@ -147,11 +148,11 @@ class D1Database:
         await self.run([Statement("SELECT 1 AS one")])
 
     async def purge_log(self) -> bool:
-        """Return True: what D1 keeps is its history, of which ``history_days`` tells."""
+        """Return True: D1 keeps deleted data only in its history (``history_days``)."""
         return True
 
     async def stored_bytes(self) -> int:
-        """Return the size of the database, as D1 tells it with every answer; raises as ``run`` does."""
+        """Return the size of the database, which D1 returns with every answer; raises as ``run`` does."""
         body = _encoded({"batch": _batch([Statement("SELECT 1 AS one")])})
         answer = await self._query(body, _ATTEMPTS)
         _rows(answer.result, 1)

@@ -43,8 +43,8 @@ class ProvisioningPlan:
     """The resources that the service needs.
 
     ``database_id`` is None where only the database's name is known. ``neighbour_database_id`` names another database of
-    the same service: a jurisdiction that binds it binds this one too, since new tenants live in either. One that has a
-    neighbour begins empty.
+    the same service: a jurisdiction that binds it binds this one too, since new tenants live in either. A
+    database with a neighbour begins empty.
     """
 
     database_name: str
@@ -66,7 +66,7 @@ class MissingSteps:
     index: bool
     metadata_indexes: Mapping[str, IndexType]
     proof: bool
-    """Whether the filters have still to be proved: neither an empty index nor one that a stopped run left shows that.
+    """Whether the filters have still to be proved: neither an empty index nor one that a stopped run left proves it.
     """
 
     @property
@@ -130,7 +130,7 @@ class Provisioning:
         """Carry out the missing steps and return the id of the database.
 
         Raises:
-            UpstreamTimeout: the metadata indexes do not work after a long wait; running it again continues to wait.
+            UpstreamTimeout: the metadata indexes do not work after a long wait; another run continues to wait.
         """
         database_id = plan.database_id
         if database_id is None:
@@ -154,9 +154,9 @@ class Provisioning:
         return database_id
 
     async def _was_stopped(self, database_id: str) -> bool:
-        """Return whether an earlier run began to make the index and did not come to its end.
+        """Return whether an earlier run began to make the index and did not finish.
 
-        What the index holds then is queued again in the end, or found by the reconcile that follows.
+        The vectors that the index holds then are queued again at the end, or found by the reconcile that follows.
         """
         return await index_build.is_building(self._open_database(database_id), self._wanted.config)
 
@@ -237,9 +237,9 @@ class Provisioning:
         return self._metadata_indexes.items() <= (await self._index.metadata_indexes()).items()
 
     async def _found(self, probe: IndexedVector, unproved: list[Filter]) -> bool:
-        """Return whether every filter has found the probe; those that do now are removed, and not tried again.
+        """Return whether every filter has found the probe; a filter that finds it now is removed from the list.
 
-        Every look is a call, and the first filter that finds nothing ends this one.
+        Each filter takes a call, and the search stops at the first filter that finds nothing.
         """
         while unproved:
             hits = await self._index.query(probe.scope, probe.values, top_k=1, where=unproved[0])
@@ -249,7 +249,7 @@ class Provisioning:
         return True
 
     def _filters(self, probe: IndexedVector) -> list[Filter]:
-        """Return what has to find the probe: its scope alone, its time and each declared key."""
+        """Return the filters that have to find the probe: its scope alone, its time and each declared key."""
         return [
             Filter(),
             Filter(created_after=probe.created_at - 1, created_before=probe.created_at + 1),

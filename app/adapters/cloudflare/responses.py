@@ -1,4 +1,4 @@
-"""Reads what Cloudflare's API says beside a result: why it has refused, until when, and what is left of its limit."""
+"""Reads the parts of Cloudflare's answers beside a result: a refusal, the time until a retry, and the limit's state."""
 
 import re
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def read_refusal(response: httpx.Response) -> Refusal:
 
 
 def _number(code: object) -> int:
-    """Read a code that stands as text in OpenAI's form."""
+    """Read a code, which OpenAI's form has as text."""
     return int(str(code)) if _CODE.fullmatch(str(code)) else 0
 
 

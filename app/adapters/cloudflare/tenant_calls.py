@@ -1,4 +1,4 @@
-"""Divides scarce calls among tenants, so that one who asks much does not silence the others (ADR 0040)."""
+"""Divides scarce calls among tenants, so that a tenant with many requests does not keep out the others (ADR 0040)."""
 
 import math
 import time
@@ -10,33 +10,33 @@ from app.adapters.cloudflare.call_budget import CallBudget
 from app.domain.errors import RateLimited
 
 _PACED = 1 / 4
-"""Of the budget: if no more is left, the requests of a tenant that is alone come at a pace; of n, if ``1 - 1/n`` is."""
+"""The part of the budget at which a lone tenant's requests come at a pace; with n tenants it is ``1 - 1/n``."""
 _ACTIVE = 1 / 10
-"""Of a window: who has not asked for so long has no part, and a promise is kept for so long after its time."""
+"""The part of a window for which a tenant has a part after a request, and a promise is kept after its time."""
 _STEP = 1 / 3000
-"""Of a window: how often the parts grow."""
+"""The part of a window between two moments at which the tenants' parts grow."""
 _SPARE = 1 / 30
-"""Of a window: so much of what tenants leave is anybody's."""
+"""The part of a window whose calls, of those that tenants leave, are kept for any tenant."""
 _USUAL_COST = 2.0
-"""Calls of a request, as long as nothing is known."""
+"""Calls of a request, as long as none was measured."""
 _AHEAD = 2 / 3
-"""Of a window: for how long ahead calls are kept for a request that was refused."""
+"""The part of a window ahead for which calls are kept for a refused request."""
 _MAX_PROMISES = 1000
 _SOON = 1 / 15
-"""Of a window: for how long before its time the calls of a promised request are kept."""
+"""The part of a window before its time for which the calls of a promised request are kept."""
 _GRID = 1 / 60
-"""Of a window: the time between two moments at which those who were refused come back, so that they share calls."""
+"""The part of a window between two moments at which refused requests come back, so that they share calls."""
 _GRID_SECONDS = 1.0
-"""From such a moment on: when they come back, as ``Retry-After`` has no fractions."""
+"""The seconds after such a moment in which they come back, because ``Retry-After`` has no fractions."""
 _LINGER_SECONDS = 1.0
-"""How long a call waits for others while requests are refused: those who come back together come within it."""
+"""How long a call waits for others while requests are refused: requests that come back together come within it."""
 _OF_LATE = 1 / 30
-"""Of a window: for how long after a refusal calls still linger, and background work still rests."""
+"""The part of a window after a refusal in which calls still linger, and background work still waits."""
 
 
 @dataclass(slots=True)
 class _Average:
-    """Calls of a request, where the newest count most."""
+    """The average calls of a request, in which the newest requests count most."""
 
     calls: float = 0.0
     requests: float = 0.0
@@ -51,18 +51,18 @@ class _Average:
 
 @dataclass(slots=True)
 class _Tenant:
-    """A tenant that asks at this time."""
+    """A tenant with recent requests."""
 
     weight: float
     calls: float
-    """What it may spend."""
+    """The calls that the tenant may spend."""
     asked: float
     average: _Average = field(default_factory=_Average)
     promised: list[float] = field(default_factory=list)
     """When requests that were refused may come back, in order."""
 
     def take_promise(self, now: float) -> bool:
-        """Take what was promised for now."""
+        """Take the promise that is due; return whether there was one."""
         if not self.promised or self.promised[0] > now:
             return False
         del self.promised[0]
@@ -73,10 +73,10 @@ class TenantCalls:
     """Decides, before a request does anything, whether its tenant may spend calls.
 
     While much of the budget is left, every request may begin. Otherwise calls come at the pace that the budget can keep
-    up, and each tenant that asks gets its part of them. What it leaves is anybody's.
+    up, and each tenant that asks gets its part of them. The calls that it leaves are for any tenant.
 
-    A request that is refused is told when to come back, and calls are kept for one of its tenant until then. Where
-    processes share the budget, it is this process that keeps them.
+    A refused request is told when to come back, and the calls of one request are kept for its tenant until then. Where
+    processes share the budget, only this process keeps them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class TenantCalls:
         *,
         linger_seconds: float = _LINGER_SECONDS,
     ) -> None:
-        """Take the budget, and the weights of tenants that have another than 1."""
+        """Take the budget, and the weights of tenants whose weight is not 1."""
         self._budget = budget
         self._weights = weights or {}
         self._clock = clock
@@ -104,7 +104,7 @@ class TenantCalls:
 
         Raises:
             CloudflareBlocks: Cloudflare refuses every call for a while.
-            RateLimited: the tenant has had its part; it says after how many seconds a request may begin.
+            RateLimited: the tenant has used its part; the error says after how many seconds a request may begin.
         """
         self._budget.check_block()
         limit = self._budget.limit
@@ -128,7 +128,7 @@ class TenantCalls:
 
     @property
     def low(self) -> bool:
-        """Whether background work waits: few calls are left, or requests were refused of late."""
+        """Whether background work waits: few calls are left, or requests were refused lately."""
         return self._budget.low or self._refuses
 
     @property
@@ -136,11 +136,11 @@ class TenantCalls:
         return self._clock() < self._refused_at + self._budget.window * _OF_LATE
 
     def linger(self) -> float:
-        """Return for how many seconds a call waits for others to join it: for none unless requests are refused."""
+        """Return for how many seconds a call waits for others to join it: 0 unless requests are refused."""
         return self._linger_seconds if self._refuses else 0.0
 
     def charge(self, tenant_ids: Collection[str]) -> None:
-        """Count one call that was made for these tenants, by which the next requests of theirs are measured."""
+        """Count one call that was made for these tenants; it enters the expected cost of their next requests."""
         self._average.calls += 1 if tenant_ids else 0
         for tenant_id in tenant_ids:
             if tenant_id in self._tenants:
@@ -151,7 +151,7 @@ class TenantCalls:
         return self._average.cost(_USUAL_COST)
 
     def _pays(self, tenant: _Tenant, cost: float) -> bool:
-        """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
+        """Take the calls of a request from the tenant's promise, its part or the spare calls; tell if they suffice."""
         if self._budget.left() < 1:
             return False
         now = self._clock()
@@ -164,11 +164,11 @@ class TenantCalls:
         return True
 
     def _soon(self, tenant: _Tenant, now: float) -> int:
-        """Return for how many promised requests calls are kept now; for later ones they become free until then."""
+        """Return for how many promised requests calls are kept now; calls for later requests become free until then."""
         return bisect_right(tenant.promised, now + self._budget.window * _SOON)
 
     def _promise(self, tenant: _Tenant, cost: float) -> int:
-        """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
+        """Return after how many seconds the tenant's part is enough for one more request, and keep a promise of it."""
         now = self._clock()
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
         rate = self._pace * part
@@ -191,7 +191,7 @@ class TenantCalls:
         return tenant
 
     def _grow(self, now: float) -> None:
-        """Give each tenant its part of the calls that have become free, once a step, and forget who does not ask."""
+        """Give each tenant its part of the calls that have become free, once a step, and forget inactive tenants."""
         window = self._budget.window
         seconds = now - self._grown
         if seconds < window * _STEP:

@@ -1,4 +1,4 @@
-"""What answers at CLOUDFLARE_API_BASE_URL: Cloudflare's REST API, or the Worker of ``deploy/edge`` (ADR 0037)."""
+"""The service at CLOUDFLARE_API_BASE_URL: Cloudflare's REST API, or the Worker of ``deploy/edge`` (ADR 0037)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ _README = "(deploy/edge/README.md)"
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """What an operator is to do where a call is refused: of its credentials, its path, its database or its index.
+    """What an operator can do about a refused call, whose credentials, path, database or index is wrong.
 
-    ``shard_index`` is of the index of another shard than the first.
+    ``shard_index`` is about the index of a shard other than the first.
     """
 
     credentials: str
@@ -49,7 +49,7 @@ _OF_EITHER = replace(
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What answers. ``features``: what it does beyond the REST API; databases and indexes are None where all are."""
+    """The service that answers, with its features beyond REST; None as ``databases`` or ``indexes`` means all."""
 
     name: str
     features: Collection[str] = ()
@@ -58,11 +58,11 @@ class Transport:
     cures: Cures = _OF_REST
 
     def of(self, backend: str) -> str:
-        """Return a backend's name for operators, with what it is reached through."""
+        """Return a backend's name for operators, with the transport's name."""
         return f"{backend} ({self.name})"
 
     def check_bindings(self, database_id: str, index_name: str) -> None:
-        """Return if its configuration has both; raises ``ConfigurationError`` where it lacks one."""
+        """Return if the edge's configuration has both; raises ``ConfigurationError`` where it lacks one."""
         if self.databases is not None and database_id not in self.databases:
             problem = f"The edge Worker does not have the database {database_id}."
             raise ConfigurationError(problem, cure=self.cures.database)
@@ -72,14 +72,14 @@ class Transport:
 
 REST: Final = Transport("REST")
 UNDISCOVERED: Final = Transport("REST", cures=_OF_EITHER)
-"""Until it is known, everything is done as for the REST API."""
+"""The transport until it is discovered: calls are made as for the REST API."""
 
 
 def read_capabilities(result: Any) -> Transport:  # noqa: ANN401 - as JSON has it
-    """Read what an edge tells of itself.
+    """Read an edge's answer about its features, databases and indexes.
 
     Raises:
-        UpstreamRejected: it is told in another form.
+        UpstreamRejected: the answer has another form.
     """
     told = result if isinstance(result, dict) else {}
     lists = [told.get(name) for name in ("features", "databases", "indexes")]

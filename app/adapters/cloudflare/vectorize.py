@@ -42,7 +42,7 @@ SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "stri
 _TOP_K = 100
 _LIST_IDS = 1_000
 _UPSERT_VECTORS = 1_000
-"""What a Worker's binding takes; REST takes 5,000 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
+"""Vectors that a Worker's binding takes; REST takes 5,000 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
 _UPSERT_BYTES = 8_000_000
 """Vectorize accepts 100 MB; this size passes a slow line within the deadline of a call."""
 
@@ -68,7 +68,7 @@ class VectorizeIndex(AsksWithin):
     A write becomes visible after about half a minute. Scores are approximate. Every query has the tenant and the
     agent in its filter. A filter key that is not declared, or whose value the index cannot compare exactly, is left
     to the database, and ``Hits.filtered`` is false. Vectorize cannot compare revisions: of two upserts of one id
-    the one that arrives last wins.
+    the upsert that arrives last wins.
     """
 
     visible_at_once = False
@@ -87,8 +87,8 @@ class VectorizeIndex(AsksWithin):
     ) -> None:
         """Use a client that the caller closes; ``filterable`` are the metadata keys that have a metadata index.
 
-        ``name`` is the index's own, where it is not the config's: each shard has an index of its own. A query has
-        ``query_seconds``; other calls, for which no recall waits, have the client's.
+        ``name`` is the index's name where it is not the config's: each shard has an index of its own. The deadline of a
+        query is ``query_seconds``; other calls, for which no recall waits, have the client's deadline.
         """
         self._client = client
         self._config = config
@@ -104,7 +104,7 @@ class VectorizeIndex(AsksWithin):
 
     @property
     def backend(self) -> str:
-        """The product, and what it is reached through."""
+        """The product, and the transport to it."""
         return self._client.transport.of("cloudflare-vectorize")
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
@@ -114,7 +114,7 @@ class VectorizeIndex(AsksWithin):
         return _hits((await self._search(vector, _TOP_K, condition)).result, in_full=in_full)
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        """Return what ``D1Database.run`` asks in its call, where an edge answers both."""
+        """Return the search that ``D1Database.run`` makes in its call; None where no edge answers both."""
         del top_k
         if RECALL_FUSED not in self._client.transport.features:
             return None
@@ -196,7 +196,7 @@ class VectorizeIndex(AsksWithin):
             structlog.get_logger().info("index_absent", index=self.name)
 
     async def ping(self) -> None:
-        """Read the description of the index, within the time of a query: whoever asks may be a probe of readiness."""
+        """Read the description of the index, within the time of a query: a probe of readiness may wait for it."""
         await self.info(seconds=self._query_seconds)
 
     async def check(self) -> None:
@@ -204,7 +204,7 @@ class VectorizeIndex(AsksWithin):
 
         Raises:
             IndexNotProvisioned: it is absent, has other dimensions, or lacks a metadata index: a filter on a
-                key without one finds nothing, or everything.
+                key without such an index finds no vector, or all.
         """
         dimensions = (await self.info()).get("dimensions")
         if dimensions != self._config.dimensions:
@@ -247,7 +247,7 @@ class VectorizeIndex(AsksWithin):
         return await self._client.call(call, self._meaning)
 
     def _metadata(self, vector: IndexedVector | Expected) -> dict[str, Json]:
-        """Return the metadata of a vector, without its revision: of what a memory was given only the declared keys."""
+        """Return the metadata of a vector, without its revision; of the memory's metadata only the declared keys."""
         declared = {key: value for key, value in vector.metadata.items() if self._is_declared(key, value)}
         return {
             **declared,
@@ -271,7 +271,7 @@ class VectorizeIndex(AsksWithin):
 
     @property
     def _cure(self) -> str:
-        """What makes the index: ``provision`` knows that of the settings, and no shard's."""
+        """How an operator makes the index: ``provision`` makes that of the settings, and no other shard's."""
         cures = self._client.transport.cures
         return cures.index if self.name == self._config.index_name else cures.shard_index
 
@@ -304,7 +304,7 @@ def _hits(result: Any, *, in_full: bool) -> Hits:  # noqa: ANN401 - as JSON has 
 
 
 def _acknowledged(answer: CloudflareAnswer) -> int:
-    """Return when a write was acknowledged; without it the write could never be confirmed."""
+    """Return when a write was acknowledged; without this moment the write could never be confirmed."""
     if answer.at is None:
         raise UpstreamRejected("Vectorize acknowledged a write without a Date that can be read.")
     return answer.at

@@ -1,4 +1,4 @@
-"""What Vectorize is asked: a vector, and a filter as far as the index applies it as exactly as the database does.
+"""Makes queries for Vectorize: a vector, and a filter as far as the index applies it as exactly as the database does.
 
 https://developers.cloudflare.com/vectorize/reference/metadata-filtering/
 """
@@ -36,7 +36,7 @@ def question(vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Mappi
 
 
 def condition(scope: Scope, where: Filter, filterable: Mapping[str, IndexType]) -> tuple[Mapping[str, Json], bool]:
-    """Return the filter of a query, always with its scope, and whether it is all that ``where`` asks for."""
+    """Return the filter of a query, always with its scope, and whether this filter has all of ``where``."""
     found: dict[str, Json] = {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, **_of_time(where)}
     in_full = not where.looks_into_the_database
     for key, value in where.metadata.items():

@@ -28,7 +28,7 @@ from app.domain.query import RECALL_PART_SECONDS
 from app.ports.embedder import Embeddings, Purpose
 
 CALL_SECONDS = 10.0
-"""Of documents."""
+"""The deadline of a call for documents."""
 
 _OPERATION = "ai.run"
 _CALL_BYTES = 300_000
@@ -41,7 +41,7 @@ _TIMEOUTS = {3007, 3008}
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The limits of one model; ``splits``: it embeds a query differently from a document."""
+    """The limits of one model; ``splits``: the model embeds a query differently from a document."""
 
     dimensions: int
     window_bytes: int
@@ -127,7 +127,7 @@ def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
 def meaning(refusal: Refusal) -> MemoryGatewayError | None:
     """Map the product's codes: both an exhausted allocation and missing capacity have the status 429.
 
-    The reason that it gives is left out: it may repeat what was sent.
+    The reason of a refusal is left out: it may repeat the texts that were sent.
     """
     said = f"Workers AI answered {refusal.status}/{refusal.code}: {{}}."
     if refusal.code == _DAILY_ALLOCATION_USED:

@@ -72,12 +72,12 @@ class WorkersAILanguageModel(ChatCompletions):
         )
         try:
             return await self._client.call_compatible(call, lambda refusal: _error(refusal, name))
-        except RateLimited as error:  # whatever limits it, models are not called now
+        except RateLimited as error:  # no model is called now, whichever limit it is
             raise RateLimited(f"{name}: no call is let through now.", retry_after=error.retry_after or 1) from None
 
 
 def _error(refused: Refusal, name: str) -> MemoryGatewayError | None:
-    """Map a refusal to an error; None for what means the same of every product. Messages are left out: some quote."""
+    """Map a refusal to an error without its message, which may quote; None where all products share its meaning."""
     status, code = refused.status, refused.code
     said = f"{name} answered {status} ({code or 'no code'})."
     own = meaning(refused)

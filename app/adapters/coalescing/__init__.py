@@ -1,1 +1,1 @@
-"""Adapters that wrap another: what is asked of it at the same time becomes one call of it (ADR 0039)."""
+"""Adapters that wrap another adapter: concurrent requests become one call of it (ADR 0039)."""

@@ -1,4 +1,4 @@
-"""A database whose runs that are asked at the same time are one run of the database below."""
+"""A database that joins concurrent runs into one run of the database below."""
 
 import math
 import time
@@ -9,14 +9,14 @@ from app.domain.errors import DatabaseRejected
 from app.ports.database import Database, Row, Statement
 
 MOST = Size(items=100, bytes=1_500_000)
-"""What a call takes: D1's statements, and less bytes than would keep its one thread busy for long."""
+"""The size of a call: as many statements as D1 takes, and few enough bytes that its one thread is not busy for long."""
 _APART_SECONDS = 10.0
 _Statements = Sequence[Statement]
 _Rows = list[list[Row]]
 
 
 class CoalescingDatabase:
-    """Runs what is asked at the same time as one batch: reads apart from writes. Implements ``Database``.
+    """Joins concurrent runs into one batch, reads apart from writes. Implements ``Database``.
 
     A batch is one transaction. If a statement in it is refused, each run is made once more, alone; so a run is put into
     a batch only if it may be made again. A tenant whose statement was refused runs alone for a while, so that
@@ -26,14 +26,14 @@ class CoalescingDatabase:
     def __init__(
         self, below: Database, metering: Metering = FREE, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Wrap a database; ``metering`` is told of each run of it."""
+        """Wrap a database; ``metering`` is charged for each run of it."""
         self._below = below
         self._metering = metering
         self._clock = clock
         self._reads = self._gatherer()
         self._writes = self._gatherer()
         self._apart: dict[str, float] = {}
-        """Until when a tenant's writes go alone."""
+        """For each tenant, the time until which its writes go alone."""
 
     @property
     def backend(self) -> str:
@@ -50,7 +50,7 @@ class CoalescingDatabase:
         if not statements:
             return []
         tenant_id = statements[0].tenant_id
-        if any(statement.awaits for statement in statements):  # its index may refuse it, and would refuse the others
+        if any(statement.awaits for statement in statements):  # its index may refuse the run, and so the others too
             return await self._run(statements)
         if not any(statement.writes for statement in statements):
             return await self._reads.ask(statements, tenant_id)
@@ -67,14 +67,14 @@ class CoalescingDatabase:
         await self._below.ping()
 
     async def purge_log(self) -> bool:
-        """Leave nothing of what was deleted in the log of the database below; return whether it did."""
+        """Remove deleted data from the log of the database below; return whether it was removed."""
         return await self._below.purge_log()
 
     def _goes_alone(self, tenant_id: str) -> bool:
         return self._apart.get(tenant_id, -math.inf) > self._clock()
 
     def _set_apart(self, tenant_id: str) -> None:
-        """Let a tenant's writes go alone for a while, and forget those whose while has passed."""
+        """Let a tenant's writes go alone for a while, and forget the tenants whose time is over."""
         now = self._clock()
         self._apart = {each: until for each, until in self._apart.items() if until > now}
         self._apart[tenant_id] = now + _APART_SECONDS

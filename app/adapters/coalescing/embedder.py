@@ -1,4 +1,4 @@
-"""An embedder whose texts that are given at the same time are embedded in one call."""
+"""An embedder that embeds the texts of concurrent requests in one call."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from app.domain.query import RECALL_PART_SECONDS
 from app.ports.embedder import Embeddings, Purpose
 
 MOST = Size(items=100, bytes=300_000)
-"""What every embedder behind an API takes in one call."""
+"""The size of a call that every embedder behind an API takes."""
 
 
 class _EmbedRequest(NamedTuple):
@@ -23,7 +23,7 @@ class _EmbedRequest(NamedTuple):
 
 
 class CoalescingEmbedder:
-    """Embeds the texts of concurrent calls in one, each purpose apart. Implements ``Embedder``.
+    """Embeds the texts of concurrent requests in one call, each purpose apart. Implements ``Embedder``.
 
     The vector of a text does not depend on the other texts of its call. Where a call is refused because of one text,
     the texts of each request are embedded once more, alone.
@@ -32,7 +32,7 @@ class CoalescingEmbedder:
     def __init__(
         self, below: ClosableEmbedder, metering: Metering = FREE, *, query_seconds: float = RECALL_PART_SECONDS
     ) -> None:
-        """Wrap an embedder; ``metering`` is told of each call of it.
+        """Wrap an embedder; ``metering`` is charged for each call of it.
 
         ``query_seconds`` is how long a query waits, for its turn and for the answer together.
         """
@@ -52,7 +52,7 @@ class CoalescingEmbedder:
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text; raises as ``Embedder.embed`` does.
 
-        The tokens of a call are those of its requests by their length, because the API counts them for the whole call.
+        The API counts the tokens of a whole call; each request has a part of them by the length of its texts.
         """
         if not texts:
             return Embeddings([], 0)

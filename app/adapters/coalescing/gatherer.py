@@ -1,4 +1,4 @@
-"""Joins what is asked at the same time into one call."""
+"""Joins concurrent requests into one call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -11,18 +11,18 @@ from app.domain.turns import TenantTurns
 _R = TypeVar("_R")
 _A = TypeVar("_A")
 Charge: TypeAlias = Callable[[Collection[str]], None]
-"""Is told, before a call goes out, the tenants whose requests are in it; none where the service asks for itself."""
+"""Takes, before a call goes out, the tenants whose requests are in it; none for requests of the service itself."""
 PATIENCE_SECONDS = 1.0
 """How long a call that is under way keeps the next one waiting: one slow call does not stop all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metering:
-    """What is done about calls that are scarce; the default is for those that are not.
+    """How scarce calls are counted and delayed; the default does neither.
 
     Attributes:
-        charge: Is told of each call.
-        linger: For how many seconds a call waits for more requests, from the first one on; asked for each call.
+        charge: Takes the tenants of each call.
+        linger: Returns for how many seconds a call waits for more requests after its first; called for each call.
     """
 
     charge: Charge = lambda _: None
@@ -30,7 +30,7 @@ class Metering:
 
 
 FREE = Metering()
-"""For calls that nobody counts."""
+"""The metering of calls that are not counted."""
 
 
 class Size(NamedTuple):
@@ -41,13 +41,13 @@ class Size(NamedTuple):
 
 
 class Gatherer(Generic[_R, _A]):
-    """Makes one call of all that is asked while another call is under way.
+    """Makes one call of all requests that come while another call is under way.
 
-    Where none is under way, a call begins in the next turn of the event loop: an idle service waits for nothing, and
-    what comes in one turn, such as the next requests of all who were just answered, goes together. While calls are so
-    scarce that requests are refused, a call lingers, so that more requests share it. Tenants take turns
-    in a call, so that one who asks much does not keep others out of it. A request that is cancelled takes nobody with
-    it: if its call is under way, the call goes on for the others.
+    Where no call is under way, one begins in the next turn of the event loop: an idle service waits for nothing, and
+    requests of one turn, such as the next requests of all callers that were just answered, go together. While calls
+    are so scarce that requests are refused, a call lingers, so that more requests share it. Tenants take turns in a
+    call, so that a tenant with many requests does not keep others out of it. A cancelled request cancels no other: if
+    its call is under way, the call goes on for the others.
 
     ``app.adapters.local.coalescer.Coalescer`` joins requests for one key, such as searches of one scope, which then
     share work; this one joins any requests, because calls are scarce, and bounds how large a call is.
@@ -65,11 +65,11 @@ class Gatherer(Generic[_R, _A]):
         """Take the call, which returns an answer for each request.
 
         Args:
-            call: Asks for all requests in one call.
-            size: How large a request is. One that is larger than ``most`` goes alone.
+            call: Answers all requests with one call.
+            size: Returns how large a request is. A request larger than ``most`` goes alone.
             most: How large the requests of a call are together at most.
-            refused: The errors by which a call says that one of its requests is wrong and none was done: then each is
-                asked once more, alone.
+            refused: The errors that mean that one of a call's requests is wrong and none was done: each request is then
+                made once more, alone.
             linger: See ``Metering``.
         """
         self._call = call
@@ -85,7 +85,7 @@ class Gatherer(Generic[_R, _A]):
         self._first = 0.0
         """When the first of the requests came that wait for the next call."""
         self._next: asyncio.Handle | None = None
-        """Begins the next call; None where nobody waits."""
+        """Begins the next call; None where no request waits."""
 
     async def ask(self, request: _R, tenant_id: str) -> _A:
         """Return the answer to a request; raises what the call raises."""
@@ -107,14 +107,14 @@ class Gatherer(Generic[_R, _A]):
             self._next = loop.call_at(self._began + PATIENCE_SECONDS, self._begin)
 
     def _begin(self) -> None:
-        """Begin a call for those who wait."""
+        """Begin a call for the requests that wait."""
         self._next = None
         gathered = self._gathered()
         if not gathered:  # they were all cancelled
             return
         loop = asyncio.get_running_loop()
         self._began = loop.time()
-        # A context of its own: what the call logs is of no request alone.
+        # A context of its own: the call's log lines belong to no single request.
         self._newest = task = loop.create_task(self._send(gathered), context=Context())
         self._calls.add(task)
         task.add_done_callback(self._ended)
@@ -123,7 +123,7 @@ class Gatherer(Generic[_R, _A]):
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._calls.discard(task)
-        if task is not self._newest:  # a slow one: others have begun meanwhile
+        if task is not self._newest:  # a slow call: others have begun meanwhile
             return
         self._newest = None
         if self._next is not None:

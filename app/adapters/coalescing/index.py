@@ -1,4 +1,4 @@
-"""A vector index that is asked equal questions once, and given concurrent vectors in one call."""
+"""A vector index that makes equal concurrent queries once, and concurrent upserts in one call."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -14,19 +14,19 @@ from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 MOST = Size(items=500, bytes=4_000_000)
 _FLOAT_BYTES = 12
-"""About what a number takes in a line of JSON."""
+"""Bytes of a number in a line of JSON, about."""
 _Question = tuple[Scope, bytes, int, str]
 
 
 class CoalescingIndex(AsksWithin):
     """Joins concurrent upserts into one call, and equal queries that are under way. Implements ``IndexAdmin``.
 
-    A query that joins another one may see the index as it was when that one began. A recall reads from the database
-    what the index may not show yet, for longer than any query takes (docs/architecture.md).
+    A query that joins another one may see the index as it was when that one began. A recall reads from the
+    database the memories that the index may not show yet, for longer than any query takes (docs/architecture.md).
     """
 
     def __init__(self, below: IndexAdmin, metering: Metering = FREE) -> None:
-        """Wrap an index; ``metering`` is told of each call of it that is for tenants."""
+        """Wrap an index; ``metering`` is charged for each call of it that is for tenants."""
         self._below = below
         self._metering = metering
         self._upserts: Gatherer[Sequence[IndexedVector], int] = Gatherer(
@@ -46,7 +46,7 @@ class CoalescingIndex(AsksWithin):
 
     @property
     def confirm_seconds(self) -> float:
-        """Return after how long it is worth asking the index below."""
+        """Return after how many seconds it is worth asking the index below whether a write shows."""
         return self._below.confirm_seconds
 
     @property
@@ -72,14 +72,14 @@ class CoalescingIndex(AsksWithin):
         return await asyncio.shield(asked)
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        """Return what a run of the database asks of the index below in the same call; None where none can."""
+        """Return the search that a run of the database makes in the index below in the same call; None if not now."""
         below = self._below
         return below.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(below, AsksWithin) else None
 
     def _ended(self, question: _Question, ended: asyncio.Task[Hits]) -> None:
         del self._under_way[question]
         if not ended.cancelled():
-            ended.exception()  # where everybody who asked was cancelled, nobody else looks at it
+            ended.exception()  # where every caller was cancelled, the error is read nowhere else
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Add or replace vectors; see ``VectorIndex.upsert``."""
@@ -107,11 +107,11 @@ class CoalescingIndex(AsksWithin):
         return await self._below.vectors(tenant_id, ids)
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
-        """Return what the index shows under these ids; see ``IndexAdmin.held``."""
+        """Return the records that the index shows under these ids; see ``IndexAdmin.held``."""
         return await self._below.held(ids)
 
     async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
-        """Return whether the index shows what is expected; see ``IndexAdmin.agrees``."""
+        """Return whether the index shows the expected records; see ``IndexAdmin.agrees``."""
         return await self._below.agrees(expected)
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:

@@ -1,6 +1,6 @@
 """The ``LanguageModel`` port on a server that speaks OpenAI's chat completions.
 
-OpenAI itself, or through Cloudflare's AI Gateway; Ollama, llama.cpp, vLLM and others, by their base URLs.
+The server may be OpenAI, directly or through Cloudflare's AI Gateway, or Ollama, llama.cpp, vLLM and others.
 https://platform.openai.com/docs/api-reference/chat/create
 """
 

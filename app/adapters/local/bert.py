@@ -15,10 +15,10 @@ from app.domain.embedding import Vector
 from app.domain.errors import EmbeddingUnavailable
 
 Pooling: TypeAlias = Literal["mean", "cls"]
-"""What a sequence's vector is made of: the mean of its tokens' vectors, or the first token's alone."""
+"""How a sequence's vector is made: as the mean of its tokens' vectors, or as the first token's vector alone."""
 
 _ROWS = 16
-"""A pass has a multiple of so many rows, because the first pass of each size takes some ten milliseconds more."""
+"""The rows of a pass are a multiple of this, because the first pass of each size takes some ten milliseconds more."""
 _FIRST_PASSES = (16, 64)
 """The rows of the passes in which OpenVINO makes its own copies of the weights; after them it reads only embeddings."""
 _NO_SEQUENCE = -1
@@ -35,8 +35,8 @@ class BertEncoder:
         """Load config.json and model.safetensors.
 
         Args:
-            directory: where they are.
-            pooling: what a sequence's vector is made of.
+            directory: the directory of the two files.
+            pooling: how a sequence's vector is made.
             passes: how many batches are computed at a time.
             exact: True computes in float32, also where bfloat16 is faster.
 
@@ -48,7 +48,7 @@ class BertEncoder:
         with MappedTensors(directory / "model.safetensors") as weights:
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
             self._idle: list[InferRequest] = []
-            """OpenVINO's memory for a pass, of passes that have ended."""
+            """OpenVINO's memory of passes that have ended, for the next passes."""
             for rows in _FIRST_PASSES:
                 self.encode([[0] * min(rows, self.shape.positions)])
 
@@ -58,7 +58,7 @@ class BertEncoder:
         A model with broken weights returns values that are not finite.
 
         Raises:
-            EmbeddingUnavailable: OpenVINO could not compute it: there was no memory for it, for example.
+            EmbeddingUnavailable: OpenVINO could not compute the vectors, for example because memory was missing.
         """
         bounds = list(pairwise(accumulate(map(len, sequences), initial=0)))
         try:
@@ -73,7 +73,7 @@ class BertEncoder:
         return vectors
 
     def _request(self) -> InferRequest:
-        """Return memory for a pass. That of a pass that fails is not used again."""
+        """Return memory for a pass. The memory of a failed pass is not used again."""
         try:
             return self._idle.pop()
         except IndexError:

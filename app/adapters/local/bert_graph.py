@@ -13,7 +13,7 @@ _MASKED = np.float32(-1e30)
 
 
 class TensorSource(Protocol):
-    """Where the weights of an encoder come from."""
+    """A source of an encoder's weights."""
 
     def tensor(self, name: str, *expected: int) -> Matrix:
         """Return a tensor as float32; raises ``ConfigurationError`` where it is absent or has another shape."""
@@ -46,7 +46,7 @@ class EncoderSteps:
         self._weights = weights
 
     def embedded(self, ids: Node, positions: Node, types: Node | None = None) -> Node:
-        """Return what the first layer takes; without types all tokens are of the first."""
+        """Return the rows that the first layer takes; without types every token is of the first type."""
         shape = self._shape
         words = self._weights.tensor("embeddings.word_embeddings.weight", shape.vocabulary, shape.hidden)
         position_rows = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)

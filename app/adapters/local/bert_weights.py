@@ -67,7 +67,7 @@ class BertShape:
 
 
 class MappedTensors:
-    """The tensors of a file, mapped into memory and not copied: what is not read any more can leave it."""
+    """The tensors of a file, mapped into memory and not copied: pages that are no longer read can leave it."""
 
     def __init__(self, path: Path) -> None:
         """Map the file.
@@ -87,14 +87,14 @@ class MappedTensors:
         self._begin = _LENGTH_BYTES + int.from_bytes(self._mapped[:_LENGTH_BYTES], "little")
         self._tensors = json.loads(self._mapped[_LENGTH_BYTES : self._begin])
         self._prefix = "bert." if "bert.embeddings.word_embeddings.weight" in self._tensors else ""
-        """How the file names the encoder's tensors."""
+        """The prefix of the encoder's tensors in the file."""
 
     def __enter__(self) -> Self:
         """Return itself."""
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Let go of the memory; what is read again is read from the file."""
+        """Release the memory; a later read goes to the file again."""
         if sys.platform != "win32":
             self._mapped.madvise(mmap.MADV_DONTNEED)
 

@@ -62,7 +62,7 @@ class Charsmap:
         return "".join(parts)
 
     def replaced(self, data: bytes, start: int) -> tuple[int, str]:
-        """Return how many bytes the longest rule takes from ``start``, and what it puts there; else one character."""
+        """Return how many bytes the longest rule replaces at ``start``, and its text; else one character."""
         length, value = 0, 0
         position = _offset(self._units[0])
         for taken, byte in enumerate(data[start : start + _LONGEST_RULE], 1):
@@ -82,7 +82,7 @@ class Charsmap:
 
 
 class _Characters(dict[int, str]):
-    """A table for ``str.translate`` that caches what becomes of single characters, up to a limit."""
+    """A table for ``str.translate`` that caches the replacements of single characters, up to a limit."""
 
     def __init__(self, rules: Charsmap) -> None:
         super().__init__()

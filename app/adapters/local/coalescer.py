@@ -24,7 +24,7 @@ class Coalescer(Generic[K, Q, A]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, key: K, question: Q) -> A:
-        """Return the answer, or raise it if it is an error; an error of the work is raised for every request of it."""
+        """Return the answer, or raise it if it is an error; an error of the work is that of the whole group."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         if key in self._waiting:
             self._waiting[key].append((question, future))
@@ -39,12 +39,12 @@ class Coalescer(Generic[K, Q, A]):
         while waiting := self._waiting[key]:
             self._waiting[key] = []
             group = [(question, future) for question, future in waiting if not future.done()]
-            if not group:  # all have gone
+            if not group:  # every caller was cancelled
                 continue
             answers: Sequence[A | Exception]
             try:
                 answers = await self._answer(key, [question for question, _ in group])
-            except Exception as error:  # noqa: BLE001 - goes to everyone who asked
+            except Exception as error:  # noqa: BLE001 - every caller gets it
                 answers = [error] * len(group)
             for (_, future), answer in zip(group, answers, strict=True):
                 if future.done():  # the caller was cancelled

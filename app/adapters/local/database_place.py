@@ -1,4 +1,4 @@
-"""The place of a database file: it is made there once, and where it is missing later it is lost, and not new."""
+"""The place of a database file: the file is made there once, and a file that is missing later is lost, not new."""
 
 import os
 import secrets
@@ -18,9 +18,9 @@ _Identity = tuple[int, int]
 
 
 class DatabasePlace:
-    """Makes a database file where there was none, and says so where one that was there is not any more.
+    """Makes a database file where there was none, and reports where a file that was there is missing.
 
-    A file beside it, with ``-made`` after its name, tells a place where it was made from a new one.
+    A mark beside the file, with ``-made`` after its name, tells a place where the file was made from a new place.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,11 +31,11 @@ class DatabasePlace:
         self._making = threading.Lock()
 
     def check(self) -> None:
-        """Return if the file is the one that this process has opened first; the first time, make it where it is new.
+        """Return if the file is the one that this process opened first; the first time, make the file if it is new.
 
         Raises:
-            DatabaseLost: it is missing, has no bytes, or is another one than before.
-            apsw.Error: it cannot be made.
+            DatabaseLost: the file is missing, has no bytes, or is another file than before.
+            apsw.Error: the file cannot be made.
         """
         if self._path.name == ":memory:":  # SQLite's name for no file
             return
@@ -51,7 +51,7 @@ class DatabasePlace:
         if not self._path.exists():
             with suppress(OSError):  # SQLite says why it cannot be made
                 _make(self._path)
-        with suppress(OSError):  # data that may not be written
+        with suppress(OSError):  # the folder may be read-only
             _mark_of(self._path).touch(mode=0o600)
             if not _mark_of(self._path).stat().st_size:
                 _mark_of(self._path).write_text(_MARK_TEXT.format(name=self._path.name), "utf-8")
@@ -59,8 +59,8 @@ class DatabasePlace:
 
 
 def missing(path: Path) -> str | None:
-    """Return how a database that was there is not any more; None where it is there, or where none ever was."""
-    # This comes first: another process may be making it just now, and makes the file before the mark.
+    """Return how a database file was lost; None where the file is there, or where there never was one."""
+    # This comes first: another process may be making the database just now, and makes the file before the mark.
     made = _mark_of(path).exists() or path.with_name(f"{path.name}-wal").exists()
     try:
         return None if path.stat().st_size else "has no bytes"
@@ -71,7 +71,7 @@ def missing(path: Path) -> str | None:
 
 
 def lost(path: Path, reason: str) -> DatabaseLost:
-    """Return the error of a database that is lost; it names no folder, since readiness tells everyone of it."""
+    """Return the error of a database that is lost; it names no folder, because readiness shows it to everyone."""
     mark = _mark_of(path).name
     return DatabaseLost(
         f"The database file {path.name} {reason}, and nothing is made in its place.",
@@ -95,7 +95,7 @@ def _identity(path: Path) -> _Identity | None:
 def _make(path: Path) -> None:
     """Make the file, for this user alone; SQLite gives the files beside it the same mode.
 
-    It has its first page before it has its name: a process may be killed at any moment, and leaves none of 0 bytes.
+    The file has its first page before its name: a process that is killed at any moment leaves no file of 0 bytes.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

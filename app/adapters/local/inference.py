@@ -10,19 +10,19 @@ Node: TypeAlias = Any
 Graph: TypeAlias = Any
 CompiledGraph: TypeAlias = Any
 InferRequest: TypeAlias = Any
-"""OpenVINO's, which type checkers cannot read."""
+"""A type of OpenVINO's, which type checkers cannot read."""
 
 _TOOLS = "openvino.tools.ovc"
-"""OpenVINO imports it if it can. It then tells Google Analytics so, and writes an identifier to the home folder."""
+"""OpenVINO imports this module if it can. The module tells Google Analytics and writes an id to the home folder."""
 _GROUP = 64
 """Activations that are rounded to int8 together, where weights are of int8."""
 
 
 def openvino() -> Package:
-    """Import OpenVINO without what reports that it is used.
+    """Import OpenVINO without the module that reports its use.
 
     Raises:
-        ConfigurationError: it cannot be loaded on this machine.
+        ConfigurationError: OpenVINO cannot be loaded on this machine.
     """
     if (loaded := sys.modules.get("openvino")) is not None:
         return loaded
@@ -37,16 +37,16 @@ def openvino() -> Package:
 
 
 def compiled(graph: Graph, *, passes: int, exact: bool, quantised: bool = False) -> CompiledGraph:
-    """Return a graph ready to be computed, of which as many passes as told are computed at a time, on a thread each.
+    """Return a graph that is ready to be computed, in ``passes`` passes at a time, each on a thread of its own.
 
     Args:
         graph: what to compute.
-        passes: how many; OpenVINO takes no more than there are processors.
+        passes: how many passes run at a time; OpenVINO takes no more than there are processors.
         exact: True computes in float32; otherwise products are of bfloat16 where the processor multiplies it.
         quantised: True multiplies weights of int8 with activations that are rounded to int8.
 
     Raises:
-        ConfigurationError: OpenVINO cannot compute it on this machine.
+        ConfigurationError: OpenVINO cannot compute the graph on this machine.
     """
     try:
         core = openvino().Core()
@@ -62,7 +62,7 @@ def compiled(graph: Graph, *, passes: int, exact: bool, quantised: bool = False)
                 "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP if quantised else 0,
             },
         )
-    except RuntimeError as error:  # all that OpenVINO raises
+    except RuntimeError as error:  # the only error of OpenVINO's
         raise _unusable(error) from error
 
 

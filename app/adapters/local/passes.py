@@ -12,16 +12,16 @@ from app.domain.turns import TenantTurns
 _Tokens = TypeVar("_Tokens", bound=Sized)
 """The tokens of a text, as many as its length says."""
 _Computed = TypeVar("_Computed")
-"""What a pass computes of them."""
+"""The result of a pass for the tokens of one text."""
 Run = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on a thread."""
 
 _PASS_TOKENS = 256
 """How many tokens a pass takes, unless one sequence has more: more would save little, and delay other requests."""
 _SHORT_TOKENS = 128
-"""Calls of up to so many tokens share passes."""
+"""Calls with at most this number of tokens share passes."""
 _KEPT_FREE_SECONDS = 2.0
-"""For how long after a call of another tenant long calls leave one thread free for its next."""
+"""For how long after a tenant's call the long calls of others leave one thread free for its next call."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,17 +29,17 @@ class _Call(Generic[_Tokens, _Computed]):
     tenant_id: str
     future: "asyncio.Future[list[_Computed]]"
     waiting: deque[Sequence[_Tokens]]
-    """What is not computed yet: for each of its passes the sequences."""
+    """The sequences that are not computed yet, for each pass of the call."""
     computed: list[_Computed] = field(default_factory=list)
     long: bool = field(init=False)
-    """Whether it has more than ``_SHORT_TOKENS``."""
+    """Whether the call has more tokens than ``_SHORT_TOKENS``."""
 
     def __post_init__(self) -> None:
         self.long = len(self.waiting) > 1 or self.tokens > _SHORT_TOKENS
 
     @property
     def tokens(self) -> int:
-        """Return how many tokens its next pass has."""
+        """Return how many tokens the call's next pass has."""
         return sum(map(len, self.waiting[0]))
 
     @property
@@ -51,14 +51,14 @@ class Passes(Generic[_Tokens, _Computed]):
     """Computes token sequences. Short calls share a pass; a long call waits for its turn before each of its passes."""
 
     def __init__(self, encode: Callable[[Sequence[_Tokens]], list[_Computed]], run: Run, threads: int) -> None:
-        """Take what computes a pass, and what runs it on one of so many threads."""
+        """Take the function that computes a pass, and the one that runs it on one of ``threads`` threads."""
         self._encode = encode
         self._run = run
         self._threads = threads
         self._long = self._short = 0
         """How many threads compute passes of long calls, and of short ones."""
         self._asked_at: dict[str, float] = {}
-        """When a tenant asked last, of those that did so lately."""
+        """When each tenant with a recent call asked last."""
         self._waiting: TenantTurns[_Call[_Tokens, _Computed]] = TenantTurns()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -68,7 +68,7 @@ class Passes(Generic[_Tokens, _Computed]):
         return self._waiting.lag
 
     async def encode(self, tenant_id: str, sequences: Sequence[_Tokens]) -> list[_Computed]:
-        """Return what is computed of each sequence, once the tenant has had its turns."""
+        """Return the result for each sequence, once the tenant has had its turns."""
         if not sequences:
             return []
         loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class Passes(Generic[_Tokens, _Computed]):
         return await call.future
 
     def _dispatch(self) -> None:
-        """Give the free threads to those whose turn it is."""
+        """Give the free threads to the calls whose turn it is."""
         lately = asyncio.get_running_loop().time() - _KEPT_FREE_SECONDS
         self._asked_at = {tenant_id: at for tenant_id, at in self._asked_at.items() if at > lately}
         while self._long + self._short < self._threads and (taken := self._waiting.take(self._may_begin)):
@@ -113,7 +113,7 @@ class Passes(Generic[_Tokens, _Computed]):
         parts = [each.waiting[0] for each in calls]
         try:
             computed = await self._run(self._encode, [tokens for part in parts for tokens in part])
-        except Exception as error:  # noqa: BLE001 - goes to everyone who asked
+        except Exception as error:  # noqa: BLE001 - every caller gets it
             for each in calls:
                 if not each.gone:
                     each.future.set_exception(error)
@@ -138,7 +138,7 @@ class Passes(Generic[_Tokens, _Computed]):
                 yield taken[1]
 
     def _continue(self, call: _Call[_Tokens, _Computed], computed: Sequence[_Computed]) -> None:
-        """Keep what was computed of a call's part. Answer the call after its last part, else queue it for the next."""
+        """Keep the results of a call's part. Answer the call after its last part, else queue it for the next."""
         call.computed += computed
         call.waiting.popleft()
         if call.waiting:
@@ -148,7 +148,7 @@ class Passes(Generic[_Tokens, _Computed]):
 
 
 def _parts(sequences: Sequence[_Tokens]) -> Iterator[Sequence[_Tokens]]:
-    """Group sequences, in their order, into what one pass takes."""
+    """Group sequences, in their order, into the parts that one pass takes each."""
     part: list[_Tokens] = []
     for tokens in sequences:
         if part and sum(map(len, part)) + len(tokens) > _PASS_TOKENS:

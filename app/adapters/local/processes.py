@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 import structlog
 
-if sys.platform != "win32":  # there leases of the dead end by themselves
+if sys.platform != "win32":  # there the leases of dead processes expire by themselves
     import fcntl
 
 _NEW = ".new"
@@ -18,8 +18,8 @@ _NEW = ".new"
 class LockedProcesses:
     """Implements ``app.ports.processes`` by ``flock``.
 
-    A lock belongs to an open file. So it says who lives whatever a process id means in which container, and after a
-    restart of the machine.
+    A lock belongs to an open file. So it shows which process lives, whatever a process id means in which container, and
+    after a restart of the machine.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -28,12 +28,12 @@ class LockedProcesses:
         self._folder = folder
         self._own: int | None = None
         self._dead: dict[str, int] = {}
-        """The open lock files of the dead: nobody else releases what they held meanwhile."""
+        """The open lock files of dead processes: no other process releases their leases meanwhile."""
 
     def enter(self) -> None:
         """Make this process's lock file, locked from the moment at which others can see it.
 
-        Where none can be made, others wait until what this process holds has expired.
+        Where no lock file can be made, other processes wait until this process's leases have expired.
         """
         if sys.platform == "win32" or self._own is not None:
             return
@@ -50,7 +50,7 @@ class LockedProcesses:
             self._own = own
 
     def dead(self) -> Sequence[str]:
-        """Return the names of the locks that nobody holds any more."""
+        """Return the names of the processes that hold their locks no longer."""
         if sys.platform == "win32":
             return ()
         with suppress(OSError):
@@ -65,18 +65,18 @@ class LockedProcesses:
             other = os.open(path, os.O_RDWR)
             try:
                 fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:  # it lives, or another process is releasing what it held
+            except OSError:  # it lives, or another process is releasing its leases
                 os.close(other)
             else:
                 self._dead[name] = other
 
     def forget(self, name: str) -> None:
-        """Remove the lock file of one that has died."""
+        """Remove the lock file of a process that has died."""
         self._path(name).unlink(missing_ok=True)
         os.close(self._dead.pop(name))
 
     def leave(self) -> None:
-        """Remove this process's lock file; what it knows of the dead, others find out."""
+        """Remove this process's lock file, and unlock those of dead processes, which others find."""
         if self._own is not None:
             self._path(self.name).unlink(missing_ok=True)
             os.close(self._own)

@@ -38,7 +38,7 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_
 
 
 def remember(connection: apsw.Connection, argument: str) -> None:
-    """Remember that the vectors of ``$.ids`` are removed now, and forget what was removed a minute ago."""
+    """Remember that the vectors of ``$.ids`` are removed now, and forget removals of more than a minute ago."""
     connection.execute(_FORGET)
     connection.execute(_REMEMBER, (argument,))
 

@@ -23,7 +23,7 @@ _FIRST_CAPACITY = 64
 class Snapshot:
     """The vectors at one moment: column ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
 
-    ``ids`` may have grown past the snapshot; ``numbers`` is ascending. So many vectors were ``unreadable``.
+    ``ids`` may have grown past the snapshot; ``numbers`` is ascending. ``unreadable`` is how many vectors are damaged.
     """
 
     numbers: Numbers
@@ -104,7 +104,7 @@ class ScopeCache:
     """A cache of the most recently searched scopes, within a budget of bytes."""
 
     def __init__(self, dimensions: int, budget: int) -> None:
-        """Keep vectors of so many dimensions in at most ``budget`` bytes."""
+        """Keep vectors of ``dimensions`` numbers in at most ``budget`` bytes."""
         self._dimensions = dimensions
         self._budget = budget
         self._held = 0
@@ -138,12 +138,12 @@ class ScopeCache:
             self._held -= self._sizes.pop(scope, 0)
 
     def fits(self, vectors: int) -> bool:
-        """Return whether one scope of so many vectors fits the budget."""
+        """Return whether a scope with this number of vectors fits the budget."""
         return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
 
 
 def sorted_out(rows: list[tuple[int, str, bytes]], dimensions: int) -> tuple[list[tuple[int, str, bytes]], list[int]]:
-    """Return the rows whose vectors have so many dimensions, and the numbers of the others, which are damaged."""
+    """Return the rows whose vectors have these dimensions, and the numbers of the others, which are damaged."""
     size = dimensions * _BYTES_PER_NUMBER
     unreadable = [row[0] for row in rows if len(row[2]) != size]
     return ([row for row in rows if len(row[2]) == size] if unreadable else rows), unreadable
@@ -158,7 +158,7 @@ def cosines(queries: Matrix, values: Matrix) -> Sequence[Matrix]:
     """Return the product of each query, which is a row, with the columns of ``values``.
 
     The hashing embedder's vector of a short text is zero in most dimensions. Of such queries only the rows of the other
-    dimensions are read: at 100,000 vectors, reading them all is most of what a search takes.
+    dimensions are read: at 100,000 vectors, reading them all is most of a search's time.
     """
     used = [np.flatnonzero(query) for query in queries]
     if any(2 * len(nonzero) > len(values) for nonzero in used):

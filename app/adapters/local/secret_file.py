@@ -15,7 +15,7 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
     """Return the data directory's secret by ``kid``, and create one where there is none.
 
     Raises:
-        ConfigurationError: it can be neither read nor created.
+        ConfigurationError: the secret can be neither read nor created.
     """
     path = data_dir / _NAME
     try:

@@ -22,7 +22,7 @@ class SqliteDatabase:
     history_days = 0
 
     def __init__(self, file: SqliteFile, *, read_seconds: float = _READ_SECONDS) -> None:
-        """Use a file that the caller opens and closes; a run that only reads may take so much of a processor."""
+        """Use a file that the caller opens and closes; ``read_seconds`` is the processor time of a read-only run."""
         self._file = file
         self._read_seconds = read_seconds
 

@@ -23,7 +23,7 @@ _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
 # SQLite reports FULL only for ENOSPC: a disk quota or a limit on file sizes appears as a failed write.
 _NO_ROOM = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE}
 _OTHER_FORMAT = "invalid fts5 file format"
-"""What FTS5 says where its own settings are lost; it gives no code of its own then."""
+"""FTS5's message where its own settings are lost; the error has no code of its own then."""
 _REASON = re.compile("[a-z_]+")
 _SAYS = {
     StorageFull: "The data cannot be written: the disk, or a limit on it, is full.",
@@ -44,7 +44,7 @@ def _kind(error: apsw.Error) -> type[DatabaseUnavailable] | None:
 
 
 def mapped(error: Exception) -> Exception:
-    """Return the error of ``app.domain.errors`` for an error of SQLite or of what it holds, else the error itself."""
+    """Return the error of ``app.domain.errors`` for an error of SQLite or of its data, else the error itself."""
     if isinstance(error, UnicodeDecodeError):
         return DatabaseRejected(f"A text in the database is not UTF-8: {error}")
     return _of_sqlite(error) if isinstance(error, apsw.Error) else error

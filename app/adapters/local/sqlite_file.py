@@ -26,39 +26,40 @@ from app.ports.database import RunRefused
 T = TypeVar("T")
 
 _OVERWRITES = "PRAGMA secure_delete = ON"
-"""What is deleted is overwritten in the file, not only marked as free."""
+"""Deleted data is overwritten in the file, not only marked as free."""
 _MAX_GROUP = 64
 _GROUP_SECONDS = 0.02
-"""The processor time after which writes are committed, and those that were not reached come first in the next group."""
+"""The processor time after which writes are committed, and writes not reached come first in the next group."""
 _BUSY_SECONDS = 5.0
 _BUSY_AGAIN_SECONDS = 0.001
 _OWN_PATIENCE = "PRAGMA busy_timeout = 0"
-"""SQLite's own way to wait for another process's commit sleeps for up to 100 ms at a time, and so often comes last."""
+"""SQLite's own wait for another process's commit is off: it sleeps for up to 100 ms at a time, so often comes last."""
 _WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
 _BULK = ("PRAGMA wal_autocheckpoint = 16000", "PRAGMA cache_size = -16000")
 """A page that many commits change is written into the log with each, and into the file with each checkpoint: with 64 MB
-of log there are fewer of these than with 4 MB. The cache has room for what a commit changes: else it is written twice.
+of log there are fewer checkpoints than with 4 MB. The cache has room for the pages that a commit changes: otherwise
+they are written twice.
 """
 _UNDOES_IN_MEMORY = "PRAGMA temp_store = MEMORY"
-"""A statement that changes more than 64 kB, as those of an import do, else writes what undoes it to a temporary file.
+"""Without this, a statement that changes more than 64 kB, as in an import, writes its undo data to a temporary file.
 
 A tenant's statements are bounded. A migration's are not, and may change or sort whole tables: it comes before those.
 """
 _READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
 """A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time.
 
-What it sorts is kept in memory from the start, which takes less than to be ready to write it to a temporary file.
+Rows that are sorted are kept in memory from the start, which takes less than a temporary file held ready for them.
 """
 _CUT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _PURGE_MS = 300
-"""For how long reads that see the log are waited for; writes wait meanwhile."""
+"""For how long a purge waits for reads that see the log; writes wait meanwhile."""
 _OF_OTHERS = 0o077
 _ROOM_BYTES = 1024 * 1024
-"""What has to be free on the disk for a write to be expected to succeed: some stores, and what SQLite writes beside."""
+"""Free bytes of the disk with which a write should succeed: some stores, and the files that SQLite writes beside."""
 _SMALL_WRITE = "PRAGMA user_version = 1"
-"""Writes one page of the file, whatever it was before; nobody reads it."""
+"""Writes one page of the file, whatever the value was before; the value is never read."""
 
-# What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
+# D1's limits (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
 # there fails here.
 _D1_LIMITS = {
     apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
@@ -77,9 +78,9 @@ _D1_LIMITS = {
 
 
 def _count_no_memory() -> None:
-    """Tell SQLite not to count the memory it takes: it counts under one lock for all threads, and nobody asks.
+    """Tell SQLite not to count the memory it takes: it counts under one lock for all threads, and the count is unused.
 
-    It can be told only while it is not in use (https://rogerbinns.github.io/apsw/apsw.html#apsw.config).
+    The setting works only while SQLite is not in use (https://rogerbinns.github.io/apsw/apsw.html#apsw.config).
     """
     if not apsw.connections():
         apsw.shutdown()
@@ -100,7 +101,7 @@ class SqliteFile:
     def __init__(self, path: Path, *, bulk: bool = False) -> None:
         """Start the threads; the first operation opens the file, and creates it where it is absent.
 
-        ``bulk``: for a command that may write much, and that nobody waits for.
+        ``bulk``: for a command that may write much, and for which no request waits.
 
         Raises:
             ConfigurationError: the path is not UTF-8, which SQLite cannot open.
@@ -121,13 +122,13 @@ class SqliteFile:
 
     @property
     def lag(self) -> float:
-        """Seconds by which reads or writes are behind, whichever are further: how long the last to begin had waited."""
+        """Seconds that the read or the write taken last had waited, whichever is more; 0 where none waits now."""
         return max(self._readers.lag, self._writes.lag)
 
     async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         """Run ``work`` on one consistent snapshot of the data; a write in it is refused.
 
-        Work that takes long is stopped and begun again. It may take so many seconds of a processor at last; None: any.
+        Work that takes long is stopped and begun again; then it may take ``seconds`` of a processor; None: any.
 
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
@@ -149,10 +150,10 @@ class SqliteFile:
         return await job.future
 
     async def check_room(self) -> None:
-        """Return if a write can reach the disk, which it is to show by a small one.
+        """Return if a write can reach the disk, which a small write shows.
 
         Raises:
-            StorageFull: there is next to no room left, or the write found none.
+            StorageFull: there is next to no room left, or the write found no room.
             DatabaseUnavailable: the file cannot be written.
         """
         try:
@@ -164,9 +165,9 @@ class SqliteFile:
         await self.write(lambda connection: connection.execute(_SMALL_WRITE))
 
     async def purge_log(self) -> bool:
-        """Write the log into the file and cut it off, so that it keeps nothing of what was deleted.
+        """Write the log into the file and cut the log off, so that it keeps no deleted data.
 
-        Returns whether it did: False while somebody still reads what the log has, or another process writes.
+        Returns whether the log was cut off: False while a read still uses it, or another process writes.
 
         Raises:
             DatabaseUnavailable: the file cannot be written.
@@ -174,7 +175,7 @@ class SqliteFile:
         return not self._has_log() or await asyncio.to_thread(self._purge_log)
 
     async def stored_bytes(self) -> int:
-        """Return the size of what the file holds; what was deleted leaves room that is used again, and does not count.
+        """Return the size of the data in the file; the room of deleted data is used again, and does not count.
 
         Raises:
             DatabaseUnavailable: the file cannot be read.
@@ -229,10 +230,10 @@ class SqliteFile:
     def _write_group(
         self, connection: apsw.Connection | None, group: list[Job[Any]], *, of_tenants: bool
     ) -> apsw.Connection | None:
-        """Commit the jobs together; one that fails is left out, and the others are made without it.
+        """Commit the jobs together; a job that fails is left out, and the others are made without it.
 
-        Return the connection to continue with. Jobs that are not finished have not been reached. ``of_tenants``: one
-        of them is a tenant's.
+        Return the connection to continue with. Jobs that are not finished have not been reached. ``of_tenants``: at
+        least one of the jobs is a tenant's.
         """
         try:
             self._place.check()
@@ -245,10 +246,10 @@ class SqliteFile:
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if not job.finished]
-        except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
+        except Exception as error:  # noqa: BLE001 - every caller gets it; the thread goes on
             self._fail(group, error)
             if connection is not None:
-                connection.close(force=True)  # what goes wrong with it now is of no use to anybody
+                connection.close(force=True)  # its errors are of no use now
             return None
         return connection
 
@@ -283,7 +284,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
             raise
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        if is_made and reached > 1:  # FTS5 writes its blocks now, and does not tell whose words it could not write
+        if is_made and reached > 1:  # FTS5 writes its blocks now, and does not tell which job's words failed
             for each in jobs[:reached]:
                 _commit(connection, [each])
         else:
@@ -295,7 +296,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
 
 
 def _do(connection: apsw.Connection, job: Job[Any]) -> None:
-    """Run a job. One that a trigger refused before it changed anything does not undo the others."""
+    """Run a job. A job that a trigger refused before it changed anything does not undo the others."""
     before = connection.total_changes()
     try:
         job.do(connection)

@@ -97,7 +97,7 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 """
-# In the run that writes the memories: those of a batch that were written, and nothing of others.
+# It goes into the run that writes the memories, and adds the vectors of those that were written, and no others.
 _INSERT_WRITTEN = f"""
 INSERT INTO local_vector (tenant_id, agent_id, index_name, id, revision, created_at, metadata, vector)
 SELECT memory.tenant_id, memory.agent_id, ?1 ->> 'index_name', memory.id, {NOW}, memory.created_at, memory.metadata,
@@ -107,7 +107,7 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->>
   AND memory.content_hash = line.value ->> 'content_hash' AND memory.id = line.value ->> 'id'
 ON CONFLICT DO NOTHING
 """
-# These two cross scopes: they return the scope of an id, and the ids that exist.
+# The statements below cross scopes.
 _HELD = """
 SELECT id, tenant_id, agent_id, revision FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
@@ -136,7 +136,7 @@ _DESTROY = (
 
 _LIST_IDS = 1000
 _ARGUMENT_BYTES = 1_500_000
-"""Of the 2 MB that a value may have."""
+"""Bytes of an argument, of the 2 MB that a value may have."""
 _NAMES_BYTES = 300
 _FLOAT_BYTES = 4
 _STREAMED = 4096
@@ -215,7 +215,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Remove the vectors in one transaction; where there are several, as in an erasure, no copy stays in memory.
 
-        What was queued before and arrives within a minute is left out.
+        An upsert that was queued before and arrives within a minute is left out.
         """
 
         def work(connection: apsw.Connection) -> None:
@@ -224,7 +224,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
                 _take(connection, _argument(self._config, scope, id=id_))
 
         await self._file.write(work, scope.tenant_id)
-        if len(ids) > 1:  # a single one stays in memory until the scope's next search: loading all again costs more
+        if len(ids) > 1:  # a single vector stays in memory until the scope's next search: loading all again costs more
             self._cache.forget(scope)
         return await self.watermark()
 
@@ -238,7 +238,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
         }
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
-        """Read the vectors from the file; one that is damaged is left out."""
+        """Read the vectors from the file; a damaged vector is left out."""
         argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: _rows(connection, _BY_ID, argument), tenant_id)
         size = 4 * self._config.dimensions
@@ -319,7 +319,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
     def _blocks(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> Iterator[_Block]:
         """Yield the scope's current vectors as columns: in one block from memory, or in several from the file.
 
-        The last of each block is how many vectors were left out of it, because they are damaged.
+        The last item of each block is how many vectors were left out of the block, because they are damaged.
         """
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (argument,)).get):
@@ -338,7 +338,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
     def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
         """Update the vectors from the file.
 
-        Return False where a reader that began later has already taken out what this connection's snapshot still has.
+        Return False where a reader that began later has already removed vectors of this connection's snapshot.
         """
         argument = _argument(self._config, scope, after=vectors.last)
         removals = connection.execute(_REMOVALS, (argument,)).get or 0
@@ -362,7 +362,7 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
     def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter."""
         sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
-        if where.looks_into_the_database:  # which is in the same file
+        if where.looks_into_the_database:  # the database is in the same file
             sql += f" AND id IN ({_STATING} AND {filters.states(where, 'memory')})"
         rows = _rows(connection, sql, _argument(self._config, scope, where=filters.argument(where)))
         return np.fromiter((number for (number,) in rows), np.int64)
@@ -381,7 +381,7 @@ def _best(
 
 
 def _highest(scores: _FLOATS, count: int) -> npt.NDArray[np.intp]:
-    """Return where so many of the highest scores stand; of equal ones where the last stand, which are the newest."""
+    """Return the positions of the ``count`` highest scores; of equal scores the last, which are the newest."""
     if len(scores) <= count:
         return np.arange(len(scores))
     least = np.partition(scores, -count)[-count]

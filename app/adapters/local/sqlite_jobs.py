@@ -20,7 +20,7 @@ class Job(Generic[T]):
 
     work: Work[T]
     future: "asyncio.Future[T]"
-    """What the caller waits for, in its loop."""
+    """The future that the caller awaits in its loop."""
     seconds: float | None = None
     """The processor time that a read may take; None: any."""
     result: T | None = None
@@ -34,14 +34,14 @@ class Job(Generic[T]):
     def fail(self, error: Exception) -> None:
         """Finish with an error, which is mapped.
 
-        Its frames hold the cursors that it has interrupted, and with them the snapshot that these read.
+        The error's frames hold the cursors that were interrupted, and with them the snapshot that these read.
         """
         traceback.clear_frames(error.__traceback__)
         self.error = mapped(error)
         self.finished = True
 
     def resolve(self) -> None:
-        """Tell the caller, unless it was cancelled; called in its loop."""
+        """Give the caller the outcome, unless the caller was cancelled; runs in the caller's loop."""
         if self.future.done():
             return
         if self.error is not None:
@@ -51,7 +51,7 @@ class Job(Generic[T]):
 
 
 def tell(jobs: Sequence[Job[T]]) -> None:
-    """Tell the callers of jobs that are finished, each in its loop."""
+    """Give the callers of finished jobs the outcomes, each in its own loop."""
     loops = [job.future.get_loop() for job in jobs]
     for loop in set(loops):
         loop.call_soon_threadsafe(_resolve, [job for job, its in zip(jobs, loops, strict=True) if its is loop])

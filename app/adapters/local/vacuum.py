@@ -22,14 +22,14 @@ _SPARE_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """The bytes of a file, and how many of these hold nothing."""
+    """The bytes of a file, and how many of these are free."""
 
     size: int
     free: int
 
     @property
     def share(self) -> float:
-        """The part of the file that holds nothing, from 0 to 1."""
+        """The part of the file that is free, from 0 to 1."""
         return self.free / self.size if self.size else 0.0
 
 
@@ -42,7 +42,7 @@ class Vacuumed:
 
 
 def file_room(path: Path) -> FileRoom:
-    """Read how much of a file is free; beside a running service too.
+    """Read how many bytes of a file are free; a service may use the file meanwhile.
 
     Raises:
         DatabaseUnavailable: the file cannot be read.
@@ -54,12 +54,12 @@ def file_room(path: Path) -> FileRoom:
 def vacuum(path: Path) -> Vacuumed:
     """Write a file anew without the room that is free.
 
-    Nothing else may have the file open: it would wait for all of the time. Whoever opens it meanwhile is told that it
-    is locked, and tries again. A crash leaves the file as it was.
+    No other process may have the file open, because it would wait for the whole time. A process that opens the file
+    meanwhile finds it locked, and tries again. A crash leaves the file as it was.
 
     Raises:
         Conflict: another process has the file open.
-        StorageFull: there is no room for a copy of the data in the folder of temporary files, or for two in its own.
+        StorageFull: there is no room for a copy of the data in the folder of temporary files, or for two in the file's.
         DatabaseUnavailable: the file cannot be read or written.
     """
     before = _bytes(path)

@@ -12,8 +12,8 @@ from app.domain.words import normalised
 _LONGEST_WORD = 100
 _CACHED_CHARACTERS = 8192
 _TOKENIZERS = {"BertTokenizer", "BertTokenizerFast", None}
-# The third last begins at 2B920, not at the block's 2B820: the tokenizer these models are published with has
-# it so, and a text must get the same ids as there.
+# The range before the last begins at 2B920, not at the block's 2B820, as in the tokenizer that these models are
+# published with: a text must get the same ids as there.
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -45,7 +45,7 @@ class WordPiece:
         Args:
             vocabulary: the tokens in the order of their ids.
             lowercase: whether the model knows only lower case.
-            strip_accents: whether it knows no accents; None means "as ``lowercase``".
+            strip_accents: whether the model knows no accents; None means "as ``lowercase``".
             space_ideographs: whether each Chinese character is a word of its own.
 
         Raises:

@@ -40,14 +40,14 @@ class WorkQueue(Generic[T]):
         self._bell.put(None)
 
     def put_first(self, taken: Sequence[Taken[T]]) -> None:
-        """Let what was taken and not reached wait before all others, in its order."""
+        """Let work that was taken and not reached wait before all other work, in its order."""
         with self._lock:
             for tenant_id, work in reversed(taken):
                 self._turns.put_first(tenant_id, work)
         self._bell.put(None)
 
     def take(self, most: int) -> list[Taken[T]]:
-        """Wait for work; return what waits, at most so much. Nothing is returned once it is closed and empty."""
+        """Wait for work, and return at most ``most`` pieces of it; an empty list once the queue is closed and empty."""
         taken: list[Taken[T]] = []
         while not taken and not (self.closed and not self._turns):
             self._bell.get()
@@ -57,7 +57,7 @@ class WorkQueue(Generic[T]):
         return taken
 
     def take_at_once(self, most: int) -> list[Taken[T]]:
-        """Return what waits, at most so much; nothing where nothing does."""
+        """Return at most ``most`` pieces of the work that waits; an empty list where no work waits."""
         taken: list[Taken[T]] = []
         with self._lock:
             while len(taken) < most and (next_ := self._turns.take()) is not None:
@@ -65,6 +65,6 @@ class WorkQueue(Generic[T]):
         return taken
 
     def close(self) -> None:
-        """Let the threads end once all is done."""
+        """Let the threads end once all work is done."""
         self.closed = True
         self._bell.put(None)

@@ -1,4 +1,4 @@
-"""Maps what obstore raises to errors of the tree. Its texts quote keys and bodies, so none of them is repeated."""
+"""Maps obstore's exceptions to errors of the tree. Their texts quote keys and bodies, so none of them is repeated."""
 
 import errno
 import re
@@ -37,7 +37,7 @@ _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def of_r2(error: Exception, operation: str) -> MemoryGatewayError | ObjectMissing:
-    """Return the error for one of obstore's, or of a deadline that has passed, on R2."""
+    """Return the error for an exception of obstore, or for a deadline that has passed, on R2."""
     if isinstance(error, TimeoutError):
         return UpstreamTimeout(f"The object store did not answer {operation} in time.")
     text = str(error)
@@ -64,7 +64,7 @@ def _refusal(status: int, code: str, operation: str) -> MemoryGatewayError | Obj
 
 
 def of_folder(error: Exception, operation: str) -> MemoryGatewayError | ObjectMissing:
-    """Return the error for one of obstore's, or of this machine's, on a folder."""
+    """Return the error for an exception of obstore, or of the operating system, on a folder."""
     if isinstance(error, FileNotFoundError):
         return ObjectMissing()
     if isinstance(error, TimeoutError):

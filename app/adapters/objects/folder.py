@@ -22,7 +22,7 @@ class FolderObjects(ObstoreObjects):
     backend = "folder"
 
     def __init__(self, folder: Path, metrics: Metrics, *, patience: float = 1.0) -> None:
-        """Touch nothing yet."""
+        """Make no folder yet."""
         super().__init__(metrics, of_folder, patience=patience)
         self._folder = folder
 
@@ -37,7 +37,7 @@ class FolderObjects(ObstoreObjects):
         await asyncio.to_thread(_sync, self._folder, key)
 
     async def _delete(self, key: str) -> None:
-        """Remove the file, and those that obstore writes before it gives them their name."""
+        """Remove the file, and unfinished files to which obstore has not yet given its name."""
         path = self._folder / key
         for unfinished in await asyncio.to_thread(lambda: list(path.parent.glob(f"{path.name}#*"))):
             unfinished.unlink(missing_ok=True)
@@ -45,7 +45,7 @@ class FolderObjects(ObstoreObjects):
         await asyncio.to_thread(_sync_folder, path.parent)
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[Sequence[StoredObject]]:
-        """List in the order of the keys, which folders have not: all of them are read first."""
+        """List in the order of the keys, which a folder does not have: all keys are read first."""
         found = [
             stored async for page in super().list(prefix) for stored in page if stored.key.encode() > after.encode()
         ]
@@ -62,7 +62,7 @@ class FolderObjects(ObstoreObjects):
 
 
 def _sync(folder: Path, key: str) -> None:
-    """Have the file and the names that lead to it on the disk: its row of the database says so next."""
+    """Flush the file and the folders that lead to it to the disk, because its row of the database is written next."""
     path = folder / key
     with path.open("rb") as file:
         os.fsync(file.fileno())

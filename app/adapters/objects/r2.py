@@ -39,7 +39,7 @@ class R2Objects(ObstoreObjects):
         self._secret = secret_access_key
 
     def _open(self) -> "S3Store":
-        """Make the client; what the environment has for clients of Amazon's own S3 must not reach it."""
+        """Make the client; the environment's settings for Amazon's own S3 must not reach it."""
         from obstore.store import S3Store  # noqa: PLC0415 - loading it takes 30 ms
 
         return S3Store(

@@ -1,4 +1,4 @@
-"""What both object stores have in common: the calls of obstore, each with a deadline, a measure and mapped failures.
+"""The common part of both object stores: the calls of obstore, each with a deadline, a measure and mapped failures.
 
 obstore is loaded with the first call: a command that needs no blobs does not wait for it.
 """
@@ -18,9 +18,9 @@ from app.ports.object_store import PUT_SECONDS, ObjectMissing, StoredObject
 
 GET_SECONDS = 60.0
 _SECONDS = 5.0
-"""Until an answer begins."""
+"""The deadline until an answer begins."""
 _LIST_SECONDS = 20.0
-"""Of a page of a listing, which is long."""
+"""The deadline of a page of a listing, which is long."""
 _BYTES_PER_SECOND = 500_000
 """The slowest line on which an object is written and read."""
 PAGE = 1_000
@@ -29,14 +29,14 @@ Failure = Callable[[Exception, str], MemoryGatewayError | ObjectMissing]
 
 
 class ObstoreObjects:
-    """An object store by obstore. Each failed call is told, and none is made again."""
+    """An object store by obstore. A failed call raises, and is not made again."""
 
     backend = ""
 
     def __init__(
         self, metrics: Metrics, failure: Failure, *, patience: float = 1.0, breaker: Breaker | None = None
     ) -> None:
-        """Take where calls are counted, the mapping of failures, a factor of all deadlines, and the store's circuit."""
+        """Take the metrics, the mapping of failures, a factor of all deadlines, and the store's circuit."""
         self._breaker = breaker
         self._metrics = metrics
         self._failure = failure
@@ -98,7 +98,7 @@ class ObstoreObjects:
             yield [StoredObject(stored["path"], stored["size"]) for stored in page]
 
     async def ping(self) -> None:
-        """Read the first page of what there is of a tenant that nobody has."""
+        """Read the first page of the objects of a tenant that does not exist."""
         async with self._call("ping", _SECONDS):
             await anext(aiter(self._library.list(self._store, "ping", chunk_size=1)), None)
 
@@ -140,5 +140,5 @@ class ObstoreObjects:
 
 
 def _seconds(size: int) -> float:
-    """Return how long so many bytes may take."""
+    """Return for how many seconds a transfer of ``size`` bytes may last."""
     return _SECONDS + size / _BYTES_PER_SECOND

@@ -1,4 +1,4 @@
-"""Counts calls of an embeddings API, which takes so many a minute, and warns before they are used up."""
+"""Counts calls of an embeddings API, which takes a number per minute, and warns before they are used up."""
 
 import math
 import time
@@ -28,7 +28,7 @@ class CallMeter:
         """Spend one call.
 
         Raises:
-            RateLimited: this minute's calls are used up; it says when the next is allowed.
+            RateLimited: this minute's calls are used up; the error says when the next call is allowed.
         """
         if self._limit is None:
             return

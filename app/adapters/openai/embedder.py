@@ -23,7 +23,7 @@ from app.ports.embedder import Embeddings, Purpose
 
 BASE_URL = "https://api.openai.com/v1"
 CALL_SECONDS = 10.0
-"""Of documents."""
+"""The deadline of a call for documents."""
 
 _NATIVE: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -61,7 +61,7 @@ class OpenAIEmbedder:
         """Open no connection yet; without ``dimensions`` use the model's own, up to the limit of Vectorize.
 
         ``seconds`` is the deadline of a call for documents, ``query_seconds`` that of one for queries.
-        ``calls_per_minute``: what the API takes of this process; None: calls are not counted.
+        ``calls_per_minute`` is how many calls the API takes from this process; None: calls are not counted.
 
         Raises:
             ConfigurationError: the dimensions are neither given nor known, or the model does not support them.
@@ -95,7 +95,7 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text, regardless of the purpose; a failed call is left to the caller to retry.
 
-        The purpose says how long it may take: a query has a recall waiting for it.
+        The purpose sets the deadline of a call: a recall waits for a query.
         """
         del tenant_id
         parts = windows.split(texts, _WINDOW_BYTES)

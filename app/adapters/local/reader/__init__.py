@@ -1,1 +1,1 @@
-"""Reads what is said with a small model on this machine's CPU (ADR 0054)."""
+"""Reads statements with a small model on this machine's CPU (ADR 0054)."""

@@ -1,4 +1,4 @@
-"""Computes what the reader's heads look at, and what they say, from token sequences."""
+"""Computes the reader's answers to token sequences: the encoder's rows, and the heads' probabilities."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -16,7 +16,7 @@ from app.domain.errors import ReaderUnavailable
 ANSWERS = {Task.RELATION: 4, Task.RELEVANCE: 2, Task.KIND: 4, Task.FOLLOWS: 2}
 """How many answers each task has."""
 _ROWS = 16
-"""A pass has a multiple of so many rows, because the first pass of each size takes some ten milliseconds more."""
+"""The rows of a pass are a multiple of this, because the first pass of each size takes some ten milliseconds more."""
 _FIRST_PASSES = (256, 64)
 _NO_SEQUENCE = -1
 
@@ -50,7 +50,7 @@ class ReaderEncoder:
         """Return for each sequence the probability of each answer of its task.
 
         Raises:
-            ReaderUnavailable: OpenVINO could not compute it.
+            ReaderUnavailable: OpenVINO could not compute the answers.
         """
         bounds = list(pairwise(accumulate(map(len, sequences), initial=0)))
         try:

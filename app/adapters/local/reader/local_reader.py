@@ -25,11 +25,11 @@ _T = TypeVar("_T")
 _Probabilities = npt.NDArray[np.float64]
 
 PACKAGED: Final = Path(__file__).parent / "model"
-"""Where the package has the weights."""
+"""The folder in which the package has the weights."""
 _YES = 1
-"""The number of the answer "yes" of a task that asks whether."""
+"""The number of the answer "yes" to a task with a yes-or-no question."""
 _CACHED = 20_000
-"""Answers that are kept, each of about 300 bytes: what is asked again is mostly the same."""
+"""Answers that are cached, each of about 300 bytes: texts that are read again are mostly the same."""
 _INLINE_CHARACTERS = 4096
 """Texts up to this length are tokenized faster than a thread hop takes."""
 
@@ -42,11 +42,11 @@ class LocalReader:
 
         Args:
             trunk: the directory of the embedding model whose word embeddings they were trained with.
-            directory: where the weights are.
+            directory: the directory of the weights.
             threads: how many passes run concurrently.
 
         Raises:
-            ConfigurationError: they are missing, truncated, of another version, or made for another trunk.
+            ConfigurationError: the weights are missing, truncated, of another version, or made for another trunk.
         """
         card = self._card = ReaderCard.read(directory)
         shape = BertShape.read(trunk / "config.json")
@@ -70,7 +70,7 @@ class LocalReader:
 
     @property
     def thresholds(self) -> Thresholds:
-        """Those that came with the weights."""
+        """The thresholds that came with the weights."""
         return self._card.thresholds
 
     async def relations(
@@ -83,7 +83,7 @@ class LocalReader:
     async def relevance(
         self, question: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
     ) -> Sequence[float]:
-        """Return for each text how likely it answers the question, or did."""
+        """Return for each text how likely it answers the question, now or in the past."""
         rows = await self._read(Task.RELEVANCE, [(question, text) for text in texts], tenant_id, seconds)
         return [float(row[_YES]) for row in rows]
 
@@ -112,7 +112,7 @@ class LocalReader:
     async def _read(
         self, task: Task, texts: Sequence[tuple[str, str | None]], tenant_id: str, seconds: float | None
     ) -> Sequence[_Probabilities]:
-        """Return the answers to a task, of which some are known; raises ``ReaderUnavailable``."""
+        """Return the answers to a task, of which some are cached; raises ``ReaderUnavailable``."""
         keys = [_key(task, first, second) for first, second in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         missing = {key: pair for key, pair in zip(keys, texts, strict=True) if key not in found}

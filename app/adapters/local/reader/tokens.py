@@ -1,7 +1,7 @@
-"""Lays out what the reader reads: one text or two, as token ids with a type for each token.
+"""Lays out texts for the reader: one text or two, as token ids with a type for each token.
 
-The type tells which of the two texts a token is of, and whether the other one has its word too: where two statements
-differ is what a small model overlooks. The first token's type tells what is asked about the texts.
+The type tells which of the two texts a token is of, and whether the other text has its word too, because a
+small model overlooks where two statements differ. The first token's type tells the task.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from app.adapters.local.wordpiece import WordPiece
 from app.ports.reader import MAX_CHARACTERS
 
 MAX_TOKENS: Final = 192
-"""Of a sequence; what is longer loses the end of its longer text."""
+"""Tokens of a sequence at most; a longer sequence loses the end of its longer text."""
 TYPES: Final = 8
 """How many types there are: four of tokens within texts, and one for each task."""
 _CONTROL_TOKENS = 3
@@ -22,28 +22,28 @@ _SECOND, _SHARED, _FIRST_TASK = 1, 2, 4
 
 
 class Task(IntEnum):
-    """What is asked about a text, or about two."""
+    """A question about one text, or about two."""
 
     RELATION = 0
     """How a newer statement (the second text) bears on an older one (the first)."""
     RELEVANCE = 1
     """Whether a text (the second) answers a question (the first)."""
     KIND = 2
-    """What kind of statement a text is; there is no second one."""
+    """The kind of statement that a text is; there is no second text."""
     FOLLOWS = 3
     """Whether a claim (the second text) follows from sources (the first)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSequence:
-    """Token ids and their types, of one length, and what is asked about them."""
+    """Token ids and their types, of one length, and the task."""
 
     ids: Sequence[int]
     types: Sequence[int]
     task: Task
 
     def __len__(self) -> int:
-        """Return how many tokens it has."""
+        """Return the number of tokens."""
         return len(self.ids)
 
 

@@ -1,4 +1,4 @@
-"""The files of a trained reader: its weights as int8, and what is known of them."""
+"""The files of a trained reader: its weights as int8, and their card."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from app.domain.errors import ConfigurationError
 from app.domain.reading import Thresholds
 
 FORMAT: Final = 1
-"""Of the files; others are refused."""
+"""The format of the files; files of another format are refused."""
 TENSORS, CARD = "reader.safetensors", "reader.json"
 WORDS: Final = "embeddings.word_embeddings.weight"
 _SCALE = ".scale"
@@ -27,13 +27,13 @@ _LEVELS = 127
 
 @dataclass(frozen=True, slots=True)
 class ReaderCard:
-    """What is known of weights: what they are called, what they need, and how far they are to be believed."""
+    """A description of weights: their version, the model that they need, and how far their answers are believed."""
 
     version: str
     trunk: str
     """The SHA-256 of the embedding model's word embeddings, with which they were trained and are used."""
     temperatures: Mapping[str, float]
-    """By the name of a task, what its logits are divided by."""
+    """For the name of each task, the divisor of its logits."""
     thresholds: Thresholds
 
     @classmethod
@@ -41,7 +41,7 @@ class ReaderCard:
         """Read the card of a directory.
 
         Raises:
-            ConfigurationError: it is absent or incomplete, or of another format.
+            ConfigurationError: the card is absent or incomplete, or of another format.
         """
         path = directory / CARD
         content = read_json(path)
@@ -58,7 +58,7 @@ class ReaderCard:
             raise ConfigurationError(f"{path} is incomplete: {error!r}") from error
 
     def write(self, directory: Path, more: Mapping[str, Any]) -> None:
-        """Write the card, with what else is known of the weights."""
+        """Write the card, with ``more`` fields about the weights."""
         content = {"format": FORMAT, **asdict(self), **more}
         (directory / CARD).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
@@ -70,7 +70,7 @@ class ReaderWeights:
         """Read the tensors.
 
         Raises:
-            ConfigurationError: the file is absent, truncated, or not what this version computes.
+            ConfigurationError: the file is absent, truncated, or of a form that this version does not compute.
         """
         self._path = directory / TENSORS
         self._words, self._shape = words, shape
@@ -90,7 +90,7 @@ class ReaderWeights:
         return np.asarray(self._found(name, *expected), np.float32)
 
     def quantised(self, name: str, *expected: int) -> tuple[npt.NDArray[np.int8], Matrix] | None:
-        """Return a matrix as int8 with the scale of each row; None where it is not held so."""
+        """Return a matrix as int8 with the scale of each row; None where the file does not have it as int8."""
         if name + _SCALE not in self._tensors:
             return None
         return self._found(name, *expected), self._found(name + _SCALE, expected[0], 1)
