@@ -12,7 +12,7 @@ from app.runtime.shards import Shards
 def create_app(shards: Shards, hosts: Collection[str] = (), *, reports: bool = False) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
-    ``hosts`` are the names that it may be asked for by, all where none is said; ``reports``: each answer tells the
-    Worker in front what the call was.
+    ``hosts`` are the host names that requests may be addressed to, all where it is empty; ``reports``: each answer
+    reports its call to the Worker in front.
     """
     return create_http_app(shards, McpEndpoint(shards), hosts, reports=reports)

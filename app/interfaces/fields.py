@@ -34,16 +34,16 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
-# As far as a pattern can: not each February has 29 days.
+# A pattern cannot check all of a day: not each February has 29 days.
 _DAY = (
     "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))"
 )
 _HOUR = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 
-# Bounds that are doubles, as MAX_NUMBER is not: what reads them as such would let the next number pass.
+# These bounds are doubles, and MAX_NUMBER is not: a reader of doubles would round it and let the next number pass.
 _BOUNDS = {"exclusiveMinimum": -MAX_NUMBER - 1, "exclusiveMaximum": MAX_NUMBER + 1}
-# Of a union that names every type one by one openapi-generator makes no class.
+# openapi-generator makes no class of a union that names every type one by one.
 _SCALARS: list[dict[str, Any]] = [
     {"type": "string", "pattern": NO_NUL},
     {"type": "integer", **_BOUNDS},
@@ -53,10 +53,10 @@ _SCALARS: list[dict[str, Any]] = [
 
 
 def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an object with any keys, each with such a value.
+    """Describe an object with any keys, whose values have the schema ``value``.
 
-    Generators of clients read that it is open, and pass over the condition; a union or a recursive type in the place of
-    any value stops some of them, and the others make classes of it that nobody wants to fill.
+    Generators of clients read that the object is open, and pass over the condition; a union or a recursive type in the
+    place of any value stops some generators, and the others make classes of it that are a burden to fill.
     """
     return {
         "type": "object",
@@ -67,7 +67,7 @@ def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Describe values by how deep they may still be nested: a schema for each depth, none recursive."""
+    """Describe values by how deep they may still be nested: there is a schema for each depth, and none is recursive."""
     inner: dict[str, Any] = {"anyOf": _SCALARS}
     for depth in range(1, limits.JSON_DEPTH + 1):
         yield f"value_{depth}", {"anyOf": [*_SCALARS, {"type": "array", "items": inner}, _open_object(inner)]}
@@ -75,7 +75,7 @@ def _values() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _value(depth: int) -> dict[str, Any]:
-    """Describe a value that may be nested so deep."""
+    """Describe a value that may be nested ``depth`` deep."""
     return {"$ref": f"{_VALUES_AT}value_{depth}"}
 
 
@@ -98,9 +98,9 @@ FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "description": "Each key must be present with an equal value of the same type.",
 }
 ANY_OBJECT_SCHEMA: dict[str, Any] = _open_object(_value(limits.JSON_DEPTH - 1))
-"""Of an object with any keys and values."""
+"""The schema of an object with any keys and values."""
 ANY_JSON_SCHEMA: dict[str, Any] = {"if": {"not": {"const": ""}}, "then": _value(limits.JSON_DEPTH)}
-"""Of a value of any type: generators of clients read no type of it, and pass over the condition."""
+"""The schema of a value of any type: generators of clients read no type from it, and pass over the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Within:
 
 
 def _number(value: object) -> object:
-    """Accept 5 and 5.0, which JSON Schema calls an integer too, but no text and no boolean."""
+    """Accept 5, and 5.0, which is an integer to JSON Schema too, but no text and no boolean."""
     if isinstance(value, str | bool):
         raise ValueError("must be an integer")  # noqa: TRY004 - pydantic takes a ValueError
     return value
@@ -167,7 +167,7 @@ EndMs: TypeAlias = Annotated[
     BeforeValidator(lambda value: milliseconds(_moment(value), up=True)),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""A timestamp of a request before which something is to be, as milliseconds since the epoch."""
+"""A timestamp of a request that is an upper bound, rounded up, as milliseconds since the epoch."""
 MomentOrDayMs: TypeAlias = Annotated[
     int,
     BeforeValidator(lambda value: milliseconds(_moment_or_day(value))),
@@ -195,7 +195,7 @@ AT_MOST_CONTENT_BYTES = f"At most {CONTENT_BYTES} bytes in UTF-8."
 
 
 is_none = partial(is_, None)
-"""Whether an answer leaves out a value that may be empty."""
+"""Tells whether a value is None, which an answer leaves out."""
 
 
 class Request(BaseModel):
@@ -204,10 +204,10 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def to(self, kind: type[_T], **given: Any) -> _T:  # noqa: ANN401 - any type of a field
-        """Return what the request asks for as the domain has it: the fields of the same names, and those ``given``.
+        """Return the domain's object of the request: a ``kind`` of the fields of the same names, and those ``given``.
 
         Raises:
-            InvalidRequest: as the dataclass ``kind`` says.
+            InvalidRequest: the dataclass ``kind`` refuses a field.
         """
         return from_attributes(kind, self, **given)
 
@@ -235,13 +235,14 @@ class RecallFilter(Request):
 
 
 def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequest:
-    """Turn pydantic's errors into ours, each named by its field.
+    """Return the refusal of a request with pydantic's errors, each named by its field.
 
-    Fields that are missing, unknown or of another type come first: without any, those that are outside their bounds.
+    Fields that are missing, unknown or of another type are named alone; without such fields, those outside their bounds
+    are named.
 
     Args:
         errors: pydantic's errors.
-        within: how many parts of a field's path say where in the request it is, which its caller did not write.
+        within: how many leading parts of a field's path name a part of the request, which its caller did not write.
     """
     if any(error["type"] == "json_invalid" for error in errors):
         return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
@@ -252,7 +253,7 @@ def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequ
 
 
 def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidRequest:
-    """Return the refusal of a request with these wrong fields, of which it names the first; they are the detail too."""
+    """Return the refusal of a request, which names the first of the wrong fields; by default its detail does, too."""
     named = errors[:_MAX_NAMED]
     if detail is None:
         detail = "; ".join(f"{error.field}: {error.message}" for error in named)
@@ -262,7 +263,7 @@ def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidR
 
 
 def _path(location: Sequence[str | int], within: int) -> str:
-    """Name a field as its caller wrote it: without the part of the request it is in, unless that is all there is."""
+    """Name a field as its caller wrote it: without the part of the request it is in, unless its path has no more."""
     return ".".join(map(str, location[within:] or location))
 
 

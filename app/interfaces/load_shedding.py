@@ -1,7 +1,7 @@
 """Refuses requests that would wait for too long, before anything is done for them (ADR 0046).
 
-At three times what can be answered two requests are refused for each one that is served, so a refusal has to cost
-little: it does not reach the application, and the log has a line a second for all of them.
+At three times the load that can be served, two requests are refused for each that is served, so a refusal has to cost
+little: the request does not reach the application, and the log has one line a second for all refusals.
 """
 
 import time
@@ -24,11 +24,11 @@ from app.interfaces.request_state import NOTE
 _LOG_SECONDS = 1.0
 
 CheckTurn = Callable[[Callable[[], Sequence[str]]], None]
-"""Takes what reads a request's ``Authorization`` headers; raises ``Overloaded`` if the request would wait for long."""
+"""Takes a reader of a request's ``Authorization`` headers; raises ``Overloaded`` if the request would wait for long."""
 
 
 class LoadShedding:
-    """Says which requests of one server are refused when they come, and what they are answered."""
+    """Decides which requests of one server are refused when they come, and makes the answers to these."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class LoadShedding:
         *,
         reports: bool = False,
     ) -> None:
-        """Take what knows who waits, what counts requests, and a clock that tells seconds.
+        """Take the check of a request's wait, the function that counts requests, and a clock of seconds.
 
-        Requests for the paths of ``passing`` are not refused here. ``reports``: each answer tells the Worker in front
-        what the call was.
+        Requests for the paths of ``passing`` are not refused here. ``reports``: each answer reports its call to the
+        Worker in front.
         """
         self._check_turn = check_turn
         self._observe = observe
@@ -50,11 +50,11 @@ class LoadShedding:
         self._clock = clock
         self._reports = reports
         self._refused = 0
-        """How many were refused that the log does not tell of yet."""
+        """Requests that were refused since the last line in the log."""
         self._logged_at: float | None = None
 
     def refusal(self, scope: HTTPScope) -> bytes | None:
-        """Return the whole answer to a request that would wait for too long; None where it may begin or wait."""
+        """Return the whole answer to a request that would wait for too long; None where the request may go on."""
         if scope["path"] in self._passing:
             return None
         headers = Headers(raw=list(scope["headers"]))
@@ -66,7 +66,7 @@ class LoadShedding:
         return None
 
     def _tell(self, method: str) -> None:
-        """Count a request that is refused, and log how many were, once in a while."""
+        """Count a request that is refused, and log the number of refused requests at most once a second."""
         self._observe(method, "", Overloaded.status, 0.0)
         self._refused += 1
         now = self._clock()
@@ -76,7 +76,7 @@ class LoadShedding:
 
 
 def _answer(error: Overloaded, scope: HTTPScope, request_id: str, *, reports: bool) -> bytes:
-    """Return the bytes of an answer, in the form that the path has."""
+    """Return the bytes of an answer, in the shape that errors of the path have."""
     given: dict[str, Any] = {**scope, "state": {"request_id": request_id, NOTE: RequestNote()}}
     response = error_response(error, given)
     further = [(b"x-request-id", request_id.encode())]

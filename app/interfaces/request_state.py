@@ -1,8 +1,8 @@
-"""What interfaces tell of a request to what wraps them: the keys in the state of its ASGI scope."""
+"""Keys in the state of a request's ASGI scope, by which an interface tells the middleware around it of the request."""
 
 from typing import Final
 
 VERIFIED: Final = "verified"
-"""Is there once the request's credential was verified."""
+"""The key that is set once the request's credential was verified."""
 NOTE: Final = "note"
-"""The ``RequestNote``, which whoever handles the request adds to."""
+"""The key of the ``RequestNote``, which the request's handlers add to."""

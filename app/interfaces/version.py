@@ -1,4 +1,4 @@
-"""The version of this package, for what says it to clients."""
+"""The version of this package, which the service and its commands show."""
 
 from functools import cache
 from importlib.metadata import version

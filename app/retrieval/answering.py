@@ -39,8 +39,8 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     """Return the passages that are read, by their candidates' ids.
 
     The best candidates that may be entries are read, each with the best candidate whose place it has taken: "I live in
-    Rome" answers where somebody lives, and the query means the memory that took its place. Fewer candidates are read
-    where they and the query are long. A text in a script that no reader knows is not read.
+    Rome" answers "Where do I live?", which means the memory that took its place. Fewer candidates are read where they
+    and the query are long. A text in a script that no reader knows is not read.
     """
     if not is_readable(fusion.query.text):
         return {}

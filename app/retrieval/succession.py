@@ -36,7 +36,7 @@ def decide(pool: Pool, comparisons: Sequence[Comparison]) -> None:
 def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     """Return the scores, with that of each outdated candidate handed on to its last successor.
 
-    A query where somebody lives matches "I live in Rome" better than "I moved to Oslo", and means the latter. An
+    "Where do I live?" matches "I live in Rome" better than "I moved to Oslo", and means the latter. An
     outdated candidate scores no more than its successor, unless it is the successor of another candidate. A candidate
     that is not superseded says more than what is outdated, and may match the query for the rest. It hands its score on
     only where the query asks for the successor's key, or where a reader has found that the successor is an update.

@@ -33,12 +33,12 @@ DEFAULT = "default"
 
 
 class Id(click.ParamType[str]):
-    """A tenant or an agent."""
+    """The id of a tenant or an agent."""
 
     name = "id"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the form."""
+        """Check the id's form."""
         if not is_id(value):
             self.fail("1 to 64 of the characters A-Z a-z 0-9 . _ : - are allowed", param, ctx)
         return value
@@ -48,12 +48,12 @@ class Bounded(click.ParamType[str]):
     """A text that a field of the API may have."""
 
     def __init__(self, bound: Bound, name: str = "text") -> None:
-        """Take the field's bound, and what the help calls such a text."""
+        """Take the field's bound, and the name of such a text in the help."""
         self.name = name
         self._bound = bound
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the bound."""
+        """Check the text against the bound."""
         if (violation := self._bound.violation(value)) is not None:
             self.fail(violation.message, param, ctx)
         return value
@@ -85,7 +85,7 @@ class JsonObject(click.ParamType[dict[str, Any]]):
         self._bound = bound
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
-        """Read it, and check the bound."""
+        """Read the JSON, and check the object against the bound."""
         try:
             read = json.loads(value, parse_constant=_no_constant)
         except (ValueError, RecursionError):
@@ -107,7 +107,7 @@ class Moment(click.ParamType[int]):
         self._up = up
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it."""
+        """Read the timestamp."""
         try:
             return milliseconds(parse_moment(value), up=self._up)
         except ValueError as error:
@@ -139,10 +139,10 @@ agent_option = click.option(
 
 
 def quiet_settings(*, folder_file: bool = True, kept_here: bool = True) -> Settings:
-    """Load the settings, and log warnings and errors only unless another level is set.
+    """Load the settings, and log warnings and errors only, unless another level is set.
 
-    What is noteworthy of the settings goes to standard error, and where the memories are, unless they are not
-    ``kept_here`` but with another service; ``folder_file`` is as for ``load_settings``.
+    Notices of the settings go to standard error, and the place of the memories too; without ``kept_here``, where
+    another service keeps the memories, no place is shown. ``folder_file`` is as for ``load_settings``.
     """
     settings = load_settings(folder_file=folder_file)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
@@ -153,12 +153,15 @@ def quiet_settings(*, folder_file: bool = True, kept_here: bool = True) -> Setti
 
 
 def show_place(settings: Settings) -> None:
-    """Tell on standard error where the memories are: whoever finds none may have looked in another folder."""
+    """Tell on standard error where the memories are: a command that finds none may have looked in another folder."""
     click.echo(f"Memories are kept in {settings.kept_in}.", err=True)
 
 
 def show_notices(settings: Settings, *, folder_file: bool = True) -> None:
-    """Tell on standard error, where the log goes too, which files settings are from and what is not the vendors'."""
+    """Print the notices of the settings on standard error, where the log goes too.
+
+    They name the files that settings are read from, and the services that are not the vendors'.
+    """
     for notice in notices(settings, folder_file=folder_file):
         click.echo(notice, err=True)
 
@@ -172,9 +175,9 @@ def tell_shard(name: str, shards: int) -> None:
 async def each_shard(
     databases: Mapping[str, Database], work: Callable[[Database], Awaitable[Sequence[str]]]
 ) -> list[str]:
-    """Do work on the database of every shard; return what went wrong: of the work, and of shards that cannot be used.
+    """Do work on the database of every shard; return the failures of the work, and of shards that cannot be used.
 
-    A shard that cannot be used keeps no other one waiting, unless it is the first.
+    A shard that cannot be used does not stop the work on others, unless it is the main shard, whose error is raised.
     """
     failed: list[str] = []
     for shard, database in databases.items():
@@ -191,7 +194,7 @@ async def each_shard(
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """What a command prints: JSON for programs or a text for people; where it ``failed`` the command ends with 1."""
+    """A command's answer: JSON for programs or a text for people; where it ``failed`` the exit status is 1."""
 
     data: dict[str, Any]
     text: str
@@ -202,7 +205,7 @@ class CommandAnswer:
     """Whether the JSON has spaces, for people."""
 
     def print(self, *, as_json: bool) -> None:
-        """Print it, and end the process where it failed."""
+        """Print the answer, and end the process with 1 where the command failed."""
         click.echo(json_text(self.data, spaced=self.spaced) if as_json else self.text)
         for note in self.notes:
             click.echo(note, err=True)
@@ -214,7 +217,7 @@ Answering: TypeAlias = Callable[..., CommandAnswer | Awaitable[CommandAnswer]]
 
 
 def prints_answer(command: Answering) -> Callable[..., None]:
-    """Give a command the option ``--json``, and print the answer that it returns or, run to its end, comes to."""
+    """Give a command the option ``--json``, and print the answer that it returns; an asynchronous command is run."""
 
     @as_json_option
     @wraps(command)
@@ -226,7 +229,7 @@ def prints_answer(command: Answering) -> Callable[..., None]:
 
 
 def on_tenant(command: Callable[..., Awaitable[CommandAnswer]]) -> Callable[..., None]:
-    """Make a command of what the runtime of a tenant's shard answers: it takes the runtime beside its parameters."""
+    """Make a command of a function that takes the runtime of a tenant's shard beside the command's parameters."""
 
     @prints_answer
     @wraps(command)
@@ -252,7 +255,7 @@ def _no_constant(name: str) -> NoReturn:
 async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) -> T:
     """Prepare the runtime of a tenant's shard, do one piece of work with it and close it.
 
-    Data that cannot be reached is an error at once.
+    Data that cannot be reached raise an error at once.
     """
 
     async def of_shard(shards: Shards) -> T:
@@ -262,7 +265,7 @@ async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) 
 
 
 async def with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]], *, every: bool = False) -> T:
-    """Prepare the first shard, or ``every`` one, do one piece of work with all of them and close them."""
+    """Prepare the first shard, or ``every`` shard, do one piece of work with the shards and close them."""
     shards = build_shards(settings, command=True)
     try:
         await shards.prepare(every=every)

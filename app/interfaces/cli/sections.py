@@ -1,4 +1,4 @@
-"""Groups of commands: their help in sections of whole sentences, and the nearest name for one that is mistyped."""
+"""Groups of commands: their help has sections of whole sentences, and a mistyped command gets the nearest names."""
 
 import inspect
 import re
@@ -21,7 +21,7 @@ class CommandGroup(click.Group):
         return {"Commands": self.list_commands(ctx)}
 
     def sentence(self, ctx: click.Context, name: str) -> str | None:
-        """Return what the help says of a command; None where there is none of this name."""
+        """Return the help's sentence of a command; None where there is no command of this name."""
         command = self.get_command(ctx, name)
         return None if command is None else _first_sentence(command)
 
@@ -40,7 +40,7 @@ class CommandGroup(click.Group):
         """Find the command that the line names.
 
         Raises:
-            click.UsageError: there is none of this name; the error names those that are spelt like it.
+            click.UsageError: there is no command of this name; the error names those with a similar spelling.
         """
         try:
             return super().resolve_command(ctx, args)

@@ -1,8 +1,8 @@
-"""Lets requests without a verified credential take turns, so that a flood of them delays others' by little (ADR 0050).
+"""Lets requests without a verified credential take turns, so that a flood of them delays other requests little.
 
-What they are answered is cheap, and yet a flood of cheap answers keeps the event loop from what tenants wait for. So
-one of them begins at a time, and the next one only after a pause of several times as long as it took: the busier the
-process is, the longer. They are never refused here, because health checks are among them.
+Their answers are cheap, and yet a flood of cheap answers keeps the event loop from tenants' requests (ADR 0050). So one
+anonymous request begins at a time, and the next only after a pause of several times as long as its answer took: the
+busier the process is, the longer. Anonymous requests are never refused here, because health checks are among them.
 """
 
 import asyncio
@@ -10,26 +10,26 @@ import asyncio
 from app.domain.turns import TenantTurns
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/metrics"})
-"""The paths that are answered at any load: who restarts a server because it does not answer makes it worse."""
+"""The paths that are answered at any load: restarting a server because it does not answer makes the load worse."""
 
 LEAST_PAUSE_SECONDS = 0.004
-"""The shortest time from one that begins to the next."""
+"""The shortest time from the beginning of one request to that of the next."""
 MOST_PAUSE_SECONDS = 0.05
-"""The longest one for the time that an answer took."""
+"""The longest pause for the time that an answer took."""
 _PAUSE_FACTOR = 4
-"""How many times as long as an answer has taken the next one waits: they have a fifth of the event loop at most."""
+"""The pause as a multiple of an answer's time: anonymous requests have a fifth of the event loop at most."""
 _BYTES_PER_SECOND = 20_000_000
-"""How fast bytes may be handed out to them."""
+"""How fast bytes of answers may be sent to anonymous requests."""
 
 
 class AnonymousTurns:
-    """The turns of one server. Addresses take turns, and what asks whether the server lives has a line of its own."""
+    """The turns of one server. Addresses take turns, and an address's health checks wait in a line of their own."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
+        """Begin with no request that waits."""
         self._waiting: TenantTurns[asyncio.Future[None]] = TenantTurns()
         self._next_at = 0.0
-        """When the next one may begin, by the event loop's clock."""
+        """When the next request may begin, by the event loop's clock."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def wait(self, address: str, path: str) -> None:
@@ -44,7 +44,7 @@ class AnonymousTurns:
         await turn
 
     def ended(self, seconds: float, sent_bytes: int) -> None:
-        """Let the next one wait by how long an answer took, and how many bytes it has."""
+        """Let the next request wait by how long an answer took, and by how many bytes it has."""
         pause = min(MOST_PAUSE_SECONDS, _PAUSE_FACTOR * seconds) + sent_bytes / _BYTES_PER_SECOND
         self._next_at = max(self._next_at, asyncio.get_running_loop().time() + pause)
 

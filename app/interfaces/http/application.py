@@ -82,8 +82,8 @@ def create_http_app(
 ) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
-    ``hosts`` are the names that it may be asked for by, all where none is said. ``reports``: each answer tells the
-    Worker in front what the call was. Metrics are made anew at most every ``metrics_seconds``.
+    ``hosts`` are the host names that requests may be addressed to, all where it is empty. ``reports``: each answer
+    reports its call to the Worker in front. Metrics are made anew at most every ``metrics_seconds``.
     """
 
     @asynccontextmanager
@@ -113,7 +113,7 @@ def create_http_app(
         reports=reports,
     )
     problems.install(app)
-    app.router.routes.extend(_ROUTES)  # include_router would make each anew: it takes longer than a hundred requests
+    app.router.routes.extend(_ROUTES)  # include_router would make each route anew, longer than a hundred requests take
     app.router.routes.append(endpoint.route)
     docs.install(app, _document)
     return app

@@ -1,15 +1,16 @@
-"""The header in which the service tells the Worker in front of it what a call was (ADR 0062)."""
+"""The header in which the service reports a call to the Worker in front of it (ADR 0062)."""
 
 import json
 
 from app.domain.request_note import RequestNote
 
 HEADER = "X-Memory-Gateway-Call"
-"""Only with ``REPORT_CALLS``. The Worker removes it (``deploy/edge/src/calls.ts``)."""
+"""The header's name; answers have the header only with ``REPORT_CALLS``, and the Worker removes it
+(``deploy/edge/src/calls.ts``)."""
 
 
 def call_report(note: RequestNote, method: str, route: str) -> str:
-    """Return the header's value: a JSON object in ASCII, of what is noted and of the path as it is declared."""
+    """Return the header's value: a JSON object in ASCII, of the request's note, its method and its declared path."""
     report = {
         "tenant": note.tenant_id,
         "method": method,

@@ -1,4 +1,4 @@
-"""Reads a conversation from the body of a request, message by message, whichever way its fields are written."""
+"""Reads a conversation from the body of a request, message by message, by the schema of the route's messages."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, TypeVar
@@ -21,7 +21,7 @@ class SentMessage(Protocol):
 
     @classmethod
     def model_validate(cls, obj: Any, /) -> Self:  # noqa: ANN401 - any JSON
-        """Read it; raises ``ValidationError``."""
+        """Read a message; raises ``ValidationError``."""
         ...
 
     def to_message(self) -> NewMessage:
@@ -42,10 +42,10 @@ def conversation_body(schema: str) -> dict[str, Any]:
 async def read_conversation(
     request: Request, message: type[SentMessage], head: type[_Head]
 ) -> tuple[Sequence[NewMessage], _Head]:
-    """Read ``messages`` of one schema, and of another what stands beside them.
+    """Read the messages by the schema ``message``, and the body's other fields by the schema ``head``.
 
     Raises:
-        InvalidRequest: or what is below it, which names each field that is wrong.
+        InvalidRequest: or a subclass, which names each field that is wrong.
     """
     messages: list[NewMessage] = []
     beside: dict[str, Any] = {}

@@ -18,10 +18,10 @@ _PURPOSE = "memory-gateway cursor of a listing, 1"
 
 
 class Keys(Protocol):
-    """Who has keys: the credentials, and whoever came in with one."""
+    """An object that has keys: the credentials, and the entry of a call that was let in with one."""
 
     def keys(self, purpose: str) -> list[bytes]:
-        """Return keys that are good for one purpose alone; the first signs, all verify."""
+        """Return keys that are good for one purpose alone; the first key signs, all keys verify."""
         ...
 
 
@@ -35,23 +35,22 @@ class Cursors:
     def __init__(self, keys: Keys, listing: Mapping[str, object]) -> None:
         """Derive the keys from the credentials' secrets, which replicas share and operators rotate.
 
-        ``listing`` says of which listing they are: its tenant, and all that it was asked for, as JSON values and
-        dataclasses of them.
+        ``listing`` identifies the listing: its tenant and all its conditions, as JSON values and dataclasses of them.
         """
         self._keys = keys.keys(_PURPOSE)
         self._listing = json.dumps(listing, sort_keys=True, default=asdict)
 
     def write(self, place: ListPosition, *, now: int) -> str:
-        """Return the cursor for a place."""
+        """Return the cursor for a position."""
         payload = json.dumps([place.created_at, place.id, now]).encode()
         body = base64.urlsafe_b64encode(payload).decode().rstrip("=")
         return f"{body}.{self._sign(self._keys[0], body)}"
 
     def read(self, text: str, *, now: int) -> ListPosition:
-        """Return the place that a cursor names.
+        """Return the position that a cursor names.
 
         Raises:
-            InvalidCursor: it is forged, older than a day, or of another listing; the error does not say which.
+            InvalidCursor: the cursor is forged, older than a day, or of another listing; the error does not say which.
         """
         body, _, signature = text.partition(".")
         given = signature.encode()
@@ -75,10 +74,10 @@ class Listing:
         """Read the request's cursor, where there is one.
 
         Args:
-            entry: The request's: it is a listing of its tenant.
-            what: What it lists; None: long-term memory, whose cursors do not say it.
-            cursor: Where the page begins; None or empty: at the beginning.
-            asked: All else that decides which listing it is, as JSON values and dataclasses of them.
+            entry: The request's entry: the listing is of its tenant.
+            what: The listing's subject; None: long-term memory, whose cursors name no subject.
+            cursor: The cursor of the page; None or empty: the page is the first.
+            asked: All other conditions of the listing, as JSON values and dataclasses of them.
 
         Raises:
             InvalidCursor: the cursor is of another listing, or too old.
@@ -87,10 +86,10 @@ class Listing:
         self._cursors = Cursors(entry, {**asked, **named, "tenant_id": entry.principal.tenant_id})
         self._now = entry.now()
         self.after = self._cursors.read(cursor, now=self._now) if cursor else None
-        """Where the page begins; None: at the beginning."""
+        """The position behind which the page begins; None: the page is the first."""
 
     def cursor(self, position: ListPosition | None) -> str | None:
-        """Return the cursor of the next page, which begins at a position; None: there is no more."""
+        """Return the cursor of the next page, which begins behind a position; None where there is no next page."""
         return None if position is None else self._cursors.write(position, now=self._now)
 
 

@@ -34,8 +34,8 @@ class _Credential(HTTPBearer):
     ) -> None:
         """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types.
 
-        Without any, a request needs no body, and one that comes is not looked at. ``parameters`` are those that a
-        request with a body may have in its query.
+        Without media types, a request needs no body, and the type of a body is not checked. ``parameters`` are the
+        query parameters that a POST or PUT may have.
         """
         super().__init__(
             bearerFormat="JWT",
@@ -52,7 +52,7 @@ class _Credential(HTTPBearer):
 
         Raises:
             Unauthenticated, Forbidden: the credential is not valid, or lacks the scope.
-            UnsupportedMediaType, InvalidRequest: a body of another type, or unknown query parameters.
+            UnsupportedMediaType, InvalidRequest: the body is of another type, or query parameters are unknown.
         """
         entry: CallEntry = request.state.entry
         if self._admin:
@@ -66,10 +66,10 @@ class _Credential(HTTPBearer):
 
 
 class NamedRoute(APIRoute):
-    """A route whose operation has the name of its function. An application serves it as it is made here, once."""
+    """A route whose operation has the name of its function. It is made once, and applications serve it as it is."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
-        """Make it with FastAPI's settings of a route."""
+        """Make the route with FastAPI's settings of a route."""
         super().__init__(path, endpoint, **settings | {"generate_unique_id_function": lambda route: route.name})
 
 
@@ -98,7 +98,7 @@ class CredentialFirst(NamedRoute):
 
 
 async def entry_of(request: Request) -> CallEntry:
-    """Let a request in; raises as ``enter`` does."""
+    """Verify a request's credential and return its entry; raises the errors of ``enter``."""
     entry = await enter(shards_of(request), request.headers.getlist("authorization"), request.scope["state"][NOTE])
     request.scope["state"][VERIFIED] = True
     return entry
@@ -145,17 +145,17 @@ def shards_of(request: Request) -> Shards:
 
 
 Caller = Annotated[CallEntry, Depends(_Credential(admin=False))]
-"""Anyone with a credential of the scope ``memory``."""
+"""The entry of a request with a credential of the scope ``memory``."""
 DryRunCaller = Annotated[CallEntry, Depends(_Credential(admin=False, parameters=("dry_run",)))]
-"""The same, with a request that may be a dry run."""
+"""The same, for a request that may be a dry run."""
 BlobCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
-"""The same, with a body of any type for an agent that the query names."""
+"""The same, for a request with a body of any type, whose query names the agent."""
 BodylessCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=()))]
-"""The same, with a request that has no body."""
+"""The same, for a request that needs no body."""
 Administrator = Annotated[CallEntry, Depends(_Credential(admin=True))]
-"""Anyone with a credential of the scope ``memory admin``."""
+"""The entry of a request with a credential of the scope ``memory admin``."""
 BodylessAdministrator = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=()))]
-"""The same, with a request that has no body."""
+"""The entry of an administrator's request that needs no body."""
 
 
 def _warns(response: Response) -> Warn:
@@ -167,16 +167,16 @@ def _warns(response: Response) -> Warn:
 
 
 QuotaWarning = Annotated[Warn, Depends(_warns)]
-"""Is told of the limits of which little is left, and says so in a header."""
+"""A function that takes the quotas of which little is left, and names them in the answer's header."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
 
 
 def octets_or(media_type: str, request: Request) -> str:
-    """Return the media type to answer with: bytes for who names them and not this media type."""
+    """Return the answer's media type: bytes where the request accepts these by name and not ``media_type``."""
     accepted = request.headers.get("accept", "").lower()
     return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
 
 
 Importer = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
-"""The same, with a body of lines."""
+"""The entry of an administrator's request with a body of lines, which writes through the import channel."""

@@ -1,4 +1,4 @@
-"""What Cloudflare's API answers with: the v4 envelope, around every result and every error below ``/client/v4/``.
+"""The v4 envelope of Cloudflare's API, around every result and every error below ``/client/v4/``.
 
 https://developers.cloudflare.com/fundamentals/api/how-to/make-api-calls/
 https://developers.cloudflare.com/agent-memory/api/http-api/#error-responses
@@ -25,12 +25,12 @@ from app.interfaces.fields import is_none
 from app.interfaces.http.schemas import examples
 
 PREFIX = "/client/v4/"
-"""What the paths begin with that answer so, without the path that the service is under."""
+"""The beginning of the paths whose answers have the envelope, without the path that the service is under."""
 MEDIA_TYPE = "application/json"
 
 _T = TypeVar("_T")
 _INVALID = 400
-# Those that Cloudflare documents, shows in its examples, or was seen to answer.
+# The codes that Cloudflare documents, shows in its examples, or was seen to answer.
 _CODES: Final[Mapping[type[MemoryGatewayError], int]] = {
     NamespaceExists: 10008,
     NotFound: 1003,
@@ -40,7 +40,7 @@ _CODES: Final[Mapping[type[MemoryGatewayError], int]] = {
     Forbidden: 9109,
 }
 _NO_CODE = 1000
-"""An error that Cloudflare has no code for has its status and this."""
+"""The code of an error for which Cloudflare has none is this plus the error's status."""
 
 
 class CloudflareErrorSource(BaseModel):
@@ -81,7 +81,7 @@ class Page(Envelope[list[_T]], Generic[_T]):
 
     @classmethod
     def of(cls, result: list[_T], *, cursor: str | None, per_page: int) -> Self:
-        """Make it of its entries; ``cursor`` None: there are no more."""
+        """Make a page of its entries; ``cursor`` is None where there are no more."""
         info = CloudflareResultInfo(cursor=cursor or "", per_page=per_page, count=len(result))
         return cls(result=result, result_info=info)
 
@@ -111,7 +111,7 @@ def succeeded(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
 
 
 def listed(*results: Any) -> dict[str, Any]:  # noqa: ANN401 - any results
-    """Return an example of a page with these results, behind which there are more."""
+    """Return an example of a page with these results, behind which there are more pages."""
     result_info = {"cursor": examples.CURSOR, "per_page": len(results), "count": len(results)}
     return {**succeeded([*results]), "result_info": result_info}
 

@@ -29,7 +29,7 @@ from app.domain.errors import (
 )
 
 ACCESS = (Unauthenticated, Forbidden, Overloaded)
-"""Errors of the credential, and of its tenant's turn."""
+"""Errors of the credential, and of waiting for the tenant's turn."""
 BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 """Errors of a request's body."""
 UPSTREAM = (

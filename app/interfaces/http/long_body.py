@@ -1,6 +1,6 @@
-"""Reads a body in parts: as it arrives, or as a JSON object that holds one long list, whose items come one by one.
+"""Reads a body in parts: as it arrives, or as a JSON object with one long list, whose items are read one by one.
 
-No step of it holds the event loop up.
+No step of the reading holds the event loop up.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from app.domain.errors import ContentTooLarge, FieldError, MalformedRequest
 from app.interfaces.fields import refused
 
 PART_CHARACTERS: Final = 256 * 1024
-"""The most that one value may take: as much as the whole body of another request."""
+"""The most characters of one value: as many as the whole body of another request may have bytes."""
 _CHARACTERS_AT_ONCE = 64 * 1024
 _MAX_MEMBERS = 100
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -28,7 +28,7 @@ Member: TypeAlias = tuple[str, int | None, Any]
 
 
 def announced(request: Request, most: int) -> int:
-    """Return how many bytes the body has, as far as that is said, and else the most that it may have."""
+    """Return how many bytes the body has by its Content-Length, at most ``most``; without that header ``most``."""
     length = request.headers.get("content-length", "")
     return min(int(length), most) if length.isdigit() else most
 
@@ -48,9 +48,9 @@ async def chunks(request: Request) -> AsyncIterator[bytes]:
 
 
 async def members(request: Request, long: str) -> AsyncIterator[Member]:
-    """Yield the members of the object that a request holds, those of the list named ``long`` item by item.
+    """Yield the members of the JSON object in a request's body; the list named ``long`` is yielded item by item.
 
-    An empty list is yielded as a whole, and so is a member of that name which is no list.
+    An empty list is yielded as a whole, and so is a member of that name that is no list.
 
     Raises:
         MalformedRequest: the body is not JSON, no object, or broke off.
@@ -94,7 +94,7 @@ async def _items(text: "_Text", name: str) -> AsyncIterator[tuple[int | None, An
 
 
 class _Text:
-    """The text of a body, of which no more is held than is needed for the next value."""
+    """The text of a body; no more of it is held than the next value may need."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         """Take the body as it arrives."""
@@ -106,7 +106,7 @@ class _Text:
         self._since_pause = 0
 
     async def peek(self) -> str:
-        """Return the next character that is no blank; "" at the end."""
+        """Return the next character that is not blank; "" at the end."""
         while True:
             await self._fill()
             blank = _BLANK.match(self._text, self._at)
@@ -156,7 +156,7 @@ class _Text:
             await asyncio.sleep(0)
 
     async def _fill(self) -> None:
-        """Hold as much as one value may take, and the rest of the body where that is less."""
+        """Hold as many characters as one value may have, or the rest of the body where that is less."""
         held = len(self._text) - self._at
         if self._ended or held > PART_CHARACTERS:
             return
@@ -167,7 +167,7 @@ class _Text:
         self._text, self._at = "".join(parts), 0
 
     async def _next(self) -> str | None:
-        """Return what arrives next; None at the end."""
+        """Return the text of the next chunk; None at the end."""
         try:
             chunk = await anext(self._chunks, None)
             if chunk is None:

@@ -23,20 +23,22 @@ from app.interfaces.http.segments import whole_segments
 from app.interfaces.request_state import NOTE, VERIFIED
 
 BODY_BYTES = 256 * 1024
-"""Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
+"""The most bytes of a usual body: the largest content and metadata fit with each character escaped. A larger body is
+not allowed, because parsing holds up the event loop."""
 
 INGEST_BYTES = 20 * 1024 * 1024
-"""For the most messages of the largest size. They are parsed one by one (``app.interfaces.http.long_body``)."""
+"""The most bytes of a conversation: the most messages of the largest size fit. They are parsed one by one
+(``app.interfaces.http.long_body``)."""
 _INGEST = re.compile(r"(?:/client/v4/accounts/[^/]+/agent-memory/namespaces/[^/]+)?/profiles/[^/]+/ingest")
 
 BLOB_BODY = ("POST", "/blobs")
 """The request whose body is a blob: any bytes, which are not parsed."""
 
 _UNLIMITED = ("POST", "/import")
-"""The one request that is read line by line, each within its own limit, and never as a whole."""
+"""The one request that is read line by line, each line within its own limit, and never as a whole."""
 
 IN_NETWORK = "<in the network>"
-"""Among the names that a service is asked for by: any address, and any name without a dot.
+"""Stands among the allowed host names for any address, and any name without a dot.
 
 No page of another site has such a name: it would have to be loaded from the service itself.
 """
@@ -47,7 +49,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 Observe = Callable[[str, str, int, float], None]
 """Takes a request's method, its route, the status of its answer, and how many seconds it took."""
 Count = Callable[[RequestNote, float], None]
-"""Takes what is noted of a request, and how many seconds it took."""
+"""Takes a request's note, and how many seconds the request took."""
 
 
 def _ignore(*_: object) -> None:
@@ -55,7 +57,7 @@ def _ignore(*_: object) -> None:
 
 
 class RequestContext:
-    """Pure ASGI, so that it costs little and a body can be refused while it arrives."""
+    """The middleware; it is pure ASGI, so that it costs little and a body can be refused while it arrives."""
 
     def __init__(
         self,
@@ -69,9 +71,9 @@ class RequestContext:
     ) -> None:
         """Wrap the application.
 
-        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` and ``count`` count
-        requests; ``anonymous`` has the turns of requests without a verified credential; ``reports``: each answer has
-        the header for the Worker in front.
+        ``hosts`` are the host names that requests may be addressed to, all where it is empty; ``observe`` and ``count``
+        count requests; ``anonymous`` has the turns of requests without a verified credential; ``reports``: each answer
+        has the header for the Worker in front.
         """
         self._app = app
         self._anonymous = anonymous or AnonymousTurns()
@@ -94,7 +96,7 @@ class RequestContext:
         status = sent_bytes = 0
         address = scope["client"][0] if scope["client"] else ""
         began: float | None = None
-        """Since when it has the turn of a request without a credential."""
+        """When the request began its turn as one without a verified credential; None where it has no such turn."""
 
         async def send_with_id(message: Message) -> None:
             nonlocal status, sent_bytes, began
@@ -116,7 +118,7 @@ class RequestContext:
             await self._app(scope, _limited(scope, receive), send_with_id)
         except HostNotAllowed as refusal:
             await error_response(refusal, scope)(scope, receive, send_with_id)
-        except Exception:  # a defect of ours: the caller gets a problem, the log the traceback
+        except Exception:  # a defect of the service: the caller gets a problem, the log the traceback
             structlog.get_logger().exception("defect")
             if status:
                 raise
@@ -147,15 +149,15 @@ class RequestContext:
 
 
 def _route(scope: Scope) -> tuple[str, str]:
-    """Return a request's method, ``other`` where HTTP has none of its name, and its path as it is declared."""
+    """Return a request's method, ``other`` where HTTP has no such method, and its path as the route declares it."""
     method = scope["method"] if scope["method"] in METHODS else "other"
     return method, getattr(scope.get("route"), "path", "")
 
 
 def _noted(scope: Scope, status: int) -> RequestNote:
-    """Return what is noted of a request that is answered with this status."""
+    """Return the note of a request that is answered with this status, with its tenant and its error's code."""
     note: RequestNote = scope["state"][NOTE]
-    # The log's context names the tenant as soon as its credential was verified, whatever refuses the request then.
+    # The log's context names the tenant once its credential was verified, even where the request is refused later.
     note.tenant_id = structlog.contextvars.get_contextvars().get("tenant", "")
     if status >= HTTPStatus.BAD_REQUEST and not note.code:
         note.code = f"http_{status}"
@@ -163,7 +165,7 @@ def _noted(scope: Scope, status: int) -> RequestNote:
 
 
 def request_id_of(headers: Headers) -> str:
-    """Keep the caller's id where it is safe to log, else make one."""
+    """Return the caller's request id where it is safe to log, else a new id."""
     given = headers.get("x-request-id", "")
     if _REQUEST_ID.fullmatch(given):
         return given
@@ -171,9 +173,10 @@ def request_id_of(headers: Headers) -> str:
 
 
 def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) -> None:
-    """Refuse a request without one Host, or for a name that is not among those allowed, where there are any.
+    """Refuse a request without exactly one Host header, or for a host that is not allowed.
 
-    A page of another site may have its own name lead to this machine; the name it was asked for tells it apart.
+    HTTP/1.0 may leave the header out; without ``allowed`` names every host is allowed. A page of another site may have
+    its own name lead to this machine; the Host header of its requests then has that name.
     """
     if len(hosts) > 1 or (not hosts and version != "1.0"):
         raise HostNotAllowed("Send one Host header.")
@@ -185,7 +188,7 @@ def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) ->
 
 
 def _is_in_network(name: str) -> bool:
-    """Tell whether a name is an address, or has no dot, so that no registry of names gives it away."""
+    """Tell whether a name is an address, or has no dot, so that no registry hands the name out."""
     try:
         ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
     except ValueError:
@@ -194,7 +197,7 @@ def _is_in_network(name: str) -> bool:
 
 
 def _as_sent(scope: Scope) -> Scope:
-    """Return the request with the segments of its path as they were sent, where names of any characters are in it."""
+    """Return the request with its path decoded by segments, below the prefix whose names may have any characters."""
     return whole_segments(scope) if _path(scope).startswith(envelope.PREFIX) else scope
 
 

@@ -1,4 +1,4 @@
-"""Answers that are the same for everyone: their bytes are made once, also compressed, and known by an entity tag."""
+"""Answers that are the same for every caller: their bytes are made once, also compressed, and have an entity tag."""
 
 import asyncio
 import gzip
@@ -11,7 +11,7 @@ from typing import Self
 from fastapi import Request, Response
 
 _LEAST_COMPRESSED = 512
-"""Bytes below which nothing is compressed."""
+"""Bytes below which an answer is not compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StaticPage:
         return cls(content, compressed, media_type, hashlib.sha256(content).hexdigest(), headers or {})
 
     def answer(self, request: Request) -> Response:
-        """Answer with the bytes in the encoding that the caller takes, or say that it has them already."""
+        """Answer with the bytes in the encoding that the caller takes, or with 304 where the caller has them."""
         packed = self.compressed if _takes_gzip(request.headers.get("accept-encoding", "")) else None
         etag = f'"{self.tag}"' if packed is None else f'"{self.tag}-gzip"'
         headers = {**self.headers, "ETag": etag}
@@ -49,19 +49,19 @@ class StaticPage:
 
 
 class Pages:
-    """The pages of one application, each made in a thread when it is first asked for, once.
+    """The pages of one application; each page is made once, in a thread, when it is first asked for.
 
-    A page may depend on the host that it is asked by, which is its caller's word: no more than ``most`` are held.
+    A page may depend on the request's host, which the caller chooses: no more than ``most`` pages are held.
     """
 
     def __init__(self, most: int = 16) -> None:
-        """Begin with none."""
+        """Begin with no pages."""
         self._most = most
         self._made: dict[str, StaticPage] = {}
         self._making = asyncio.Lock()
 
     async def get(self, key: str, make: Callable[[], StaticPage]) -> StaticPage:
-        """Return the page of a key, which ``make`` makes where there is none yet."""
+        """Return the page of a key, which ``make`` makes where it is not held."""
         if key not in self._made:
             async with self._making:
                 if key not in self._made:
@@ -74,17 +74,17 @@ class Pages:
 
 
 class LatelyMade:
-    """A page that changes: it is made anew at most once in a while, whoever asks, and in a thread."""
+    """A page that changes: it is made anew, in a thread, at most once in ``reuse_seconds`` for all callers."""
 
     def __init__(self, make: Callable[[], StaticPage], reuse_seconds: float) -> None:
-        """Take what makes it, and for how many seconds it is answered."""
+        """Take the function that makes the page, and for how many seconds the page is reused."""
         self._make = make
         self._reuse_seconds = reuse_seconds
         self._made: tuple[float, StaticPage] | None = None
         self._making = asyncio.Lock()
 
     async def get(self) -> StaticPage:
-        """Return the page as it was at most so long ago; who asks while it is made waits for it."""
+        """Return a page that is at most ``reuse_seconds`` old; a request that comes while it is made waits for it."""
         async with self._making:
             now = asyncio.get_running_loop().time()
             if self._made is None or now - self._made[0] >= self._reuse_seconds:

@@ -1,4 +1,4 @@
-"""The headers by which a change is made only where a thing is as the caller has seen it (RFC 9110)."""
+"""The headers by which a change is made only where the resource is as the caller has seen it (RFC 9110)."""
 
 import re
 from typing import Annotated, Any, TypeAlias
@@ -13,11 +13,11 @@ _ENTITY_TAGS = r'\*|(?:W/)?"[!#-+\--~]*"(?:\s*,\s*(?:W/)?"[!#-+\--~]*")*'
 ETAG: dict[str, Any] = {
     "headers": {"ETag": {"description": "The version, for If-Match.", "schema": {"type": "string"}, "example": _TAG}}
 }
-"""The header of an answer, for the document."""
+"""The ETag header of an answer, for the OpenAPI document."""
 
 
 def _tags(value: object) -> object:
-    """Refuse what is no list of entity tags."""
+    """Refuse a value that is no list of entity tags."""
     if isinstance(value, str) and not re.fullmatch(_ENTITY_TAGS, value.strip()):
         raise ValueError('must be * or entity tags, as in "3"')
     return value
@@ -44,7 +44,7 @@ _IfNoneMatch: TypeAlias = Annotated[
 
 
 def _precondition(if_match: _IfMatch = None, if_none_match: _IfNoneMatch = None) -> Precondition:
-    """Return what the headers ask; a weak entity tag is equal to none."""
+    """Return the precondition in the headers; a weak entity tag matches no version."""
     match = None
     if if_match is not None:
         tags = [tag.strip() for tag in if_match.split(",")]
@@ -53,7 +53,7 @@ def _precondition(if_match: _IfMatch = None, if_none_match: _IfNoneMatch = None)
 
 
 Only: TypeAlias = Annotated[Precondition, Depends(_precondition)]
-"""What the headers ask of a thing before it is changed."""
+"""The precondition in the headers, which a resource meets before it is changed."""
 
 
 def etag(version: int) -> str:

@@ -1,4 +1,4 @@
-"""Every error as one shape: application/problem+json (RFC 9457), or Cloudflare's below its paths."""
+"""Renders every error in one shape: application/problem+json (RFC 9457), or Cloudflare's shape below its paths."""
 
 from http import HTTPStatus
 from typing import Any
@@ -100,7 +100,7 @@ def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
 
 
 def answer_bytes(response: Response, *headers: tuple[bytes, bytes], head: bool = False) -> bytes:
-    """Return a whole HTTP/1.1 answer with further headers, for who answers without the application.
+    """Return a whole HTTP/1.1 answer with further headers, for answers that are made without the application.
 
     ``head``: whether the request was HEAD, whose answer has no body.
     """
@@ -167,12 +167,12 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def _known(method: str) -> str:
-    """Return a method that HTTP has as it is; any other is not repeated."""
+    """Return the name of a method that HTTP has; the text of any other method is not repeated."""
     return method if method in METHODS else "this method"
 
 
 def _allowed(request: Request) -> list[str]:
-    """Return the methods that the path has, of all routes: the framework names those of the first one alone."""
+    """Return the methods that all routes of the path have: the framework names those of the first route alone."""
     if isinstance(request.scope.get("endpoint"), StaticFiles):
         return ["GET", "HEAD"]
     scopes = [dict(request.scope, method=method) for method in METHODS]

@@ -1,4 +1,4 @@
-"""The routes of one subject: what they share is declared once, and a route names only what is its own."""
+"""Declares the routes of one subject: their shared settings once, and with each route only its own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -21,8 +21,9 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 class Router:
     """Declares routes of one tag, each with the errors that it may answer with.
 
-    A route has the errors of its access, of its body where it has one, its own and its router's, and those of what it
-    ``needs``: a database to read or to write, or more. One that declares no query refuses every parameter.
+    A route has the errors of its access, of its body where it has one, its own, its router's, and those that it
+    ``needs``: of reading or writing a database, or of more services. A route that declares no query parameter refuses
+    every one.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Router:
         describe: Callable[..., dict[int | str, dict[str, Any]]] = problems.responses,
         any_query: bool = False,
     ) -> None:
-        """Take the tag, the errors of every route, and how errors are described.
+        """Take the tag, the errors of every route, and the function that describes errors.
 
         ``any_query``: query parameters that a route does not have are ignored.
         """
@@ -105,7 +106,7 @@ class Router:
         return declare
 
     def _checks(self, method: str, path: str, endpoint: Callable[..., Any]) -> list[Any]:
-        """Return the check that refuses query parameters on a GET or DELETE without any.
+        """Return the check that refuses query parameters, for a GET or DELETE that declares none.
 
         ``_Credential`` checks those of a POST or PUT.
         """

@@ -1,4 +1,4 @@
-"""Paths whose segments may hold any character, a slash too."""
+"""Reads paths whose segments may have any character, a slash too."""
 
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -7,14 +7,14 @@ from pydantic import BeforeValidator
 from starlette.types import Scope
 
 _SLASH: Final = "\ud800"
-"""Stands for a slash inside a segment until the path is matched: no decoded text holds it."""
+"""Stands for a slash inside a segment until the path is matched: no decoded text has this character."""
 
 
 def whole_segments(scope: Scope) -> Scope:
-    """Return a request whose path is decoded segment by segment; ``Segment`` reads what it names.
+    """Return a request whose path is decoded segment by segment; ``Segment`` reads the names in it.
 
     A server decodes the path as a whole. Then a profile that is called ``a/memories/b`` could not be told from a memory
-    of the profile ``a``, and a request for one would reach the other.
+    of the profile ``a``, and a request for the profile would reach the memory.
     """
     raw: bytes = scope.get("raw_path") or b""
     if b"%2f" not in raw.lower():
@@ -31,4 +31,4 @@ def _with_slashes(value: object) -> object:
 
 
 Segment = BeforeValidator(_with_slashes)
-"""Makes a parameter of a path what it was before it was sent."""
+"""Gives a path parameter the slashes of the name that the caller has encoded."""

@@ -17,7 +17,7 @@ class ConnectionLimits:
     connections: int = 800
     """Connections open at once. A further one closes the one that has waited longest for a request, or is refused."""
     of_one_address: int = 400
-    """The same limit for connections from one address; behind a proxy all connections have the proxy's address."""
+    """The limit of connections from one address; behind a proxy all connections have the proxy's address."""
     spare: int = 200
     """Connections open beyond these: new ones for which there is no room, and those that gave way. Each is for one
     request, which is refused unless its path is one that is always answered."""
@@ -33,7 +33,7 @@ class ConnectionLimits:
     unread_seconds: float = 30.0
     """Seconds for which the caller may read nothing of an answer that waits to be sent."""
     linger_seconds: float = 2.0
-    """Seconds for which bytes that still arrive are dropped, after an answer that did not wait for the whole request."""
+    """Seconds for which arriving bytes are dropped, after an answer that did not wait for the whole request."""
     linger_bytes: int = 1024 * 1024
     """Bytes that are dropped so at most."""
     framing: int = 8
@@ -80,7 +80,7 @@ class Connections:
         return has_room
 
     def opened_spare(self, connection: Connection) -> None:
-        """Take a connection for which there is no room, for one request; end the oldest spare one where there are many."""
+        """Take a connection for which there is no room, for one request; end the oldest spare one of too many."""
         if len(self._spare) >= self.limits.spare:
             oldest = next(iter(self._spare))
             del self._spare[oldest]

@@ -47,8 +47,8 @@ def guarded(
     """Return the protocol of one server, whose connections share these limits.
 
     ``finished`` are the paths of requests that are answered to their end even where the caller has gone. ``always`` are
-    the paths of requests that are answered even on a spare connection. ``refusal`` returns the whole answer to a request
-    that is refused before anything is done for it, or None.
+    the paths of requests that are answered even on a spare connection. ``refusal`` returns the whole answer to a
+    request that is refused before anything is done for it, or None.
     """
     connections = Connections(limits)
 
@@ -182,7 +182,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._forget_unread()
 
     def data_received(self, data: bytes) -> None:
-        """Parse the bytes that have arrived, of a head no more than its limit, so that a head is never kept beyond it."""
+        """Parse the bytes that have arrived; of a head no more than its limit is parsed, or kept."""
         self._unset_keepalive_if_required()
         while data and not self._ending:
             data = self._parse_head(data) if self._in_head else self._parse_body(data)
@@ -293,10 +293,10 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         if (refusal := self._refusal(cycle.scope)) is not None:
-            self.loop.call_soon(self._answer_at_once, cycle, refusal)  # once the bytes that came with the head are parsed
+            self.loop.call_soon(self._answer_at_once, cycle, refusal)  # once the bytes behind the head are parsed
             return
 
-        async def until_the_caller_goes(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of uvicorn's types
+        async def until_the_caller_goes(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - uvicorn's types
             self._task = asyncio.current_task()
             self._answering = self._task if scope["path"] not in self._finished else None
             if cycle.disconnected:  # the caller has gone while the loop was busy
@@ -362,7 +362,7 @@ class GuardedHttp(HttpToolsProtocol):
         self.transport.write(answer_bytes(response, *headers))
 
     def _linger(self) -> None:
-        """End the connection once the answer was read: a connection that is closed while bytes arrive would be reset."""
+        """End the connection once the answer was read: if it were closed while bytes arrive, it would be reset."""
         self._ending = True
         self._cancel()
         self._unset_keepalive_if_required()

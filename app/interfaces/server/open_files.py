@@ -19,7 +19,7 @@ if sys.platform != "win32":
 ACCEPTED_AT_ONCE = 16
 """Connections that are accepted in one round of the event loop: accepting a crowd holds no other request up."""
 _OWN_FILES = 32
-"""Files that the service opens while it serves, beside connections: of the database, of blobs, of calls of providers."""
+"""Files that the service opens while it serves, beside connections: of the database, blobs and calls of providers."""
 _LEAST = 4
 _LOG_SECONDS = 5.0
 _NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}

@@ -179,7 +179,7 @@ def url_of(listening: socket.socket) -> str:
 async def serve_workers(
     settings: Settings, sockets: Sequence[socket.socket], tell: Callable[[str], object], *, quickstart: bool
 ) -> bool:
-    """Serve with as many processes as the settings say, until told to stop. Return whether they ever listened.
+    """Serve with as many processes as the settings say, until told to stop; return what ``Workers.run`` returns.
 
     ``tell`` is called with the line that says where they listen.
     """

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """A preference for recent memories, in ms: the moment that ages are counted from, and the age at which it halves."""
+    """A preference for recent memories, in ms: the moment that ages count from, and the age at which it halves."""
 
     reference: int
     half_life: float
