@@ -18,11 +18,12 @@ from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.settings import Settings
-from tests.conformance.d1_engine import D1Engine, EngineDatabase, running_engine
+from tests.conformance.d1_engine import ClockedDatabase, D1Engine, EngineDatabase, running_engine
 from tests.conformance.edge import ENTRIES, Edge, EdgeBackend, running_edge
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
 from tests.support.backends import Backend
+from tests.support.clock import clock_of
 
 __all__ = ["database", "double"]
 
@@ -98,7 +99,9 @@ def databases_under_gateways(engine: D1Engine) -> Iterator[None]:
         runtime = build_runtime(settings)
         database = databases[settings.data_dir]
         client = client_of(database)
-        runtime.backends = replace(runtime.backends, database=D1Database(client, database.id))
+        runtime.backends = replace(
+            runtime.backends, database=ClockedDatabase(client, database.id, clock_of(settings.data_dir))
+        )
         runtime.closers = [*runtime.closers, client.close]
         return runtime
 

@@ -4,17 +4,23 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
 import httpx
 
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.d1 import D1Database
 from app.ports.database import Row, Statement
 from app.storage.migrations.runner import migrate
 from tests.conformance.workerd import START_SECONDS, running_program
+from tests.support.clock import Clock
 
 _DATABASES = 500
+_NOW = "julianday('now')"
+_DAY_MS = 86_400_000
+_CLOCK = ("CREATE TABLE test_clock (days REAL NOT NULL) STRICT", "INSERT INTO test_clock VALUES (0)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,41 @@ class _Recorder:
 
 
 def _migrations() -> bytes:
-    """Return the request that sends all that ``migrate`` sends to an empty database."""
+    """Return the request that sends all that ``migrate`` sends to an empty database; triggers get a test's clock."""
     recorder = _Recorder()
     asyncio.run(migrate(recorder))
-    batch = [{"sql": each.sql, "params": each.parameters} for each in recorder.statements if each.writes]
+    writes = [(each.sql, each.parameters) for each in recorder.statements if each.writes]
+    made = [(_of_test_clock(sql) if "CREATE TRIGGER" in sql else sql, parameters) for sql, parameters in writes]
+    batch = [{"sql": sql, "params": parameters} for sql, parameters in [*((sql, []) for sql in _CLOCK), *made]]
     return json.dumps({"batch": batch}).encode()
+
+
+def _of_test_clock(sql: str) -> str:
+    return sql.replace(_NOW, f"({_NOW} + (SELECT days FROM test_clock))")
+
+
+class ClockedDatabase(D1Database):
+    """A database of the engine that follows the clock of a test: workerd's own cannot be moved.
+
+    Its statements get the moved time as they are sent, and its triggers read it from a table.
+    """
+
+    def __init__(self, client: CloudflareClient, database_id: str, clock: Clock) -> None:
+        super().__init__(client, database_id)
+        self._clock = clock
+        self._written = 0
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run the statements at the test's time."""
+        ahead = self._clock.ahead_ms
+        if not ahead:
+            return await super().run(statements)
+        days = (ahead + 0.5) / _DAY_MS
+        if ahead != self._written:
+            await super().run([Statement.write("UPDATE test_clock SET days = ?1 ->> 'days'", days=days)])
+            self._written = ahead
+        moved = f"({_NOW} + {days!r})"
+        return await super().run([replace(each, sql=each.sql.replace(_NOW, moved)) for each in statements])
 
 
 @contextmanager
