@@ -20,7 +20,10 @@ from tests.support.clock import Clock
 _DATABASES = 500
 _NOW = "julianday('now')"
 _DAY_MS = 86_400_000
-_CLOCK = ("CREATE TABLE test_clock (days REAL NOT NULL) STRICT", "INSERT INTO test_clock VALUES (0)")
+_CLOCK = (
+    "CREATE TABLE IF NOT EXISTS test_clock (days REAL NOT NULL) STRICT",
+    "INSERT INTO test_clock SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM test_clock)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class ClockedDatabase(D1Database):
             return await super().run(statements)
         days = (ahead + 0.5) / _DAY_MS
         if ahead != self._written:
+            await super().run([Statement(sql, writes=True) for sql in _CLOCK])
             await super().run([Statement.write("UPDATE test_clock SET days = ?1 ->> 'days'", days=days)])
             self._written = ahead
         moved = f"({_NOW} + {days!r})"

@@ -141,6 +141,8 @@ async def edge_client(base_url: str, *, secret: str = SECRET) -> AsyncIterator[C
 class EdgeBackend(Backend):
     """A service behind an edge: each data directory has a slot of its own."""
 
+    moves_clock = False
+
     def __init__(self, edge: Edge, entry: str, **settings: Any) -> None:
         super().__init__("cloudflare")
         self.slots: dict[Path, Slot] = {}

@@ -13,6 +13,7 @@ from tests.conformance.edge import ENTRIES, Edge
 from tests.conformance.test_edge_database import edge_database
 from tests.contracts.conftest import Opened
 from tests.services.memories.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
+from tests.support.clock import FixedClock
 
 
 @pytest.fixture(params=ENTRIES)
@@ -28,3 +29,4 @@ def _on_the_edge(monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
         return runtime
 
     monkeypatch.setattr("tests.support.gateways.build_runtime", build)
+    monkeypatch.setattr("tests.support.gateways.clock_of", lambda _: FixedClock())

@@ -13,9 +13,10 @@ from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.shards import MAIN
 from tests.conformance.conftest import client_of
-from tests.conformance.d1_engine import D1Engine, EngineDatabase
+from tests.conformance.d1_engine import ClockedDatabase, D1Engine, EngineDatabase
 from tests.runtime.killed_movers import MOMENTS, check_killed
 from tests.runtime.test_moving import everything, moved, nothing_in_the_background
+from tests.support.clock import clock_of
 from tests.support.service import Service
 from tests.support.sharded import placed, sharded
 
@@ -35,7 +36,7 @@ async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service
             database = databases[file.path]
             client = client_of(database)
             closing.push_async_callback(client.close)
-            return D1Database(client, database.id)
+            return ClockedDatabase(client, database.id, clock_of(data_dir))
 
         with pytest.MonkeyPatch.context() as patch:
             for module in ("stacks", "provisioning", "databases"):

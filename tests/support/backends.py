@@ -19,6 +19,9 @@ AT_ONCE = (0.0, 0.0)
 class Backend:
     """Gives each data directory settings of its own: the same directory, the same memories."""
 
+    moves_clock = True
+    """Whether the clock of the database follows that of a test."""
+
     def __init__(
         self,
         name: BackendName,

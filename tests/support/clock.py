@@ -31,6 +31,14 @@ class Clock:
             forward(seconds)
 
 
+class FixedClock(Clock):
+    """The clock of a directory whose database no test can move: only those who follow it learn that time passes."""
+
+    def later(self, seconds: float) -> None:
+        for forward in self.followed_by:
+            forward(seconds)
+
+
 _CLOCKS: WeakValueDictionary[Path, Clock] = WeakValueDictionary()
 
 

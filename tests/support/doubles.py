@@ -88,6 +88,7 @@ class FailingDatabase:
     log_in_use: bool = False
     runs: list[list[Statement]] = field(default_factory=list)
     journal: list[str] = field(default_factory=list)
+    outbox_older_ms: int = 0
 
     @property
     def backend(self) -> str:
@@ -101,7 +102,15 @@ class FailingDatabase:
         self.runs.append(list(statements))
         self.journal.append("database.run")
         _raise(self.error)
+        if self.outbox_older_ms:
+            shift, self.outbox_older_ms = self.outbox_older_ms, 0
+            sql = f"UPDATE outbox SET due_at = due_at - {shift}, acknowledged_at = acknowledged_at - {shift}"
+            await self.inner.run([Statement(f"{sql} WHERE dead IS NULL", writes=True)])
         return await self.inner.run(statements)
+
+    def age_outbox(self, seconds: float) -> None:
+        """Make the rows of the outbox older before the next run: for a database whose clock no test can move."""
+        self.outbox_older_ms += round(seconds * 1000)
 
     async def ping(self) -> None:
         _raise(self.error)

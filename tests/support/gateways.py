@@ -19,7 +19,7 @@ from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from tests.support import migrated
 from tests.support.backends import Backend
-from tests.support.clock import Clock, clock_of
+from tests.support.clock import Clock, FixedClock, clock_of
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import settings_for
 from tests.support.tables import column_of, count_of
@@ -91,10 +91,12 @@ class Bench:
 async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: Any) -> AsyncIterator[Bench]:
     settings = {} if backend is None else backend.settings(data_dir)
     migrated.prepare(data_dir)
-    clock = clock_of(data_dir)
+    clock = clock_of(data_dir) if backend is None or backend.moves_clock else FixedClock()
     runtime = build_runtime(settings_for(data_dir, **(settings | overrides)))
     journal: list[str] = []
     database = FailingDatabase(runtime.backends.database, journal=journal)
+    if isinstance(clock, FixedClock):
+        clock.followed_by.append(database.age_outbox)
     index = FailingIndex(runtime.backends.index, journal=journal)
     embedder = FailingEmbedder(runtime.backends.embedder)
     backends = replace(runtime.backends, database=database, index=index, embedder=embedder, clock=clock)
