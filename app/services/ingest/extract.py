@@ -12,7 +12,7 @@ from app.domain.learned import Pass, Proposal, ProposalState
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding
-from app.services.ingest.said import said
+from app.services.ingest.remembered import remembered
 from app.services.ingest.work import IngestionWork
 from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
@@ -47,7 +47,7 @@ class Extract:
 
 async def _read(work: IngestionWork, pass_: Pass, groups: Mapping[str, int]) -> None:
     work.check_held()
-    messages = await said(work, pass_.message_ids)
+    messages = await remembered(work, pass_.message_ids)
     try:
         found = await extracted(work.model, pass_, messages, groups, work.backends.models.reader)
     except (QuotaExceeded, Unavailable) as error:

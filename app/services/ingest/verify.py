@@ -9,7 +9,7 @@ from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
 from app.services.ingest.grounded import Grounding, following
-from app.services.ingest.said import said
+from app.services.ingest.remembered import remembered
 from app.services.ingest.work import IngestionWork
 from app.services.learning import verifying
 from app.services.learning.merging import alike, merge
@@ -47,7 +47,7 @@ async def _verify(work: IngestionWork, group: int) -> None:
     work.check_held()
     (rows,) = await work.run([work.learning.proposed(group)])
     proposals = kept_proposals(rows)
-    messages = await said(work, sorted({id_ for proposal in proposals for id_ in proposal.message_ids}))
+    messages = await remembered(work, sorted({id_ for proposal in proposals for id_ in proposal.message_ids}))
     once = await merged(proposals, messages, work.backends.models.reader)
     changed = [each for each, before in zip(once, proposals, strict=True) if each != before]
     if changed:

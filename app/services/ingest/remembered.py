@@ -8,7 +8,7 @@ from app.services.ingest.work import IngestionWork
 from app.storage.learning import SaidLine, said_lines
 
 
-async def said(work: IngestionWork, message_ids: Sequence[str]) -> Mapping[str, Message]:
+async def remembered(work: IngestionWork, message_ids: Sequence[str]) -> Mapping[str, Message]:
     """Return those of the messages that are memories and were not forgotten, by id."""
     (rows,) = await work.run([work.learning.lines(message_ids)])
     return {line.id: _message(line, work.session_id) for line in said_lines(rows)}
