@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from app.domain.errors import FieldError, Forbidden
 from app.domain.json_types import Json
 
-WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command"]
+WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command", "console"]
 """The way by which a memory reached the service."""
 
 Reach: TypeAlias = Literal["agent", "tenant", "admin"]

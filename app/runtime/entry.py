@@ -88,16 +88,24 @@ class CallEntry:
         return self._runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
 
 
-async def enter(
-    shards: Shards, authorization: Sequence[str], note: RequestNote, channel: WriteChannel = "http"
-) -> CallEntry:
-    """Let in a call with these ``Authorization`` headers, once it is its tenant's turn to begin one.
+def principal_of(shards: Shards, authorization: Sequence[str]) -> Principal:
+    """Return the principal of a call with these ``Authorization`` headers.
+
+    Raises:
+        Unauthenticated: there is no credential that holds.
+        Forbidden: the credential holds, but not for memories.
+    """
+    main = shards.main
+    return main.credentials.verify_header(authorization, main.backends.clock())
+
+
+async def admit(shards: Shards, principal: Principal, note: RequestNote, channel: WriteChannel = "http") -> CallEntry:
+    """Let in a call of a verified principal, once it is its tenant's turn to begin one.
 
     If the shard is not ready, the check for revocations is skipped; asking for services then raises the reason.
 
     Raises:
-        Unauthenticated: there is no credential that holds, or the credential was revoked.
-        Forbidden: the credential holds, but not for memories.
+        Unauthenticated: the credential was revoked.
         Overloaded: the call has waited for its turn for too long, or would have to.
         RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
         ShardUnavailable: the tenant's shard is missing, or cannot be used.
@@ -105,7 +113,6 @@ async def enter(
     """
     sharded = shards.places.sharded
     backends = shards.main.backends
-    principal = shards.main.credentials.verify_header(authorization, backends.clock())
     runtime = await shards.of(principal.tenant_id) if sharded else shards.main
     structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
     await backends.admission.requests.wait(principal.tenant_id)
@@ -117,5 +124,5 @@ async def enter(
     if (
         shards.places.sharded and not sharded
     ):  # the check has found that there is another shard by now: enter again, to find the tenant's shard
-        return await enter(shards, authorization, note, channel)
+        return await admit(shards, principal, note, channel)
     return CallEntry(principal, shards, runtime, channel, note)

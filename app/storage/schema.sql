@@ -30,7 +30,7 @@ CREATE TABLE long_term_memory (
   segments TEXT,
   -- When it happened, as far as is known: the order of a session, in which memories explain each other.
   happened_at INTEGER AS (coalesce(occurred_at, created_at)) VIRTUAL,
-  -- The id of the credential that wrote the memory, its channel (http, mcp, import, command), and when, by the
+  -- The id of the credential that wrote the memory, its channel (http, mcp, import, command, console), and when, by the
   -- service's clock. NULL: the memory was written before the columns existed.
   written_by TEXT,
   written_through TEXT,

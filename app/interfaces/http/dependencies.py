@@ -16,7 +16,7 @@ from app.domain.quotas import Use
 from app.interfaces.fields import refused
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.request_state import NOTE, VERIFIED
-from app.runtime.entry import CallEntry, enter
+from app.runtime.entry import CallEntry, admit, principal_of
 from app.runtime.shards import Shards
 from app.services.memories.write import Warn
 
@@ -98,8 +98,10 @@ class CredentialFirst(NamedRoute):
 
 
 async def entry_of(request: Request) -> CallEntry:
-    """Verify a request's credential and return its entry; raises the errors of ``enter``."""
-    entry = await enter(shards_of(request), request.headers.getlist("authorization"), request.scope["state"][NOTE])
+    """Verify a request's credential and return its entry; raises the errors of ``principal_of`` and ``admit``."""
+    shards = shards_of(request)
+    principal = principal_of(shards, request.headers.getlist("authorization"))
+    entry = await admit(shards, principal, request.scope["state"][NOTE])
     request.scope["state"][VERIFIED] = True
     return entry
 

@@ -16,7 +16,7 @@ from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
-from app.runtime.entry import enter
+from app.runtime.entry import admit, principal_of
 from app.runtime.shards import Shards
 from app.services.access.credentials import CHALLENGE
 
@@ -60,7 +60,8 @@ class McpEndpoint:
             await _refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:
-        entry = await enter(self._shards, headers.getlist("authorization"), note, "mcp")
+        principal = principal_of(self._shards, headers.getlist("authorization"))
+        entry = await admit(self._shards, principal, note, "mcp")
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
         return Toolbox(entry, _only(headers, AGENT_HEADER), _only(headers, RUN_HEADER))
