@@ -1,1 +1,1 @@
-"""Draws pictures of the domain's objects for people. This package knows the domain alone, and no route."""
+"""The pages at ``/console``, made on the server for people who look after memories."""

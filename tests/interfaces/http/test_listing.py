@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
-from app.interfaces.http.cursors import HOLDS_MS, Cursors
+from app.interfaces.cursors import HOLDS_MS, Cursors
 from app.services.access.credentials import Credentials
 from app.storage.listing import ListPosition
 from tests.support.damage import created_at_once

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.domain.workflows import ListedWorkflow
-from app.interfaces.console import workflow_curves
+from app.interfaces import workflow_curves
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service
 from tests.support.workflows import begin_runs, run_id

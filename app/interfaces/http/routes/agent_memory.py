@@ -14,9 +14,9 @@ from app.domain.errors import (
     NotFound,
 )
 from app.domain.profiles import ProfileName
+from app.interfaces.cursors import Listing
 from app.interfaces.http import envelope
 from app.interfaces.http.conversations import conversation_body, read_conversation
-from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL

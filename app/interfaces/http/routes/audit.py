@@ -6,7 +6,7 @@ from fastapi import Query
 
 from app.domain.audit import AuditFilter
 from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.audit import (

@@ -17,7 +17,7 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.limits import BLOB_BYTES
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,

@@ -8,7 +8,7 @@ from fastapi import Query
 from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, Caller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router

@@ -14,7 +14,7 @@ from app.domain.errors import (
     QuotaExceeded,
     RunEnded,
 )
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Caller, QuotaWarning
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router

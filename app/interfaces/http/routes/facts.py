@@ -12,7 +12,7 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.facts import Fact
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Caller, QuotaWarning
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router

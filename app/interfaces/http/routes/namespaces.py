@@ -9,8 +9,8 @@ from typing import Annotated
 from fastapi import Query
 
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
+from app.interfaces.cursors import Listing
 from app.interfaces.http import envelope
-from app.interfaces.http.cursors import Listing
 from app.interfaces.http.dependencies import Administrator
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import ACCESS, UPSTREAM

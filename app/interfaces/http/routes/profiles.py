@@ -11,7 +11,7 @@ from app.domain.errors import (
     Superseded,
 )
 from app.domain.profile_answers import ProfileRecall
-from app.interfaces.http.cursors import Listing
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL, STORE
 from app.interfaces.http.router import Router

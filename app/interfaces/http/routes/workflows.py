@@ -15,8 +15,8 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.domain.workflows import NewWorkflow
-from app.interfaces.console import workflow_curves
-from app.interfaces.http.cursors import Listing
+from app.interfaces import workflow_curves
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,
