@@ -6,20 +6,22 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from app.domain.author import WriteChannel
+from app.domain.errors import MemoryGatewayError
 from app.domain.request_note import RequestNote
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
 from app.services.access.credentials import Principal
+from app.services.access.scopes import AccessScope
 
 
 @dataclass(frozen=True, slots=True)
 class CallEntry:
     """An admitted call: its principal, and the services of its tenant at the shard where the tenant lives.
 
-    ``agent`` is for data of one agent, ``tenant`` for reading data that may be of all agents, ``shared`` for reading
-    data that a tenant's agents share, and ``every_agent`` for writing it. Where the service is not ready, each raises
-    the reason.
+    What the call needs is said first, by ``within``: an entry gives no services before. Then ``agent`` is for data of
+    one agent, ``tenant`` for reading data that may be of all agents, ``shared`` for reading data that a tenant's agents
+    share, and ``every_agent`` for writing it. Where the service is not ready, each raises the reason.
     """
 
     principal: Principal
@@ -27,6 +29,19 @@ class CallEntry:
     _runtime: Runtime
     channel: WriteChannel = "http"
     note: RequestNote = field(default_factory=RequestNote)
+    scopes: Sequence[AccessScope] | None = None
+    """The scopes that the call needs and its credential has; None: it was not said yet which it needs."""
+
+    def within(self, *scopes: AccessScope, channel: WriteChannel | None = None) -> "CallEntry":
+        """Return this call as one that needs these scopes, or with none only a credential that holds.
+
+        ``channel`` is another one that the call writes by.
+
+        Raises:
+            Forbidden: the credential lacks one, which the error names.
+        """
+        self.principal.check_scopes(scopes)
+        return replace(self, scopes=scopes, channel=channel or self.channel)
 
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services for a call about one agent.
@@ -85,6 +100,8 @@ class CallEntry:
         return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
 
     def _services(self) -> TenantServices:
+        if self.scopes is None:
+            raise MemoryGatewayError("A call was not said to read, to write or to administer.")
         return self._runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
 
 

@@ -1,7 +1,7 @@
 """The whole service in this process, over a data directory of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from app.interfaces.asgi import create_app
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
+from app.services.access.scopes import READ_WRITE, AccessScope
 from app.settings import Settings
 from tests.support import migrated
 from tests.support.backends import Backend
@@ -41,8 +42,16 @@ class Service:
         """Let time pass, by the clocks of the service and of its databases."""
         self.clock.later(seconds)
 
-    def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
-        token = self.runtime.credentials.issue(tenant, now=self.runtime.backends.clock(), agent_id=agent, admin=admin)
+    def credential(
+        self,
+        tenant: str = "acme",
+        agent: str | None = None,
+        *,
+        admin: bool = False,
+        scopes: Collection[AccessScope] = READ_WRITE,
+    ) -> dict[str, str]:
+        now = self.runtime.backends.clock()
+        token = self.runtime.credentials.issue(tenant, now=now, agent_id=agent, admin=admin, scopes=scopes)
         return {"Authorization": f"Bearer {token}"}
 
     async def post(self, path: str, body: Any, *, tenant: str = "acme", **credential: Any) -> httpx.Response:

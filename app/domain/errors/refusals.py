@@ -1,5 +1,7 @@
 """Errors of a request that is understood and refused: for what it names, the state, a limit, or its caller."""
 
+from collections.abc import Sequence
+
 from app.domain.errors.root import FieldError, MemoryGatewayError
 
 
@@ -136,3 +138,8 @@ class Forbidden(AccessRefused):
     code = "forbidden"
     status = 403
     title = "Forbidden"
+
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), scope: str | None = None) -> None:
+        """Take the detail, the fields, and the scope that a credential would have to have, where it is the scope."""
+        super().__init__(detail, errors=errors)
+        self.scope = scope

@@ -24,6 +24,7 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.runtime import Runtime
 from app.services.access.credentials import DEFAULT_SECONDS
+from app.services.access.scopes import ACCESS_SCOPES, READ_WRITE, AccessScope
 from app.services.memories.undo import CredentialWrites
 from app.storage.system import revocations
 
@@ -33,7 +34,15 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Mint it for this tenant.")
 @click.option("--agent", type=Id(), help="Mint it for this agent alone; without it, it reaches all of the tenant's.")
-@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting, and listing every agent.")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(ACCESS_SCOPES),
+    multiple=True,
+    help="Let it do this: read what is remembered, write as agents do, or also what agents may not do, such as "
+    "deleting, and listing every agent (admin). Without it, it reads and writes.",
+)
+@click.option("--admin", is_flag=True, help="The same as --scope admin.")
 @click.option(
     "--expires",
     type=Duration(),
@@ -54,6 +63,7 @@ def token(
     agent: str | None,
     expires: int | None,
     speakers: tuple[str, ...],
+    scopes: tuple[AccessScope, ...],
     *,
     admin: bool,
     for_ever: bool,
@@ -72,6 +82,7 @@ def token(
         now=wall_clock(),
         agent_id=agent,
         admin=admin,
+        scopes=scopes or READ_WRITE,
         seconds=None if for_ever else expires or DEFAULT_SECONDS,
         speakers=speakers or None,
     )

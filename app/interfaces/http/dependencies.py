@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -18,6 +17,7 @@ from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.runtime.entry import CallEntry, admit, principal_of
 from app.runtime.shards import Shards
+from app.services.access.scopes import AccessScope
 from app.services.memories.write import Warn
 
 
@@ -26,13 +26,12 @@ class _Credential(HTTPBearer):
 
     def __init__(
         self,
-        *,
-        admin: bool,
+        *scopes: AccessScope,
         media_types: Sequence[str] = ("application/json",),
         channel: WriteChannel = "http",
         parameters: Collection[str] = (),
     ) -> None:
-        """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types.
+        """Require these scopes of the credential, and bodies of one of these media types.
 
         Without media types, a request needs no body, and the type of a body is not checked. ``parameters`` are the
         query parameters that a POST or PUT may have.
@@ -42,7 +41,7 @@ class _Credential(HTTPBearer):
             scheme_name="credential",
             description="A credential from `memory-gateway token`: it names the tenant.",
         )
-        self._admin = admin
+        self.scopes = scopes
         self._media_types = media_types
         self._channel = channel
         self._parameters = parameters
@@ -55,14 +54,13 @@ class _Credential(HTTPBearer):
             UnsupportedMediaType, InvalidRequest: the body is of another type, or query parameters are unknown.
         """
         entry: CallEntry = request.state.entry
-        if self._admin:
-            entry.principal.check_admin()
+        entry = entry.within(*self.scopes, channel=self._channel)
         if request.method in {"POST", "PUT"}:
             if self._media_types:
                 _check_media_type(request, self._media_types)
             _check_query(request, self._parameters)
         await no_repeats(request)
-        return entry if entry.channel == self._channel else replace(entry, channel=self._channel)
+        return entry
 
 
 class NamedRoute(APIRoute):
@@ -76,9 +74,19 @@ class NamedRoute(APIRoute):
 class CredentialFirst(NamedRoute):
     """A route that verifies the credential before it reads the body; FastAPI would read the body first.
 
+    It cannot be made without a parameter such as ``ReadCaller``, which says which scopes it needs.
+
     Where the tenant has moved to another shard meanwhile, the request is handled once more there, if it has written
     nothing and its body can be read again.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
+        """Make the route with FastAPI's settings of a route; raises ``TypeError`` where no scope is declared."""
+        super().__init__(path, endpoint, **settings)
+        declared = [needed.call for needed in self.dependant.dependencies if isinstance(needed.call, _Credential)]
+        if len(declared) != 1:
+            raise TypeError(f"{path} does not say once which scopes it needs")
+        self.scopes = declared[0].scopes
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
@@ -146,17 +154,22 @@ def shards_of(request: Request) -> Shards:
     return shards
 
 
-Caller = Annotated[CallEntry, Depends(_Credential(admin=False))]
-"""The entry of a request with a credential of the scope ``memory``."""
-DryRunCaller = Annotated[CallEntry, Depends(_Credential(admin=False, parameters=("dry_run",)))]
-"""The same, for a request that may be a dry run."""
-BlobCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
-"""The same, for a request with a body of any type, whose query names the agent."""
-BodylessCaller = Annotated[CallEntry, Depends(_Credential(admin=False, media_types=()))]
-"""The same, for a request that needs no body."""
-Administrator = Annotated[CallEntry, Depends(_Credential(admin=True))]
-"""The entry of a request with a credential of the scope ``memory admin``."""
-BodylessAdministrator = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=()))]
+ReadCaller = Annotated[CallEntry, Depends(_Credential("read"))]
+"""The entry of a request that reads what is remembered, whatever is noted of the reading."""
+WriteCaller = Annotated[CallEntry, Depends(_Credential("write"))]
+"""The entry of a request that writes, and whose answer tells nothing that others have written."""
+ReadWriteCaller = Annotated[CallEntry, Depends(_Credential("read", "write"))]
+"""The entry of a request that writes, and whose answer has what others have written."""
+DryRunCaller = Annotated[CallEntry, Depends(_Credential("write", parameters=("dry_run",)))]
+"""The entry of a request that writes, and may be a dry run."""
+BlobCaller = Annotated[CallEntry, Depends(_Credential("write", media_types=(), parameters=("agent_id",)))]
+"""The entry of a request that writes a body of any type, whose query names the agent."""
+BodylessWriteCaller = Annotated[CallEntry, Depends(_Credential("write", media_types=()))]
+BodylessReadWriteCaller = Annotated[CallEntry, Depends(_Credential("read", "write", media_types=()))]
+"""The same as those without ``Bodyless``, for a request that needs no body."""
+Administrator = Annotated[CallEntry, Depends(_Credential("admin"))]
+"""The entry of a request that administers."""
+BodylessAdministrator = Annotated[CallEntry, Depends(_Credential("admin", media_types=()))]
 """The entry of an administrator's request that needs no body."""
 
 
@@ -180,5 +193,5 @@ def octets_or(media_type: str, request: Request) -> str:
     return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
 
 
-Importer = Annotated[CallEntry, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
+Importer = Annotated[CallEntry, Depends(_Credential("admin", media_types=LINES_TYPES, channel="import"))]
 """The entry of an administrator's request with a body of lines, which writes through the import channel."""

@@ -24,7 +24,8 @@ you answer what may depend on it. Once a store has answered, every recall finds 
   another. Over MCP it is the agent of the credential, or of the header `X-Agent-Id`.
 - A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
   `memory-gateway token --tenant ...`; with `--agent ...` it is good for one agent alone, and with `--admin` its
-  scope is `memory admin`, which may also delete, export, import and list every agent. There is no sign-up and no
+  scope is `memory admin`, which may also delete, export, import and list every agent. One of the scope `memory:read`
+  or `memory:write` reads or writes alone; a 403 names the scope that is missing. There is no sign-up and no
   authorization server: without a credential, ask the operator for one.
 - The tenant is read from the credential and from nowhere else; a request that names one is refused.
 - An error is `application/problem+json`: `code` names it and stays the same, `advice` says what to do about it, and

@@ -126,7 +126,8 @@ def _headers(error: MemoryGatewayError) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": CHALLENGE}
     if isinstance(error, Forbidden):
-        return {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope"'}
+        scope = "" if error.scope is None else f', scope="{error.scope}"'
+        return {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope"{scope}'}
     if isinstance(error, QuotaExceeded):
         waits = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
         return {QUOTA_WARNING: error.reached, **waits}

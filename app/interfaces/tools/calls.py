@@ -11,9 +11,10 @@ from app.domain.limits import WINDOW_TOKENS, is_id
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.arguments import Ask
 from app.interfaces.tools.definition import Tool
-from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
+from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS, TOOLS
 from app.runtime.entry import CallEntry
 from app.runtime.tenant_services import TenantServices
+from app.services.access.scopes import AccessScope
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.storage.agents import AgentSettings
 from app.storage.tool_calls import ToolNotGiven
@@ -37,17 +38,19 @@ class Toolbox:
         self._note = entry.note
 
     async def listed(self) -> Sequence[Tool]:
-        """Return the agent's tools: none if its long-term memory is switched off, the usual ones if no agent is known.
+        """Return the agent's tools of those that the credential may call: the usual ones if no agent is known.
+
+        There are none if the agent's long-term memory is switched off.
 
         Raises:
             Forbidden: the credential is for another agent.
             Unavailable: the agent's settings cannot be read.
         """
         if self._named is None and self._principal.agent_id is None:
-            return DEFAULT
+            return self._callable(DEFAULT)
         with self._noting():
             settings = await self._settings()
-        return SETS[settings.tools] if settings.long_term_enabled else ()
+        return self._callable(SETS[settings.tools]) if settings.long_term_enabled else ()
 
     async def call(self, name: str, arguments: Mapping[str, Any], run_id: str | None = None) -> dict[str, Json]:
         """Call a tool and return its answer, which its output schema describes.
@@ -57,12 +60,13 @@ class Toolbox:
         Raises:
             NotFound: there is no such tool, or the agent is given others, or it has no such run to store under.
             MemoryGatewayError: as the tool's service raises; or the arguments are wrong, the credential is for another
-                agent, or no agent is known (``Forbidden``).
+                agent or lacks a scope of the tool, or no agent is known (``Forbidden``).
         """
         with self._noting():
             if name not in _READERS:
                 raise await self._not_given()
             self._note.tool = name
+            self._principal.check_scopes(TOOLS[name].scopes)
             return await self._call(name, arguments, run_id or self._run_id)
 
     async def _call(self, name: str, arguments: Mapping[str, Any], run_id: str | None) -> dict[str, Json]:
@@ -85,7 +89,7 @@ class Toolbox:
 
     async def _ask(self, ask: Ask, name: str, agent_id: str, run_id: str | None) -> dict[str, Json]:
         """Call a tool under a run, whose log tells of it."""
-        services = (await self._services(agent_id)).of_run(run_id)
+        services = (await self._services(agent_id, *TOOLS[name].scopes)).of_run(run_id)
         started, outcome = perf_counter(), "error"
         try:
             answer = await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
@@ -107,7 +111,7 @@ class Toolbox:
         with self._noting():
             agent_id = self._agent()
             wanted = ContextWanted(agent_id, WINDOW_TOKENS, instance=instance, only_agent=bound)
-            return await (await self._services(agent_id)).assembler.assemble(wanted)
+            return await (await self._services(agent_id, "read")).assembler.assemble(wanted)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -118,9 +122,13 @@ class Toolbox:
             self._note.code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
             raise
 
-    async def _services(self, agent_id: str) -> TenantServices:
-        """Return the tenant's services, of the shard where it lives by now."""
-        return (await self._entry.where_it_lives()).agent(agent_id)
+    async def _services(self, agent_id: str, *scopes: AccessScope) -> TenantServices:
+        """Return the tenant's services, of the shard where it lives by now; raises ``Forbidden`` without the scopes."""
+        return (await self._entry.within(*scopes).where_it_lives()).agent(agent_id)
+
+    def _callable(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Return those of the tools that the credential has the scopes for."""
+        return [tool for tool in tools if self._principal.scopes.issuperset(tool.scopes)]
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from app.services.access.scopes import AccessScope
+
 JsonSchema: TypeAlias = dict[str, Any]
 """A schema of draft 2020-12 without references to other documents."""
 
@@ -33,7 +35,14 @@ class Tool:
     description: str
     input_schema: JsonSchema
     output_schema: JsonSchema
-    read_only: bool
-    """Whether a call changes nothing. A call that does is idempotent and deletes nothing: what is forgotten has a mark
-    that an administrator takes off again, which is no destructive change as MCP has it."""
+    scopes: Sequence[AccessScope]
+    """The scopes that a call needs of its credential; where its answer has what is remembered, ``read`` is one."""
     tags: Sequence[str] = ("memory", "builtin")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether a call changes nothing. A call that does is idempotent and deletes nothing.
+
+        What is forgotten has a mark that can be taken off again, which is no destructive change as MCP has it.
+        """
+        return "write" not in self.scopes

@@ -40,7 +40,7 @@ REMEMBER = Tool(
         f"At most {CONTENT_BYTES} bytes.",
     ),
     output_schema=_ANSWER,
-    read_only=False,
+    scopes=("write",),
 )
 
 RECALL = Tool(
@@ -61,7 +61,7 @@ RECALL = Tool(
         "At most 1024 bytes.",
     ),
     output_schema=_ANSWER,
-    read_only=True,
+    scopes=("read",),
 )
 
 FORGET = Tool(
@@ -76,7 +76,7 @@ FORGET = Tool(
     ),
     input_schema=_one("memory", "The id of the memory, or words that describe it and no other. At most 1024 bytes."),
     output_schema=_ANSWER,
-    read_only=False,
+    scopes=("read", "write"),
 )
 
 LIST = Tool(
@@ -92,7 +92,7 @@ LIST = Tool(
         "A subject in words; or a kind: `facts`, `instructions`, `events` or `tasks`; or empty for the newest of all.",
     ),
     output_schema=_ANSWER,
-    read_only=True,
+    scopes=("read",),
 )
 
 PROFILE = (REMEMBER, RECALL, FORGET, LIST)

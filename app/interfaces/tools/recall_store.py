@@ -101,7 +101,7 @@ RECALL_MEMORY = Tool(
         },
         "required": ["notice", "entries", "confidence"],
     },
-    read_only=True,
+    scopes=("read",),
 )
 
 STORE_MEMORY = Tool(
@@ -147,7 +147,7 @@ STORE_MEMORY = Tool(
         },
         "required": ["stored"],
     },
-    read_only=False,
+    scopes=("write",),
 )
 
 RECALL_STORE = (RECALL_MEMORY, STORE_MEMORY)

@@ -17,3 +17,6 @@ ALL_TOOLS = tuple(tool for tools in SETS.values() for tool in tools)
 
 DEFAULT = SETS[DEFAULT_TOOLS]
 """The tools of an agent of which nothing is set, and of a caller of whom no agent is known."""
+
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in ALL_TOOLS}
+"""Every tool by its name."""

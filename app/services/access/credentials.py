@@ -1,7 +1,7 @@
 """Credentials: signed JSON Web Tokens that name the tenant (RFC 7519; docs/architecture.md)."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import Any
@@ -15,6 +15,15 @@ from app.domain.author import Author, WriteChannel
 from app.domain.errors import Forbidden, Unauthenticated
 from app.domain.limits import is_id
 from app.domain.moments import moment
+from app.services.access.scopes import (
+    ADMIN_WORD,
+    CLAIM_OF,
+    CLAIMS,
+    EVERY_SCOPE,
+    READ_WRITE,
+    WORDS,
+    AccessScope,
+)
 
 _ALGORITHM = "HS256"
 # A token of another kind, or for another service, lacks these, even where it is signed with the same secret (RFC 8725,
@@ -31,11 +40,10 @@ _CHECKED_HERE: Options = {
 _MAX_SPEAKERS = 20
 _REMEMBERED = 1024
 """Verified credentials that are remembered: their signatures need not be checked twice."""
-_MEMORY, _ADMIN = "memory", "admin"
 CHALLENGE = 'Bearer realm="memory-gateway"'
 """The value of a refusal's header ``WWW-Authenticate``."""
-SCOPES = (_MEMORY, _ADMIN)
-"""The scopes that a credential may have."""
+SCOPES = (*WORDS, ADMIN_WORD)
+"""The words that a credential's claim ``scope`` may have."""
 DEFAULT_SECONDS = 90 * 24 * 3600
 """Seconds for which a credential holds, unless another time is given."""
 REFUSED = (
@@ -50,13 +58,14 @@ REFUSED = (
 class Principal:
     """The caller, as the credential alone names it.
 
-    ``agent_id`` is the only agent that the credential is good for, or None for all agents of the tenant.
+    ``agent_id`` is the only agent that the credential is good for, or None for all agents of the tenant. ``scopes`` are
+    those that ``granted`` returns.
     ``credential_id`` is None where there is no credential: for a tool server that works on its own data.
     """
 
     tenant_id: str
     agent_id: str | None = None
-    admin: bool = False
+    scopes: frozenset[AccessScope] = READ_WRITE
     credential_id: str | None = None
     issued_at: int | None = None
     """Milliseconds since the epoch; None where there is no credential."""
@@ -64,6 +73,11 @@ class Principal:
     """The speakers that the principal may speak for, in lower case; None: every speaker."""
     may_be_revoked: bool = False
     """Whether the credential was not checked for revocation, since the service was not ready."""
+
+    @property
+    def admin(self) -> bool:
+        """Whether the principal is an administrator, of its agent or of all."""
+        return "admin" in self.scopes
 
     def author(self, channel: WriteChannel) -> Author:
         """Return the author of the rows that this principal writes by a channel."""
@@ -107,11 +121,18 @@ class Principal:
 
     def check_admin(self) -> None:
         """Raise ``Forbidden`` unless the credential has the admin scope."""
-        if not self.admin:
-            raise Forbidden(
-                "This needs a credential with the scope 'memory admin': "
-                f"memory-gateway token --tenant {self.tenant_id} --admin makes one."
-            )
+        self.check_scopes(("admin",))
+
+    def check_scopes(self, needed: Sequence[AccessScope]) -> None:
+        """Raise ``Forbidden``, which names the first scope that is missing, unless the credential has all of these."""
+        for scope in needed:
+            if scope not in self.scopes:
+                claim = CLAIM_OF[scope]
+                raise Forbidden(
+                    f"This needs a credential with the scope '{claim}': "
+                    f"memory-gateway token --tenant {self.tenant_id} --scope {scope} makes one.",
+                    scope=claim,
+                )
 
 
 class Credentials:
@@ -133,12 +154,14 @@ class Credentials:
         now: int,
         agent_id: str | None = None,
         admin: bool = False,
+        scopes: Collection[AccessScope] = READ_WRITE,
         seconds: int | None = DEFAULT_SECONDS,
         speakers: Sequence[str] | None = None,
     ) -> str:
         """Sign a credential that holds for ``seconds`` from ``now`` (ms since the epoch), or with None for good.
 
-        With ``speakers`` a memory that the credential writes counts as its speaker's only for these speakers.
+        ``admin`` gives every scope. With ``speakers`` a memory that the credential writes counts as its speaker's only
+        for these speakers.
         """
         claims: dict[str, Any] = {
             "iss": _NAME,
@@ -146,7 +169,7 @@ class Credentials:
             "jti": str(ULID.from_datetime(moment(now))),
             "iat": now // 1000,
             "tenant": tenant_id,
-            "scope": f"{_MEMORY} {_ADMIN}" if admin else _MEMORY,
+            "scope": CLAIMS[EVERY_SCOPE if admin or "admin" in scopes else frozenset(scopes)],
         }
         if agent_id is not None:
             claims["agent"] = agent_id
@@ -244,10 +267,13 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
     issued_at = _moment(claims, "iat", 0)
     if not isfinite(issued_at):
         raise refused("its iat is no moment")
-    scopes = claims["scope"].split() if isinstance(claims["scope"], str) else []
-    if _MEMORY not in scopes:
-        raise Forbidden("The credential's scope does not include 'memory'.")
-    return Principal(tenant_id, agent_id, _ADMIN in scopes, credential_id, int(issued_at), _speakers(claims))
+    words = claims["scope"].split() if isinstance(claims["scope"], str) else []
+    scopes = frozenset[AccessScope]().union(*(WORDS[word] for word in words if word in WORDS))
+    if not scopes:
+        raise Forbidden("The credential's scope is not for memories: it has none of 'memory', 'memory:read' and so on.")
+    if ADMIN_WORD in words and scopes == READ_WRITE:
+        scopes = EVERY_SCOPE
+    return Principal(tenant_id, agent_id, scopes, credential_id, int(issued_at), _speakers(claims))
 
 
 def _speakers(claims: Mapping[str, Any]) -> frozenset[str] | None:

@@ -83,6 +83,22 @@ def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
     assert claims["speakers"] == ["Ann"]
 
 
+@pytest.mark.parametrize(
+    ("options", "claim"),
+    [
+        ([], "memory"),
+        (["--scope", "read"], "memory:read"),
+        (["--scope", "write"], "memory:write"),
+        (["--scope", "write", "--scope", "read"], "memory"),
+        (["--scope", "admin"], "memory admin"),
+        (["--admin", "--scope", "read"], "memory admin"),
+    ],
+)
+def test_a_credential_is_minted_for_what_is_asked(line: Line, options: list[str], claim: str) -> None:
+    claims = jwt.decode(line.json("token", *options)["token"], options={"verify_signature": False})
+    assert claims["scope"] == claim
+
+
 def test_what_a_credential_has_written_is_counted_and_then_undone(line: Line) -> None:
     line.ok("store", "kept", "--tenant", "acme", "--agent", "bot")
     minted = line.json("token", "--tenant", "acme")

@@ -185,7 +185,7 @@ async def test_a_protected_resource_says_how_to_show_a_credential_and_names_no_s
     answer = await service.client.get(f"/.well-known/oauth-protected-resource{path}")
     assert answer.json() == {
         "resource": f"http://service{path}",
-        "scopes_supported": ["memory", "admin"],
+        "scopes_supported": ["memory", "memory:read", "memory:write", "admin"],
         "bearer_methods_supported": ["header"],
         "resource_name": "Memory Gateway",
         "resource_documentation": "http://service/llms.txt",

@@ -87,11 +87,12 @@ async def test_erasing_needs_the_admin_scope_and_reaches_no_other_agent(service:
 async def test_an_operation_of_another_tenant_or_agent_and_one_that_never_was_look_the_same(service: Service) -> None:
     operation_id = (await erase(service)).json()["id"]
     bodies = set()
-    for id_, whose in (
+    asked: list[tuple[str, dict[str, Any]]] = [
         (operation_id, {"tenant": "other"}),
         (operation_id, {"agent": "other"}),
         ("01K2Z4M1V7Q8T3B5N6C7D8E9FA", {}),
-    ):
+    ]
+    for id_, whose in asked:
         headers = service.credential(admin=True, **whose) | {"X-Request-Id": "same"}
         answer = await service.client.get(f"/operations/{id_}", headers=headers)
         assert_problem(answer, 404, "not_found")

@@ -17,7 +17,7 @@ from app.domain.profiles import ProfileName
 from app.interfaces.cursors import Listing
 from app.interfaces.http import envelope
 from app.interfaces.http.conversations import conversation_body, read_conversation
-from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.dependencies import Administrator, ReadCaller, WriteCaller
 from app.interfaces.http.envelope import CloudflareNothing
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL
 from app.interfaces.http.long_body import announced
@@ -71,7 +71,7 @@ async def delete_session(caller: Administrator, profile: Named, session_id: Sess
     name="agent_memory_ingest",
     openapi_extra=conversation_body("AgentMemoryIngestRequest"),
 )
-async def ingest(caller: Caller, profile: Named, request: Request) -> CloudflareNothing:
+async def ingest(caller: WriteCaller, profile: Named, request: Request) -> CloudflareNothing:
     """Take a conversation: each message becomes a memory. The same messages again change nothing.
 
     It is answered once they are stored, or after 20 seconds: then the rest is stored later.
@@ -84,7 +84,9 @@ async def ingest(caller: Caller, profile: Named, request: Request) -> Cloudflare
 
 
 @agent_memory.post(f"{PROFILE}/remember", Erasing, *RECALL, needs=OUTAGE, name="agent_memory_remember")
-async def remember(caller: Caller, profile: Named, request: AgentMemoryIncomingMemory) -> AgentMemoryMemoryEnvelope:
+async def remember(
+    caller: WriteCaller, profile: Named, request: AgentMemoryIncomingMemory
+) -> AgentMemoryMemoryEnvelope:
     """Store one memory. The same content again, for the same session, is the same memory."""
     service = caller.agent(profile.agent_id).agent_memory
     memory = await service.remember(profile, request.content, session_id=request.sessionId)
@@ -92,7 +94,7 @@ async def remember(caller: Caller, profile: Named, request: AgentMemoryIncomingM
 
 
 @agent_memory.post(f"{PROFILE}/recall", *RECALL, needs=OUTAGE, name="agent_memory_recall")
-async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallRequest) -> AgentMemoryRecallEnvelope:
+async def recall(caller: ReadCaller, profile: Named, request: AgentMemoryRecallRequest) -> AgentMemoryRecallEnvelope:
     """Answer a question from a profile's memories. Where none answers it, the answer is empty."""
     found = await caller.agent(profile.agent_id).agent_memory.recall(
         profile,
@@ -106,7 +108,7 @@ async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallReque
 
 @agent_memory.get(f"{PROFILE}/memories", LongTermDisabled, InvalidCursor, name="agent_memory_memory_list")
 async def list_memories(
-    caller: Caller, profile: Named, query: Annotated[AgentMemoryListQuery, Query()]
+    caller: ReadCaller, profile: Named, query: Annotated[AgentMemoryListQuery, Query()]
 ) -> AgentMemoryMemoriesPage:
     """List what a profile remembers, newest first, without what is superseded or was forgotten."""
     service = caller.agent(profile.agent_id).agent_memory
@@ -118,7 +120,7 @@ async def list_memories(
 
 
 @agent_memory.get(f"{PROFILE}/memories/{{memory_id}}", LongTermDisabled, name="agent_memory_memory_get")
-async def get_memory(caller: Caller, profile: Named, memory_id: MemoryId) -> AgentMemoryMemoryEnvelope:
+async def get_memory(caller: ReadCaller, profile: Named, memory_id: MemoryId) -> AgentMemoryMemoryEnvelope:
     """Return a memory with its content, one that is superseded too."""
     memory = await caller.agent(profile.agent_id).agent_memory.get(profile, memory_id)
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
@@ -132,7 +134,9 @@ async def delete_memory(caller: Administrator, profile: Named, memory_id: Memory
 
 
 @agent_memory.post(f"{PROFILE}/summary", *RECALL, needs=MODEL, name="agent_memory_summary")
-async def summary(caller: Caller, profile: Named, request: AgentMemoryGetSummaryOptions) -> AgentMemorySummaryEnvelope:
+async def summary(
+    caller: ReadCaller, profile: Named, request: AgentMemoryGetSummaryOptions
+) -> AgentMemorySummaryEnvelope:
     """Summarise what holds, in the words of the newest memories. It counts as a recall."""
     text = await caller.agent(profile.agent_id).agent_memory.summary(profile, request.sessionId)
     return AgentMemorySummaryEnvelope(result=AgentMemoryGetSummaryResponse(summary=text))

@@ -7,7 +7,7 @@ from fastapi import Query
 from app.domain.audit import AuditFilter
 from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.dependencies import Administrator, ReadCaller, WriteCaller
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.audit import (
     AuditedAnswer,
@@ -22,7 +22,7 @@ audit = Router("audit")
 
 
 @audit.post("/runs/{run_id}/audit", NotFound, Erasing, QuotaExceeded, status_code=201)
-async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> AuditedAnswer:
+async def audit_run(caller: WriteCaller, run_id: RunId, request: AuditRunRequest) -> AuditedAnswer:
     """Keep tool calls of a run, in the order of the request. A call that the run has already changes nothing."""
     services, only_agent = caller.shared()
     calls = [call.to_call() for call in request.calls]
@@ -30,7 +30,7 @@ async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> 
 
 
 @audit.get("/runs/{run_id}/replay", InvalidCursor, NotFound, response_model_exclude_unset=True)
-async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
+async def replay_run(caller: ReadCaller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
     """Tell what happened in a run: its begin, its tool calls, episodes and recalls in one order, and its end."""
     services, only_agent = caller.shared()
     listing = Listing(caller, "replay", query.cursor, run_id=run_id, only_agent=only_agent)

@@ -18,12 +18,7 @@ from app.domain.errors import (
 )
 from app.domain.limits import BLOB_BYTES
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import (
-    OCTETS,
-    Administrator,
-    BlobCaller,
-    Caller,
-)
+from app.interfaces.http.dependencies import OCTETS, Administrator, BlobCaller, ReadCaller
 from app.interfaces.http.failures import READS
 from app.interfaces.http.long_body import announced, chunks
 from app.interfaces.http.router import Router
@@ -95,7 +90,7 @@ async def put_blob(caller: BlobCaller, query: Annotated[BlobQuery, Query()], req
 
 
 @blobs.get("/blobs", InvalidCursor, response_model_exclude_none=True)
-async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -> BlobListAnswer:
+async def list_blobs(caller: ReadCaller, query: Annotated[BlobListQuery, Query()]) -> BlobListAnswer:
     """List the blobs of an agent or, without one, those of the tenant as a whole, newest first."""
     services = _reading(caller, query.agent_id)
     listing = Listing(caller, "blobs", query.cursor, agent_id=query.agent_id)
@@ -104,7 +99,7 @@ async def list_blobs(caller: Caller, query: Annotated[BlobListQuery, Query()]) -
 
 
 @blobs.get("/blobs/{blob_id}", NotFound, BlobGone, answers={200: _OUT}, response_class=Response)
-async def get_blob(caller: Caller, blob_id: BlobId, query: Annotated[BlobQuery, Query()]) -> Response:
+async def get_blob(caller: ReadCaller, blob_id: BlobId, query: Annotated[BlobQuery, Query()]) -> Response:
     """Return the bytes of a blob, after a look at their hash.
 
     410: the object store has lost them. 502 `upstream_rejected`: it has other bytes than were written.

@@ -9,7 +9,7 @@ from app.domain.errors import InvalidCursor, NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.dependencies import Administrator, ReadCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.browse import (
@@ -29,7 +29,7 @@ data = Router("data")
 
 
 @data.get("/memories", InvalidCursor, response_model_exclude_none=True, openapi_extra={"parameters": [METADATA]})
-async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
+async def list_memories(caller: ReadCaller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
     where, writer = query.to(Filter, metadata=query.metadata or {}), query.written_by
@@ -39,14 +39,14 @@ async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) ->
 
 
 @data.get("/memories/{memory_id}", NotFound, response_model=MemoryAnswer, response_model_exclude_none=True)
-async def get_memory(caller: Caller, memory_id: MemoryId, query: Annotated[DeleteQuery, Query()]) -> Memory:
+async def get_memory(caller: ReadCaller, memory_id: MemoryId, query: Annotated[DeleteQuery, Query()]) -> Memory:
     """Return a memory, to an administrator or to a credential for its agent alone."""
     services, _ = caller.tenant(query.agent_id)
     return await services.browser.get(query.agent_id, memory_id)
 
 
 @data.get("/usage", response_model_exclude_none=True)
-async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> UsagesAnswer:
+async def usage(caller: ReadCaller, query: Annotated[UsageQuery, Query()]) -> UsagesAnswer:
     """Tell what is used and what the limits are, to an administrator or to a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
     if agent_id is not None:

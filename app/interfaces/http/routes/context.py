@@ -6,7 +6,7 @@ from fastapi import Query, Response
 
 from app.domain.context import ContextRead
 from app.domain.errors import Erasing, NotFound, PreconditionFailed, QuotaExceeded
-from app.interfaces.http.dependencies import Administrator, Caller
+from app.interfaces.http.dependencies import Administrator, ReadCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
 from app.interfaces.http.router import Router
@@ -53,7 +53,7 @@ def _say(response: Response, read: ContextRead, seconds: int) -> None:
 
 
 @context.get("/context")
-async def list_context(caller: Caller) -> ContextListAnswer:
+async def list_context(caller: ReadCaller) -> ContextListAnswer:
     """List the documents of the tenant by their names, without what they say."""
     services, _ = caller.shared()
     documents = await services.context.listed()
@@ -61,7 +61,7 @@ async def list_context(caller: Caller) -> ContextListAnswer:
 
 
 @context.get("/context/{name:path}/versions", NotFound)
-async def context_versions(caller: Caller, name: ContextName) -> ContextVersionsAnswer:
+async def context_versions(caller: ReadCaller, name: ContextName) -> ContextVersionsAnswer:
     """List the versions of a document that are kept, the last 20, newest first."""
     services, _ = caller.shared()
     versions = await services.context.versions(name)
@@ -70,7 +70,7 @@ async def context_versions(caller: Caller, name: ContextName) -> ContextVersions
 
 @context.get(_NAMED, NotFound, answers={200: _CACHED})
 async def get_context(
-    caller: Caller, response: Response, name: ContextName, query: Annotated[ContextQuery, Query()]
+    caller: ReadCaller, response: Response, name: ContextName, query: Annotated[ContextQuery, Query()]
 ) -> ContextAnswer:
     """Return a document. It may be as old as `Cache-Control` says."""
     services, _ = caller.shared()
@@ -97,7 +97,7 @@ async def delete_context(caller: Administrator, name: ContextName) -> None:
 
 @context.get("/configuration", NotFound, answers={200: _CACHED})
 async def get_configuration(
-    caller: Caller, response: Response, query: Annotated[ContextQuery, Query()]
+    caller: ReadCaller, response: Response, query: Annotated[ContextQuery, Query()]
 ) -> ConfigurationAnswer:
     """Return the tenant's configuration. It may be as old as `Cache-Control` says."""
     services, _ = caller.shared()

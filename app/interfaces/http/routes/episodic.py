@@ -15,7 +15,7 @@ from app.domain.errors import (
     RunEnded,
 )
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import Caller, QuotaWarning
+from app.interfaces.http.dependencies import QuotaWarning, ReadCaller, WriteCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.episodic import (
@@ -40,7 +40,7 @@ episodic = Router("episodes")
 
 
 @episodic.post("/runs", *_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded, needs=(), status_code=201)
-async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswer:
+async def start_run(caller: WriteCaller, request: StartRunRequest) -> StartedRunAnswer:
     """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run.
 
     With `parent_run_id` it is a part of another run's task: its keys and its state end with it, and the log of its
@@ -52,7 +52,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
 
 
 @episodic.get("/runs", InvalidCursor)
-async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
+async def runs(caller: ReadCaller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
     """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
     wanted = query.to(RunsWanted, agent_id=agent_id)
@@ -62,7 +62,7 @@ async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnsw
 
 
 @episodic.get("/runs/{run_id}", NotFound, BlobGone)
-async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
+async def get_run(caller: ReadCaller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
     """Return a run, with an input and output of any size. Where the object store has lost one, the answer is 410."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.run(run_id, only_agent=agent_id))
@@ -81,7 +81,7 @@ async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer
     response_model=AppendedAnswer,
 )
 async def append_episode(
-    caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, warn: QuotaWarning
+    caller: WriteCaller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, warn: QuotaWarning
 ) -> Added:
     """Write what has happened in a run: all of it, or nothing. An episode whose id the run has stays as it is."""
     services, agent_id = caller.shared()
@@ -90,21 +90,21 @@ async def append_episode(
 
 
 @episodic.post("/runs/{run_id}/complete", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
-async def complete_run(caller: Caller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
+async def complete_run(caller: WriteCaller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
     """End a run with what it has come to. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.complete(run_id, request.output, only_agent=agent_id))
 
 
 @episodic.post("/runs/{run_id}/fail", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
-async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
+async def fail_run(caller: WriteCaller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
     """End a run with what has gone wrong. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.fail(run_id, request.error, only_agent=agent_id))
 
 
 @episodic.get("/episodes", InvalidCursor)
-async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
+async def episodes(caller: ReadCaller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
     """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
     services, agent_id = caller.shared(query.agent_id)
     wanted = query.to(EpisodesWanted, agent_id=agent_id)

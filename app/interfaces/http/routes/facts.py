@@ -13,7 +13,7 @@ from app.domain.errors import (
 )
 from app.domain.facts import Fact
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import Caller, QuotaWarning
+from app.interfaces.http.dependencies import QuotaWarning, ReadCaller, WriteCaller
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.facts import (
@@ -43,7 +43,7 @@ facts = Router("facts")
     answers={201: NEARLY_USED_UP},
     status_code=201,
 )
-async def learn(caller: Caller, request: LearnFactRequest, warn: QuotaWarning) -> LearnedFactAnswer:
+async def learn(caller: WriteCaller, request: LearnFactRequest, warn: QuotaWarning) -> LearnedFactAnswer:
     """Keep a fact. A later one of its subject and predicate comes in its place where both are told with `single`."""
     agent_id = whose(request.agent_id, request.agent_type)
     semantic = caller.agent(agent_id).semantic
@@ -57,7 +57,7 @@ async def learn(caller: Caller, request: LearnFactRequest, warn: QuotaWarning) -
 
 
 @facts.post("/facts/recall", LongTermDisabled, QuotaExceeded, needs=OUTAGE)
-async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledFactsAnswer:
+async def recall_facts(caller: ReadCaller, request: RecallFactsRequest) -> RecalledFactsAnswer:
     """Return the facts that answer a query best: those that were told, and texts of the type fact."""
     agent_id = whose(request.agent_id, request.agent_type)
     found = await caller.agent(agent_id).semantic.recall(
@@ -69,7 +69,7 @@ async def recall_facts(caller: Caller, request: RecallFactsRequest) -> RecalledF
 
 
 @facts.get("/facts", InvalidCursor, LongTermDisabled, name="facts")
-async def list_facts(caller: Caller, query: Annotated[FactsQuery, Query()]) -> FactsAnswer:
+async def list_facts(caller: ReadCaller, query: Annotated[FactsQuery, Query()]) -> FactsAnswer:
     """List what holds, newest first; with `history` what held before too."""
     agent_id = whose(query.agent_id, query.agent_type)
     services = caller.agent(agent_id)

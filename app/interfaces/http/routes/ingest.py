@@ -12,7 +12,7 @@ from app.domain.errors import (
     OperationRunning,
 )
 from app.interfaces.http.conversations import conversation_body, read_conversation
-from app.interfaces.http.dependencies import BodylessCaller, Caller, DryRunCaller
+from app.interfaces.http.dependencies import BodylessWriteCaller, DryRunCaller, ReadCaller
 from app.interfaces.http.failures import RECALL, STORE
 from app.interfaces.http.long_body import announced
 from app.interfaces.http.middleware import INGEST_BYTES
@@ -66,7 +66,7 @@ async def ingest(
 
 
 @ingests.get("/profiles/{profile}/operations/{operation_id}", NotFound, response_model_exclude_none=True)
-async def ingestion(caller: Caller, profile: AgentId, operation_id: OperationId) -> IngestionAnswer:
+async def ingestion(caller: ReadCaller, profile: AgentId, operation_id: OperationId) -> IngestionAnswer:
     """Tell how far an ingestion of the profile is, and what a language model has learned of its messages."""
     ingester = caller.agent(profile).ingester
     found = await ingester.ingestion(profile, operation_id)
@@ -84,7 +84,7 @@ async def ingestion(caller: Caller, profile: AgentId, operation_id: OperationId)
     response_model=IngestionAnswer,
     response_model_exclude_none=True,
 )
-async def retry(caller: BodylessCaller, profile: AgentId, operation_id: OperationId) -> Response:
+async def retry(caller: BodylessWriteCaller, profile: AgentId, operation_id: OperationId) -> Response:
     """Learn again what a language model has failed to learn of an ingestion; where nothing has failed, do nothing.
 
     Messages that were not stored have to be sent again. What the undo of its run has ended stays ended.

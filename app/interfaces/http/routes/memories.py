@@ -6,7 +6,7 @@ from fastapi import Query, Request
 
 from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
 from app.domain.memory import NewMemory
-from app.interfaces.http.dependencies import Administrator, Caller, QuotaWarning
+from app.interfaces.http.dependencies import Administrator, QuotaWarning, WriteCaller
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.store import (
@@ -34,7 +34,7 @@ memory = Router("memory")
     response_model_exclude_none=True,
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
-async def store(caller: Caller, request: StoreRequest, http: Request, warn: QuotaWarning) -> StoreAnswer:
+async def store(caller: WriteCaller, request: StoreRequest, http: Request, warn: QuotaWarning) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
     gateway = caller.agent(request.agent_id).gateway
     key = http.headers.get(IDEMPOTENCY_KEY["name"])

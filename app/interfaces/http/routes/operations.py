@@ -43,7 +43,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     shards = shards_of(request)
     with_details = query.details != "false"
     if with_details:
-        (await entry_of(request)).principal.check_admin()
+        (await entry_of(request)).within("admin")
     parts = await shards.parts()
     ready = all(part.error is None or part.needed_by != "all" for part in parts)
     response.status_code = 200 if ready else 503

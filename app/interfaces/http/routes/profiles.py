@@ -12,7 +12,7 @@ from app.domain.errors import (
 )
 from app.domain.profile_answers import ProfileRecall
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller
+from app.interfaces.http.dependencies import Administrator, BodylessReadWriteCaller, ReadCaller, WriteCaller
 from app.interfaces.http.failures import MODEL, OUTAGE, RECALL, STORE
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.profiles import (
@@ -39,7 +39,7 @@ profiles = Router("profiles")
 
 
 @profiles.post(f"{PROFILE}/remember", *STORE, needs=OUTAGE, status_code=201, response_model_exclude_none=True)
-async def remember(caller: Caller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
+async def remember(caller: WriteCaller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
     """Remember something. The same content again, for the same session and time, is the same memory."""
     given = request.model_dump(include={"content", "session_id", "occurred_at", "expires_at"})
     service = caller.agent(profile).of_run(request.run_id).profiles
@@ -54,7 +54,7 @@ async def remember(caller: Caller, profile: ProfileId, request: RememberRequest)
     response_model=ProfileRecallAnswer,
     response_model_exclude_none=True,
 )
-async def recall(caller: Caller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
+async def recall(caller: ReadCaller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
     """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""
     return await (
         caller.agent(profile)
@@ -73,7 +73,9 @@ async def recall(caller: Caller, profile: ProfileId, request: RecallProfileReque
 @profiles.get(
     f"{PROFILE}/memories", LongTermDisabled, InvalidCursor, name="list_profile", response_model_exclude_none=True
 )
-async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[MemoriesQuery, Query()]) -> ListedAnswer:
+async def list_memories(
+    caller: ReadCaller, profile: ProfileId, query: Annotated[MemoriesQuery, Query()]
+) -> ListedAnswer:
     """List what holds of a profile's memories, newest first."""
     services = caller.agent(profile)
     asked: dict[str, Any] = {"session_id": query.session_id, "type": query.type}
@@ -89,7 +91,7 @@ async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[Mem
     name="get_profile_memory",
     response_model_exclude_none=True,
 )
-async def get_memory(caller: Caller, profile: ProfileId, memory_id: MemoryId) -> DetailAnswer:
+async def get_memory(caller: ReadCaller, profile: ProfileId, memory_id: MemoryId) -> DetailAnswer:
     """Return a memory, with who stated what before and after it and the message that it is."""
     return DetailAnswer.of_detail(await caller.agent(profile).profiles.get(profile, memory_id))
 
@@ -102,7 +104,7 @@ async def get_memory(caller: Caller, profile: ProfileId, memory_id: MemoryId) ->
     body=(),
     response_model_exclude_none=True,
 )
-async def forget(caller: BodylessCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
+async def forget(caller: BodylessReadWriteCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
     """Forget a memory: no recall finds it, nor what it had replaced, until that is taken back."""
     return RememberedAnswer.of(await caller.agent(profile).profiles.forget(profile, memory_id))
 
@@ -110,13 +112,13 @@ async def forget(caller: BodylessCaller, profile: ProfileId, memory_id: MemoryId
 @profiles.post(
     f"{PROFILE}/memories/{{memory_id}}/unforget", NotFound, LongTermDisabled, body=(), response_model_exclude_none=True
 )
-async def unforget(caller: BodylessCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
+async def unforget(caller: BodylessReadWriteCaller, profile: ProfileId, memory_id: MemoryId) -> RememberedAnswer:
     """Take back that a memory was forgotten. One that was not stays as it is."""
     return RememberedAnswer.of(await caller.agent(profile).profiles.unforget(profile, memory_id))
 
 
 @profiles.post(f"{PROFILE}/summary", *RECALL, needs=MODEL)
-async def summary(caller: Caller, profile: ProfileId, request: SummaryRequest) -> SummaryAnswer:
+async def summary(caller: ReadCaller, profile: ProfileId, request: SummaryRequest) -> SummaryAnswer:
     """Summarise what holds, in the words of the newest 200 memories. It counts as a recall."""
     summary = await caller.agent(profile).profiles.summary(profile, request.session_id)
     return SummaryAnswer(summary=summary.text, degraded=list(summary.degraded))

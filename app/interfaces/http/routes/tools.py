@@ -79,7 +79,7 @@ async def _tools(http: fastapi.Request, query: ToolsQuery) -> Sequence[Tool]:
         entry = await entry_of(http)
         if entry.principal.agent_id is not None or query.agent_id is not None:
             given = await Toolbox(entry, query.agent_id).listed()
-            if query.tools is not None and given and given != SETS[query.tools]:
+            if query.tools is not None and any(tool not in SETS[query.tools] for tool in given):
                 set_otherwise = FieldError("tools", "is not what the agent is set to; leave it out")
                 raise Conflict("The agent is set to other tools.", errors=[set_otherwise])
             return given

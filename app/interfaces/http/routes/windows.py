@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from app.domain.errors import Erasing, QuotaExceeded
-from app.interfaces.http.dependencies import Caller
+from app.interfaces.http.dependencies import ReadCaller, WriteCaller
 from app.interfaces.http.router import Router
 from app.interfaces.http.routes.working import WORKING
 from app.interfaces.http.schemas.store import AgentId
@@ -17,7 +17,7 @@ windows = Router("working memory")
 
 @windows.post(f"{WORKING}/messages", Erasing, QuotaExceeded, status_code=201)
 async def append_messages(
-    caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, request: AppendRequest
+    caller: WriteCaller, agent_id: Annotated[AgentId, Path()], instance: Instance, request: AppendRequest
 ) -> AppendAnswer:
     """Append messages to the window of an instance. The same messages again change nothing.
 
@@ -30,7 +30,7 @@ async def append_messages(
 
 @windows.get(f"{WORKING}/window", response_model_exclude_none=True)
 async def window(
-    caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance, query: Annotated[WindowQuery, Query()]
+    caller: ReadCaller, agent_id: Annotated[AgentId, Path()], instance: Instance, query: Annotated[WindowQuery, Query()]
 ) -> WindowAnswer:
     """Return the newest messages of an instance that fit into so many tokens, oldest first.
 

@@ -21,7 +21,9 @@ from app.interfaces.http.dependencies import (
     OCTETS,
     Administrator,
     BodylessAdministrator,
-    Caller,
+    ReadCaller,
+    ReadWriteCaller,
+    WriteCaller,
     no_query,
     octets_or,
 )
@@ -77,7 +79,7 @@ async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: 
 
 
 @workflows.get(_WORKFLOW, NotFound)
-async def get_workflow(caller: Caller, workflow_id: WorkflowId) -> WorkflowAnswer:
+async def get_workflow(caller: ReadCaller, workflow_id: WorkflowId) -> WorkflowAnswer:
     """Return a workflow with what is known of its rate of success."""
     services, _ = caller.shared()
     return WorkflowAnswer.model_validate(await services.workflows.get(workflow_id))
@@ -90,7 +92,7 @@ async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> Non
 
 
 @workflows.get(f"{_WORKFLOW}/versions", NotFound, response_model_exclude_none=True)
-async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> WorkflowVersionsAnswer:
+async def workflow_versions(caller: ReadCaller, workflow_id: WorkflowId) -> WorkflowVersionsAnswer:
     """List the specs of a workflow, newest first: that which it has, and those that were replaced; who wrote each."""
     services, _ = caller.shared()
     versions = await services.workflows.versions(workflow_id)
@@ -99,7 +101,7 @@ async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> Workflow
 
 @workflows.get(f"{_WORKFLOW}/versions/{{version}}", NotFound, response_model_exclude_none=True)
 async def workflow_version(
-    caller: Caller, workflow_id: WorkflowId, version: WorkflowVersionNumber
+    caller: ReadCaller, workflow_id: WorkflowId, version: WorkflowVersionNumber
 ) -> WorkflowVersionAnswer:
     """Return a spec that a workflow has, or had."""
     services, _ = caller.shared()
@@ -124,7 +126,7 @@ async def restore_workflow(
 
 
 @workflows.get("/workflows", InvalidCursor, name="workflows", response_model_exclude_none=True)
-async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query()]) -> WorkflowsAnswer:
+async def list_workflows(caller: ReadCaller, query: Annotated[WorkflowsQuery, Query()]) -> WorkflowsAnswer:
     """List workflows in order of id, with what is known of their rates of success."""
     services, _ = caller.shared()
     agent_type, task_type = query.agent_type, query.task_type
@@ -134,7 +136,7 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
 
 
 @workflows.get("/workflows.svg", answers=_PICTURE, response_class=Response)
-async def workflows_picture(request: Request, caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
+async def workflows_picture(request: Request, caller: ReadCaller, query: Annotated[PictureQuery, Query()]) -> Response:
     """Draw the posteriors of the workflows of a task, the 20 with the best means, as SVG."""
     services, _ = caller.shared()
     most = limits.MAX_WORKFLOWS_OF_TASK
@@ -145,7 +147,7 @@ async def workflows_picture(request: Request, caller: Caller, query: Annotated[P
 
 
 @workflows.post("/workflows/select", NotFound, Erasing, QuotaExceeded)
-async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAnswer:
+async def select_workflow(caller: ReadWriteCaller, request: SelectRequest) -> SelectionAnswer:
     """Select a workflow for a task by Thompson sampling, and note it in the run, where one is named.
 
     A rate is drawn from the posterior of each enabled workflow, in order of id; the highest is chosen.
@@ -158,7 +160,7 @@ async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAn
 
 
 @workflows.post(f"{_WORKFLOW}/outcome", NotFound, Erasing, QuotaExceeded)
-async def record_outcome(caller: Caller, workflow_id: WorkflowId, request: OutcomeRequest) -> OutcomeAnswer:
+async def record_outcome(caller: WriteCaller, workflow_id: WorkflowId, request: OutcomeRequest) -> OutcomeAnswer:
     """Count how well a run did with a workflow. The same run again, with any score, changes nothing."""
     services, agent_id = caller.shared()
     outcome = await services.workflows.outcome(workflow_id, request.run_id, request.score, agent_id=agent_id)

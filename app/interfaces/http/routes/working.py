@@ -13,7 +13,7 @@ from app.domain.errors import (
     QuotaExceeded,
 )
 from app.interfaces.fields import Answer
-from app.interfaces.http.dependencies import Caller
+from app.interfaces.http.dependencies import ReadCaller, WriteCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
 from app.interfaces.http.router import Router
@@ -52,7 +52,7 @@ def _set(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
 
 @working.put(_KEY, Erasing, PreconditionFailed, QuotaExceeded, answers=_set(WorkingWritten))
 async def set_working(
-    caller: Caller,
+    caller: WriteCaller,
     response: Response,
     agent_id: Annotated[AgentId, Path()],
     instance: Instance,
@@ -71,7 +71,7 @@ async def set_working(
 
 @working.get(_KEY, NotFound, BlobGone, answers={200: ETAG})
 async def get_working(
-    caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
+    caller: ReadCaller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
 ) -> WorkingValue:
     """Return what a key of an instance holds."""
     held = await caller.agent(agent_id).working.get(agent_id, instance, key)
@@ -80,7 +80,7 @@ async def get_working(
 
 
 @working.get(WORKING)
-async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
+async def list_working(caller: ReadCaller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
     """Return all keys of an instance with what they hold, and its budget. Over 100,000 bytes it is a pointer."""
     contents = await caller.agent(agent_id).working.list(agent_id, instance)
     return WorkingAnswer.model_validate({"keys": contents.keys, "budget": contents})
@@ -88,7 +88,7 @@ async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], ins
 
 @working.delete(_KEY, Erasing, PreconditionFailed, status_code=204)
 async def delete_working(
-    caller: Caller,
+    caller: WriteCaller,
     agent_id: Annotated[AgentId, Path()],
     instance: Instance,
     key: WorkingKey,
@@ -107,7 +107,7 @@ async def delete_working(
     answers=_set(TurnStateWritten),
 )
 async def set_turn_state(
-    caller: Caller,
+    caller: WriteCaller,
     response: Response,
     run_id: RunId,
     request: WorkingRequest,
@@ -128,7 +128,7 @@ async def set_turn_state(
 
 
 @working.get(f"{_RUN}/state", NotFound, BlobGone, answers={200: ETAG})
-async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
+async def get_turn_state(caller: ReadCaller, response: Response, run_id: RunId) -> TurnStateAnswer:
     """Return the turn state of a run."""
     services, only_agent = caller.shared()
     held = await services.working.state(run_id, only_agent=only_agent)
@@ -137,7 +137,7 @@ async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> T
 
 
 @working.post(f"{_RUN}/log", NotFound, ContentTooLarge, Erasing, QuotaExceeded, status_code=201)
-async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) -> RunLogAppended:
+async def append_run_log(caller: WriteCaller, run_id: RunId, request: RunLogEntries) -> RunLogAppended:
     """Append entries to the log of a run."""
     services, only_agent = caller.shared()
     logged = await services.working.append_log(
@@ -147,7 +147,7 @@ async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) 
 
 
 @working.get(f"{_RUN}/log", NotFound, response_model_exclude_none=True)
-async def run_log(caller: Caller, run_id: RunId, query: Annotated[RunLogQuery, Query()]) -> RunLogAnswer:
+async def run_log(caller: ReadCaller, run_id: RunId, query: Annotated[RunLogQuery, Query()]) -> RunLogAnswer:
     """Return the log of a run, oldest first."""
     services, only_agent = caller.shared()
     page = await services.working.log(run_id, limit=query.limit, after=query.after, only_agent=only_agent)
