@@ -12,6 +12,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.domain.circuits import CircuitState
 from app.domain.shards import MAIN
+from app.observability.canary_metrics import CanaryMetrics
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -101,6 +102,7 @@ class Metrics:
         self._budgets: dict[str, _BudgetGauge] = {}
         self._outbox = _OutboxGauges(self.registry)
         self._shards = _ShardGauges(self.registry)
+        self.canaries = CanaryMetrics(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the declared path, empty without one; ``status`` is 0 without an answer."""

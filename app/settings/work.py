@@ -51,6 +51,16 @@ class WorkSettings(BaseModel):
         description="Snapshots of each tenant that are kept in the object store, a new one each night after 02:00 UTC; "
         "0 makes none (docs/operations.md).",
     )
+    canary_minutes: Annotated[int, Field(ge=0, le=10_080)] = Field(
+        0,
+        description="Minutes between two rounds in which the service asks as its tenants for the canaries of others, "
+        "and plants those that are missing; 0 makes none (docs/operations.md).",
+    )
+    canary_probes: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        1000,
+        description="The most requests of such a round. As each tenant 250 are made, and the next tenants come in the "
+        "next round.",
+    )
     audit_recalls: bool = Field(
         default=True,
         description="Whether recalls leave a row in the audit: which memories they returned, never the query.",

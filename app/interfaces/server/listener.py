@@ -20,6 +20,7 @@ from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.moments import wall_clock
 from app.interfaces.asgi import create_app
+from app.interfaces.canaries.rounds import keep_probing
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.load_shedding import LoadShedding
@@ -109,11 +110,18 @@ async def serve_http(
         timeout_graceful_shutdown=10,
     )
     server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), parent)
-    giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
+    beside = [asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))]
+    if settings.canary_minutes:
+        beside.append(
+            asyncio.create_task(
+                keep_probing(application, shards, minutes=settings.canary_minutes, most_probes=settings.canary_probes)
+            )
+        )
     try:
         await server.serve(sockets)
     finally:
-        giving_back.cancel()
+        for task in beside:
+            task.cancel()
     return server.started
 
 

@@ -12,6 +12,7 @@ from jwt.types import Options
 from ulid import ULID
 
 from app.domain.author import Author, WriteChannel
+from app.domain.canaries import PROBE_TENANT, RESERVED_AGENTS
 from app.domain.errors import Forbidden, Unauthenticated
 from app.domain.limits import is_id
 from app.domain.moments import moment
@@ -92,12 +93,14 @@ class Principal:
         )
 
     def check_agent(self, agent_id: str) -> None:
-        """Raise ``Forbidden`` unless the credential is good for this agent."""
+        """Raise ``Forbidden`` unless the credential is good for this agent, which is none of the service's own."""
         if self.agent_id is not None and agent_id != self.agent_id:
             raise Forbidden(
                 f"The credential is for the agent {self.agent_id}, and the request is for {agent_id}. "
                 f"Name {self.agent_id}, or use a credential that was minted with --agent {agent_id}."
             )
+        if agent_id in RESERVED_AGENTS and self.agent_id is None and self.tenant_id != PROBE_TENANT:
+            raise Forbidden(f"The agent {agent_id} is the service's own: its memories are canaries, and count nowhere.")
 
     def check_every_agent(self) -> None:
         """Raise ``Forbidden`` unless the credential is good for all of the tenant's agents."""
@@ -115,6 +118,8 @@ class Principal:
         """
         if self.agent_id is None:
             self.check_admin()
+            if agent_id is not None:
+                self.check_agent(agent_id)
             return agent_id
         self.check_agent(self.agent_id if agent_id is None else agent_id)
         return self.agent_id

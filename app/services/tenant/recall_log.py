@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 from ulid import ULID
 
 from app.domain.audit import RecallNote, RunNote, ToolCall
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.json_types import Json
 from app.domain.request_note import RequestNote
 
@@ -83,7 +84,9 @@ class RecallLog:
         return len(self._notes)
 
     def add(self, note: RecallNote) -> None:
-        """Count a recall, and note it where there is room."""
+        """Count a recall, and note it where there is room; the prober's own are nobody's, and are left out."""
+        if note.agent_id in RESERVED_AGENTS:
+            return
         self.counts.recall(note)
         if not self._keep:
             return

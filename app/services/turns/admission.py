@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.errors import QuotaExceeded
 from app.domain.memory import Scope
 from app.domain.quotas import Use
@@ -128,7 +129,7 @@ class RecallRates:
         Raises:
             QuotaExceeded: the tenant or the agent has made as many recalls in this minute as it may.
         """
-        if self._tenant is None and self._agent is None:
+        if (self._tenant is None and self._agent is None) or scope.agent_id in RESERVED_AGENTS:
             return
         minute, passed = divmod(now, _MINUTE_MS)
         if minute != self._minute:
