@@ -6,3 +6,6 @@ VERIFIED: Final = "verified"
 """The key that is set once the request's credential was verified."""
 NOTE: Final = "note"
 """The key of the ``RequestNote``, which the request's handlers add to."""
+SESSION_COOKIE: Final = "__Host-memory-gateway"
+"""The cookie of a session of the console. A request that has it counts as one whose credential is still to be verified.
+"""

@@ -87,6 +87,21 @@ class CallEntry:
         self.principal.check_every_agent()
         return self._services()
 
+    def of_sign_in(self) -> TenantServices:
+        """Return the tenant's services for signing in and out of the console, which reads no data."""
+        return self._services()
+
+    async def check_holds(self, id_: str) -> None:
+        """Check that an id which stands for the principal, such as a session's, was not ended as credentials are.
+
+        Raises:
+            Unauthenticated: it has ended.
+            Unavailable: the database does not answer.
+        """
+        if not self.principal.may_be_revoked:
+            named = replace(self.principal, credential_id=id_)
+            await self._runtime.backends.revocations.check(named, self._runtime.read_revocations)
+
     def keys(self, purpose: str) -> list[bytes]:
         """Return the keys that are for one purpose alone; the first key signs, all keys verify."""
         return self._runtime.credentials.keys(purpose)

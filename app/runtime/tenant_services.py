@@ -17,6 +17,7 @@ from app.services.profiles.agent_memory import AgentMemory
 from app.services.profiles.namespaces import Namespaces
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.sign_ins import SignIns
 from app.services.tiers.audit import Auditor
 from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
@@ -128,6 +129,11 @@ class TenantServices:
     def assembler(self) -> Assembler:
         """Return the service that assembles an agent's context from the tiers."""
         return Assembler(self.backends)
+
+    @property
+    def sign_ins(self) -> SignIns:
+        """Return the service that ends sessions of the console, and uses up its sign-in links."""
+        return SignIns(self.backends)
 
     def of_run(self, run_id: str | None) -> "TenantServices":
         """Return the services of a request that is made under a run: they write into the log of the run.

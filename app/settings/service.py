@@ -68,6 +68,13 @@ class ServiceSettings(BaseModel):
         ),
         repr=False,
     )
+    console: bool = Field(default=True, description="Whether the console is served at `/console` (docs/console.md).")
+    console_idle_minutes: Annotated[int, Field(ge=1, le=720)] = Field(
+        30, description="Minutes without a request after which somebody is signed out of the console, at most 720."
+    )
+    console_max_minutes: Annotated[int, Field(ge=5, le=1440)] = Field(
+        720, description="Minutes after which somebody is signed out of the console in any case, 5 to 1440."
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )

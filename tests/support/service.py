@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from app.bootstrap import build_shards
-from app.interfaces.asgi import create_app
+from app.interfaces.asgi import create_app, session_times
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -143,7 +143,7 @@ async def serving(
     )
     shards = Shards(runtime, shards.places, shards.open_shard)
     await shards.start()
-    app = create_app(shards, reports=settings.report_calls)
+    app = create_app(shards, reports=settings.report_calls, console=session_times(settings))
     transport = httpx.ASGITransport(app)
     async with (
         _living(app),

@@ -1,7 +1,7 @@
 """The application that serves the HTTP interface."""
 
-from collections.abc import AsyncIterator, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import Any, Protocol
 
@@ -60,21 +60,21 @@ def _document() -> dict[str, Any]:
 
 
 class Endpoint(Protocol):
-    """A route of another interface that the application serves too."""
+    """The routes of another interface that the application serves too."""
 
     @property
-    def route(self) -> BaseRoute:
-        """The route."""
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes."""
         ...
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Run the route's background tasks for as long as the application runs."""
+        """Run the routes' background tasks for as long as the application runs."""
         ...
 
 
 def create_http_app(
     shards: Shards,
-    endpoint: Endpoint,
+    endpoints: Sequence[Endpoint],
     hosts: Collection[str] = (),
     *,
     reports: bool = False,
@@ -88,7 +88,9 @@ def create_http_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with endpoint.running():
+        async with AsyncExitStack() as running:
+            for endpoint in endpoints:
+                await running.enter_async_context(endpoint.running())
             yield
         await shards.close()
 
@@ -114,6 +116,7 @@ def create_http_app(
     )
     problems.install(app)
     app.router.routes.extend(_ROUTES)  # include_router would make each route anew, longer than a hundred requests take
-    app.router.routes.append(endpoint.route)
+    for endpoint in endpoints:
+        app.router.routes.extend(endpoint.routes)
     docs.install(app, _document)
     return app

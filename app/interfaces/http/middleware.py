@@ -20,7 +20,7 @@ from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
-from app.interfaces.request_state import NOTE, VERIFIED
+from app.interfaces.request_state import NOTE, SESSION_COOKIE, VERIFIED
 
 BODY_BYTES = 256 * 1024
 """The most bytes of a usual body: the largest content and metadata fit with each character escaped. A larger body is
@@ -110,7 +110,7 @@ class RequestContext:
             await send(message)
 
         try:
-            if "authorization" not in headers:
+            if "authorization" not in headers and f"{SESSION_COOKIE}=" not in headers.get("cookie", ""):
                 await self._anonymous.wait(address, scope["path"])
                 began = time.perf_counter()
             _check_host(headers.getlist("host"), self._hosts, scope["http_version"])

@@ -38,6 +38,7 @@ class McpEndpoint:
         self._shards = shards
         self.route = Route(PATH, self, methods=["POST"], name="mcp")
         """Only POST: there are no sessions to listen to or to end."""
+        self.routes = [self.route]
         self._sessions = StreamableHTTPSessionManager(tool_server(_toolbox_of), json_response=True, stateless=True)
 
     @asynccontextmanager

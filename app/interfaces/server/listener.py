@@ -19,8 +19,9 @@ import uvicorn
 from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.moments import wall_clock
-from app.interfaces.asgi import create_app
+from app.interfaces.asgi import create_app, session_times
 from app.interfaces.canaries.rounds import keep_probing
+from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.load_shedding import LoadShedding
@@ -79,7 +80,9 @@ async def serve_http(
     except MemoryGatewayError:
         await shards.close()
         raise
-    application = create_app(shards, allowed_hosts(settings), reports=settings.report_calls)
+    application = create_app(
+        shards, allowed_hosts(settings), reports=settings.report_calls, console=session_times(settings)
+    )
     # The objects made until here stay, and a request leaves few cycles: look for garbage less often. The collection
     # after the freeze makes Python forget how many objects were frozen; it would wait until a quarter as many are new.
     gc.collect()
@@ -228,7 +231,10 @@ def _what_to_try(url: str, runtime: Runtime, settings: Settings) -> str:
     if runtime.not_ready is not None:
         reason = runtime.not_ready.detail
         return f"\nMemory Gateway listens on {url}, but is not ready: {reason}\n\n  command   {command}\n"
-    token = runtime.credentials.issue(_WHO, agent_id=_WHO, now=wall_clock())
+    now = wall_clock()
+    token = runtime.credentials.issue(_WHO, agent_id=_WHO, now=now)
+    signs_in = runtime.credentials.verify(runtime.credentials.issue(_WHO, admin=True, now=now), now)
+    link = f"{url}{sign_in_link(runtime.credentials, signs_in, now)}"
 
     def curl(path: str, body: dict[str, Any]) -> str:
         headers = "-H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json'"
@@ -243,7 +249,15 @@ Memory Gateway is ready on {url}
   API       {url}/docs
   MCP       {url}/mcp, with the same Authorization header
   command   {command}
+{
+        f'''
+Open the console with this link, within five minutes. It signs you in once:
 
+{link}
+'''
+        if settings.console
+        else ""
+    }
 Paste these lines into another terminal:
 
 export TOKEN={token}

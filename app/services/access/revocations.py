@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from app.domain import sign_ins
 from app.services.access.credentials import Principal, refused
 
 MAX_AGE_SECONDS = 20.0
@@ -38,6 +39,8 @@ class Revocations:
         """Begin without revocations; with a maximum age of 0 each request reads the new revocations."""
         self._max_age_seconds = max_age_seconds
         self._credentials: set[tuple[str, str]] = set()
+        self._sign_ins: dict[tuple[str, str], int] = {}
+        """Sessions and links of the console that have ended, and when (ms since the epoch), in this order."""
         self._issued_before: dict[str, int] = {}
         self._last = 0
         self._known_at: float | None = None
@@ -59,8 +62,8 @@ class Revocations:
         """
         await self.refresh(read)
         before = self._issued_before.get(principal.tenant_id, 0)
-        revoked = (principal.tenant_id, principal.credential_id) in self._credentials
-        if revoked or (principal.issued_at or 0) < before:
+        named = (principal.tenant_id, principal.credential_id or "")
+        if named in self._credentials or named in self._sign_ins or (principal.issued_at or 0) < before:
             raise refused("it was revoked")
 
     async def refresh(self, read: Read) -> None:
@@ -84,7 +87,11 @@ class Revocations:
         return began
 
     def _take(self, revocation: Revocation) -> None:
-        if revocation.issued_before is None:
+        if revocation.credential_id.startswith(sign_ins.PREFIX):
+            self._sign_ins[revocation.tenant_id, revocation.credential_id] = revocation.revoked_at
+            while next(iter(self._sign_ins.values())) < revocation.revoked_at - sign_ins.KEPT_MS:
+                del self._sign_ins[next(iter(self._sign_ins))]
+        elif revocation.issued_before is None:
             self._credentials.add((revocation.tenant_id, revocation.credential_id))
         else:
             before = self._issued_before.get(revocation.tenant_id, 0)

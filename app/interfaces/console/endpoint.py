@@ -1,0 +1,197 @@
+"""The console at ``/console``: finds the page of a request, lets the request in, and answers with HTML."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route, compile_path
+from starlette.types import Receive, Scope, Send
+
+from app.domain.advice import advice
+from app.domain.errors import (
+    MemoryGatewayError,
+    MethodNotAllowed,
+    NoSuchPath,
+    QuotaExceeded,
+    TenantMoved,
+    Unauthenticated,
+    Unavailable,
+)
+from app.domain.request_note import RequestNote
+from app.interfaces.console import sign_in
+from app.interfaces.console.door import Door, SessionTimes
+from app.interfaces.console.fields import FormFields
+from app.interfaces.console.forgery import FormKeys, check_origin
+from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageRoute, See, View, Visit
+from app.interfaces.console.pages import HOME, PAGES, PICK
+from app.interfaces.console.rendering import STYLESHEET, STYLESHEET_PATH, Layout, Templates
+from app.interfaces.console.sign_in import SignInPages
+from app.interfaces.request_state import NOTE
+from app.observability.logs import log_failure
+from app.runtime.shards import Shards
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer, a browser would not say where a form comes from
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""What each answer of the console has, unless it has its own."""
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+_Answer: TypeAlias = Callable[[Request], Awaitable[View | Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path with one of its methods: what answers, and the page's route, where somebody has to be signed in."""
+
+    path: str
+    pattern: re.Pattern[str]
+    method: str
+    answer: _Answer
+    route: Route
+
+
+class Console:
+    """The ASGI application behind ``/console``, over shards that have started."""
+
+    def __init__(self, shards: Shards, times: SessionTimes, pages: Sequence[ConsolePage] = PAGES) -> None:
+        """Take the shards, how long sessions hold, and the pages."""
+        self.routes = [Route(ROOT, self), Route(f"{ROOT}/{{path:path}}", self)]
+        self._pages = pages
+        self._door = door = Door(shards, times)
+        self._form_keys = FormKeys(shards.main.credentials)
+        self._templates = Templates()
+        self._sign_in = signing = SignInPages(shards, door, self._form_keys)
+        self._places = [
+            self._place("", "GET", self._home),
+            self._place(STYLESHEET_PATH, "GET", _stylesheet),
+            self._place(sign_in.PATH, "GET", signing.show),
+            self._place(sign_in.PATH, "POST", signing.take_credential),
+            self._place(sign_in.LINK_PATH, "GET", signing.show_link),
+            self._place(sign_in.LINK_PATH, "POST", signing.take_link),
+            self._place(sign_in.OUT_PATH, "POST", signing.sign_out),
+            *(self._place(route.path, route.method, self._visited(route)) for page in pages for route in page.routes),
+        ]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Do nothing for as long as the application runs: the console has no work in the background."""
+        yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, a failure with a page that tells of it."""
+        request = Request(scope, receive)
+        note: RequestNote = scope["state"][NOTE]
+        try:
+            response = await self._respond(request)
+        except ClientDisconnect:
+            return
+        except MemoryGatewayError as error:
+            note.code = error.code
+            log_failure(error)
+            response = self._problem(request, error)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        await response(scope, receive, send)
+
+    def _place(self, path: str, method: str, answer: _Answer) -> _Place:
+        pattern, _, _ = compile_path(path)
+        return _Place(path, pattern, method, answer, Route(f"{ROOT}{path}", self))
+
+    async def _respond(self, request: Request) -> Response:
+        path = request.scope["path"].removeprefix(request.scope.get("root_path", "")).removeprefix(ROOT).rstrip("/")
+        method = "GET" if request.method == "HEAD" else request.method
+        there = [(place, found) for place in self._places if (found := place.pattern.fullmatch(path))]
+        for place, found in there:
+            if place.method == method:
+                request.scope.update(route=place.route, path_params=found.groupdict())
+                answer = await place.answer(request)
+                return answer if isinstance(answer, Response) else self._html(request, answer, self._layout(request))
+        if there:
+            raise MethodNotAllowed("This page does not take that.")
+        raise NoSuchPath("The console has no such page.")
+
+    async def _home(self, request: Request) -> View | Response:
+        """Lead to the first page."""
+        await self._door.enter(request)
+        return self._redirect(request, See.at(HOME.path))
+
+    def _visited(self, route: PageRoute) -> _Answer:
+        """Return what answers on a page's route: it lets the request in, and calls the page's function."""
+
+        async def answer(request: Request) -> View | Response:
+            try:
+                return await self._visit(request, route)
+            except Unauthenticated as error:
+                return self._sign_in.ended(request, error)
+
+        return answer
+
+    async def _visit(self, request: Request, route: PageRoute) -> Response:
+        if route.method == "POST":
+            check_origin(request)
+        entry, session = await self._door.enter(request)
+        form = await FormFields.of_form(request) if route.method == "POST" else FormFields({})
+        if route.method == "POST":
+            self._form_keys.check(session, form)
+        visit = Visit(entry, session, request.path_params, FormFields.of_query(request), form)
+        request.state.layout = layout = replace(
+            self._layout(request),
+            page=route.page,
+            principal=entry.principal,
+            agent_id=visit.agent_id,
+            form_key=self._form_keys.of(session),
+        )
+        try:
+            answer = await route.function(visit)
+        except NoAgent:
+            answer = See.at(PICK.path, to=route.page.name)
+        except TenantMoved as moved:
+            if not moved.repeatable:
+                raise
+            entry, _ = await self._door.enter(request)
+            answer = await route.function(replace(visit, entry=entry))
+        if isinstance(answer, See):
+            response = self._redirect(request, answer, layout)
+        else:
+            response = answer if isinstance(answer, Response) else self._html(request, answer, layout)
+        self._door.renew(response, session)
+        return response
+
+    def _redirect(self, request: Request, see: See, layout: Layout | None = None) -> Response:
+        return RedirectResponse((layout or self._layout(request)).url(see.path, **see.query), 303)
+
+    def _layout(self, request: Request) -> Layout:
+        known: Layout | None = getattr(request.state, "layout", None)
+        return known or Layout(request.scope.get("root_path", ""), self._pages)
+
+    def _html(self, request: Request, view: View, layout: Layout) -> Response:
+        view = View(view.template, {**view.values, "request_id": request.state.request_id}, view.status)
+        return HTMLResponse(self._templates.render(view, layout), view.status)
+
+    def _problem(self, request: Request, error: MemoryGatewayError) -> Response:
+        """Return the page that tells of a failure."""
+        waits = isinstance(error, Unavailable | QuotaExceeded)
+        view = View.of("problem.html", error.status, error=error, advice=advice(error) if waits else None)
+        response = self._html(request, view, self._layout(request))
+        retry_after = getattr(error, "retry_after", None)
+        if retry_after is not None:
+            response.headers["Retry-After"] = str(retry_after)
+        return response
+
+
+async def _stylesheet(_: Request) -> Response:
+    """Answer with the stylesheet, whose link changes with it."""
+    return Response(STYLESHEET, media_type="text/css", headers={"Cache-Control": _FOR_EVER})

@@ -1,0 +1,99 @@
+"""The fields of a form or of a query, as the pages read them: texts, without the white space around them."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from app.domain.errors import FieldError, MalformedRequest, UnsupportedMediaType
+from app.domain.moments import milliseconds, parse_moment_or_day
+from app.interfaces.fields import refused
+
+_FORM = "application/x-www-form-urlencoded"
+_MAX_FIELDS = 60
+_MAX_DIGITS = 9
+
+
+class FormFields:
+    """FormFields by their names. One that is left empty counts as not given."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        """Take the texts; a browser ends lines with CR LF, and a memory with LF."""
+        self._given = {name: text.replace("\r\n", "\n").strip() for name, text in given.items()}
+
+    @classmethod
+    def of_query(cls, request: Request) -> "FormFields":
+        """Return the fields of a request's query; of those that come twice, the last."""
+        return cls(dict(request.query_params.multi_items()))
+
+    @classmethod
+    async def of_form(cls, request: Request) -> "FormFields":
+        """Return the fields of a form that was sent.
+
+        Raises:
+            UnsupportedMediaType, MalformedRequest: the body is no form.
+            ContentTooLarge: the body is too large.
+        """
+        if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FORM:
+            raise UnsupportedMediaType(f"Send the form as Content-Type: {_FORM}.")
+        try:
+            body = (await request.body()).decode("ascii")
+            fields = parse_qsl(body, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
+        except ValueError as error:
+            raise MalformedRequest("The form cannot be read.") from error
+        return cls(dict(fields))
+
+    def __getitem__(self, name: str) -> str:
+        """Return a field's text, the empty one where it is not given."""
+        return self._given.get(name, "")
+
+    def get(self, name: str) -> str | None:
+        """Return a field's text; None where it is not given."""
+        return self._given.get(name) or None
+
+    def required(self, name: str) -> str:
+        """Return a field's text; raises ``InvalidRequest`` where it is not given."""
+        text = self[name]
+        if not text:
+            raise refused([FieldError(name, "is missing")])
+        return text
+
+    def number(self, name: str, usual: int) -> int:
+        """Return a field's whole number; raises ``InvalidRequest`` where it is none."""
+        text = self[name]
+        if not text:
+            return usual
+        if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+            raise refused([FieldError(name, "must be a whole number")])
+        return int(text)
+
+    def share(self, name: str, usual: float) -> float:
+        """Return a field's number; raises ``InvalidRequest`` where it is none."""
+        try:
+            return float(self[name]) if self[name] else usual
+        except ValueError as error:
+            raise refused([FieldError(name, "must be a number")]) from error
+
+    def moment(self, name: str) -> int | None:
+        """Return a field's day, or moment with its offset, in ms since the epoch; None where it is not given.
+
+        Raises:
+            InvalidRequest: it is neither.
+        """
+        text = self[name]
+        if not text:
+            return None
+        try:
+            return milliseconds(parse_moment_or_day(text))
+        except ValueError as error:
+            raise refused([FieldError(name, str(error))]) from error
+
+    def pairs(self, name: str) -> dict[str, str]:
+        """Return the lines ``key=value`` of a field; raises ``InvalidRequest`` where a line is none."""
+        pairs: dict[str, str] = {}
+        for line in filter(None, map(str.strip, self[name].splitlines())):
+            key, equals, value = line.partition("=")
+            if not equals or not key.strip():
+                raise refused([FieldError(name, "must be lines as key=value")])
+            pairs[key.strip()] = value.strip()
+        return pairs

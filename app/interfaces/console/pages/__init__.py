@@ -1,0 +1,13 @@
+"""The pages of the console, in the order of the menu. A page is a module here and a template of its name."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.interfaces.console.page import ConsolePage
+from app.interfaces.console.pages import agents, memories, search
+
+HOME: Final = search.page
+"""The page that is shown first."""
+PICK: Final = agents.page
+"""The page where an agent is picked, for a page that is about one."""
+PAGES: Final[Sequence[ConsolePage]] = (search.page, memories.page, agents.page)

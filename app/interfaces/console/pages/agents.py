@@ -1,0 +1,28 @@
+"""The page where an administrator picks the agent that the other pages are about."""
+
+from typing import Final
+
+from app.domain import limits
+from app.interfaces.console.page import ConsolePage, See, View, Visit
+
+page: Final = ConsolePage("agents", "Agents", "Pick the agent that the other pages are about.", None)
+_SHOWN = 100
+
+
+@page.get()
+async def show(visit: Visit) -> View:
+    """List the tenant's agents, the largest first, to an administrator; else take the agent's id alone."""
+    to = visit.query["to"] or "search"
+    if not visit.principal.admin:
+        return View.of("agents.html", agents=[], more=False, to=to, listed=False)
+    services, only = visit.entry.tenant()
+    agents = [await services.browser.usage_of(only)] if only is not None else (await services.browser.usage())[1]
+    return View.of("agents.html", agents=agents[:_SHOWN], more=len(agents) > _SHOWN, to=to, listed=True)
+
+
+@page.get("/pick")
+async def pick(visit: Visit) -> See:
+    """Lead to a page about the agent that was picked."""
+    agent = visit.query.required("agent")
+    limits.check(("agent_id", limits.AGENT_ID, agent))
+    return See.at(f"/{visit.query['to'] or 'search'}", agent=agent)

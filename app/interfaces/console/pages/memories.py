@@ -1,0 +1,105 @@
+"""The pages that list an agent's memories, and show one: what it replaced, who wrote it, what was done to it."""
+
+from dataclasses import dataclass
+from typing import Final, cast, get_args
+
+from app.domain.audit import AuditFilter
+from app.domain.claim import MemoryType
+from app.domain.errors import Forbidden, InvalidRequest
+from app.domain.profile_answers import MemoryDetail, Version
+from app.domain.query import Filter
+from app.interfaces.console.fields import FormFields
+from app.interfaces.console.page import ConsolePage, See, View, Visit
+from app.interfaces.cursors import Listing
+
+page: Final = ConsolePage(
+    "memories", "Memories", "All memories of the agent, newest first, also those that hold no longer.", "Memory"
+)
+FIELDS = ("type", "created_after", "created_before", "metadata", "written_by")
+_PAGE = 25
+_EVENTS = 50
+_DONE = {
+    "forgotten": "The memory is forgotten: no recall finds it. You can take that back below.",
+    "remembered": "The memory is remembered again.",
+    "corrected": "Stored. This memory holds now, and the one that it corrects is recalled no more.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The other versions of what a memory states, each once: those before it, and those after it."""
+
+    replaced: list[Version]
+    replaced_by: list[Version]
+
+    @classmethod
+    def of(cls, detail: MemoryDetail) -> "Neighbours":
+        """Return the neighbours of a memory."""
+        own = (detail.memory.occurred_at or detail.memory.created_at, detail.memory.id)
+        others = {version.memory_id: version for version in detail.versions if version.memory_id != own[1]}
+        before = [each for each in others.values() if (each.happened_at, each.memory_id) < own]
+        return cls(before, [each for each in others.values() if each not in before])
+
+
+@page.get()
+async def listing(visit: Visit) -> View:
+    """List the memories that pass the filter."""
+    agent, query = visit.agent, visit.query
+    asked = {name: query[name] for name in FIELDS}
+    services, agent_id = visit.entry.tenant(agent)
+    try:
+        where, writer = _filter(query), query.get("written_by")
+        of_page = Listing(visit.entry, None, query.get("cursor"), agent_id=agent_id, where=where, written_by=writer)
+        found = await services.browser.list(agent_id, where, limit=_PAGE, after=of_page.after, written_by=writer)
+    except InvalidRequest as refusal:
+        return View.of("memories.html", refusal.status, asked=asked, memories=[], cursor=None, refusal=refusal)
+    cursor = of_page.cursor(found.after)
+    return View.of("memories.html", asked=asked, memories=found.items, cursor=cursor, refusal=None)
+
+
+@page.get("/{memory_id}")
+async def one(visit: Visit) -> View:
+    """Show a memory."""
+    agent, memory_id = visit.agent, visit.path["memory_id"]
+    services = visit.entry.agent(agent)
+    detail = await services.profiles.get(agent, memory_id)
+    events = None
+    try:
+        of_tenant, agent_id = visit.entry.tenant(agent)
+        events = await of_tenant.auditor.events(AuditFilter(agent_id=agent_id, memory_id=memory_id), limit=_EVENTS)
+    except Forbidden:  # a credential for all agents that is no administrator's lists nothing
+        pass
+    return View.of(
+        "memory.html",
+        memory=detail.memory,
+        neighbours=Neighbours.of(detail),
+        sources=detail.sources,
+        events=None if events is None else events.items,
+        done=_DONE.get(visit.query["done"]),
+    )
+
+
+@page.post("/{memory_id}/forget")
+async def forget(visit: Visit) -> See:
+    """Forget a memory, until that is taken back."""
+    agent, memory_id = visit.agent, visit.path["memory_id"]
+    await visit.entry.agent(agent).profiles.forget(agent, memory_id)
+    return See.at(f"/memories/{memory_id}", agent=agent, done="forgotten")
+
+
+@page.post("/{memory_id}/remember")
+async def remember(visit: Visit) -> See:
+    """Take back that a memory was forgotten."""
+    agent, memory_id = visit.agent, visit.path["memory_id"]
+    await visit.entry.agent(agent).profiles.unforget(agent, memory_id)
+    return See.at(f"/memories/{memory_id}", agent=agent, done="remembered")
+
+
+def _filter(query: FormFields) -> Filter:
+    kind = query["type"]
+    return Filter(
+        created_after=query.moment("created_after"),
+        created_before=query.moment("created_before"),
+        metadata=query.pairs("metadata"),
+        type=cast("MemoryType", kind) if kind in get_args(MemoryType) else None,
+    )

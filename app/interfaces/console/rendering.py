@@ -1,0 +1,103 @@
+"""Makes HTML of templates, which write every value as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from app.domain.moments import format_moment
+from app.interfaces.console.page import ROOT, ConsolePage, Group, View
+from app.interfaces.console.words import in_words
+from app.interfaces.text import json_text, visible
+from app.services.access.credentials import Principal
+
+_FOLDER = Path(__file__).parent
+STYLESHEET = (_FOLDER / "static" / "console.css").read_bytes()
+STYLESHEET_PATH = "/console.css"
+_STYLES = sha256(STYLESHEET).hexdigest()[:16]
+_GROUPS: Sequence[Group] = ("Memory", "Knowledge", "Operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What stands around a page: who is signed in, the menu, and the prefix of all links.
+
+    Without a principal nobody is signed in, and there is no menu.
+    """
+
+    prefix: str
+    """The path below which a proxy shows the service; usually empty."""
+    pages: Sequence[ConsolePage]
+    page: ConsolePage | None = None
+    """The page that is shown, where it is one of the menu's."""
+    principal: Principal | None = None
+    agent_id: str | None = None
+    form_key: str = ""
+
+    @property
+    def menu(self) -> Sequence[tuple[Group, Sequence[ConsolePage]]]:
+        """The groups of the menu, with the pages that the principal is shown."""
+        shown = [page for page in self.pages if self.principal is not None and page.is_for(self.principal)]
+        groups = [(group, [page for page in shown if page.group == group]) for group in _GROUPS]
+        return [(group, pages) for group, pages in groups if pages]
+
+    def url(self, path: str, **query: object) -> str:
+        """Return the link to a path below the console; parameters that are None or empty are left out."""
+        given = {name: value for name, value in query.items() if value not in {None, ""}}
+        return f"{self.prefix}{ROOT}{quote(path)}{'?' if given else ''}{urlencode(given)}"
+
+    def stylesheet(self) -> str:
+        """Return the link to the stylesheet as it is now."""
+        return self.url(STYLESHEET_PATH, v=_STYLES)
+
+
+class Templates:
+    """The templates of the console, made once."""
+
+    def __init__(self) -> None:
+        """Compile nothing yet: a template is compiled when it is first shown."""
+        # A value that no page gave is a defect; every value is escaped.
+        self._environment = Environment(
+            loader=FileSystemLoader(_FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(
+            moment=_moment, day=_day, shown=visible, json=_json, percent=_percent, number=_number, words=in_words
+        )
+
+    def render(self, view: View, layout: Layout) -> str:
+        """Return the HTML of a view within a layout."""
+        values: Mapping[str, Any] = {**view.values, "here": layout, "url": layout.url, "agent": layout.agent_id}
+        return self._environment.get_template(view.template).render(values)
+
+
+def _moment(milliseconds: int | None) -> Markup | str:
+    if milliseconds is None:
+        return ""
+    text = format_moment(milliseconds)
+    return Markup('<time datetime="{}">{}</time>').format(text, text[:16].replace("T", " "))
+
+
+def _day(milliseconds: int | None) -> str:
+    return "" if milliseconds is None else format_moment(milliseconds)[:10]
+
+
+def _json(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
+    return json_text(value, spaced=True)
+
+
+def _percent(share: float) -> str:
+    shown = round(100 * share)
+    return "below 1 %" if share > 0 and not shown else f"{shown} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}".replace(",", "\u202f")

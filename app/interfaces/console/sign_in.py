@@ -1,0 +1,131 @@
+"""Signing in with a credential or with a one-time link, and signing out."""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import jwt
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.domain.errors import Forbidden, MemoryGatewayError, Unauthenticated
+from app.interfaces.console.door import Door
+from app.interfaces.console.fields import FormFields
+from app.interfaces.console.forgery import FormKeys, check_origin
+from app.interfaces.console.page import ROOT, View
+from app.interfaces.console.tokens import LINK_MS, SignIn, SignInTokens
+from app.runtime.entry import principal_of
+from app.runtime.shards import Shards
+from app.services.access.credentials import Credentials, Principal
+
+PATH, LINK_PATH, OUT_PATH = "/sign-in", "/sign-in/link", "/sign-out"
+_TOKEN = "token"  # noqa: S105 - the name of a field
+_MAX_NEXT = 2000
+_REFUSED = "The credential does not hold here: it has expired or was revoked, or it is for another service."
+_GONE = "The link holds no longer: a link is good for five minutes, and once. Ask for another, or use a credential."
+_OUT = {"out": "You are signed out.", "ended": "Your session has ended. Sign in again."}
+
+
+def sign_in_link(credentials: Credentials, principal: Principal, now: int) -> str:
+    """Return the path of a link that signs a principal in, once, within five minutes from ``now`` (ms)."""
+    link = SignIn.begin(principal, now, now + LINK_MS)
+    return f"{ROOT}{LINK_PATH}?{_TOKEN}={quote(SignInTokens(credentials, 'link', LINK_MS).write(link))}"
+
+
+class SignInPages:
+    """What the pages of signing in and out do. A view that they return stands alone, without the menu."""
+
+    def __init__(self, shards: Shards, door: Door, form_keys: FormKeys) -> None:
+        """Take the shards, whose credentials verify, and the door, which begins sessions."""
+        self._shards = shards
+        self._door = door
+        self._form_keys = form_keys
+
+    async def show(self, request: Request) -> View:
+        """Show the form that takes a credential."""
+        query = FormFields.of_query(request)
+        return _form(query["next"], _OUT.get(query["why"]))
+
+    async def take_credential(self, request: Request) -> View | Response:
+        """Begin a session with the credential of the form."""
+        check_origin(request)
+        form = await FormFields.of_form(request)
+        token = form["credential"].removeprefix("Bearer ").strip()
+        try:
+            principal = principal_of(self._shards, [f"Bearer {token}"])
+            sign_in = self._door.begin(principal, _end_of(token))
+            await self._door.greet(request, sign_in)
+        except (Unauthenticated, Forbidden) as refusal:
+            return _form(form["next"], error=_REFUSED if isinstance(refusal, Unauthenticated) else refusal.detail)
+        return self._signed_in(request, sign_in, form["next"])
+
+    async def show_link(self, request: Request) -> View:
+        """Show a button that uses a link up: what only looks at the link, such as a preview of a chat, does not."""
+        token = FormFields.of_query(request)[_TOKEN]
+        try:
+            link = self._door.links.read(token, self._door.now)
+        except Unauthenticated:
+            return _form("", error=_GONE)
+        return View.of("link.html", principal=link.principal, token=token)
+
+    async def take_link(self, request: Request) -> View | Response:
+        """Use a link up, and begin a session."""
+        check_origin(request)
+        form = await FormFields.of_form(request)
+        try:
+            link = self._door.links.read(form[_TOKEN], self._door.now)
+            entry = await self._door.greet(request, link)
+        except Unauthenticated:
+            return _form("", error=_GONE)
+        if not await entry.of_sign_in().sign_ins.end(link.id):
+            return _form("", error=_GONE)
+        return self._signed_in(request, self._door.begin(link.principal, None), "")
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session, wherever its cookie may be."""
+        check_origin(request)
+        response = _seen(request, PATH, why="out")
+        self._door.drop(response)
+        try:
+            entry, sign_in = await self._door.enter(request)
+        except Unauthenticated:  # there is none
+            return response
+        self._form_keys.check(sign_in, await FormFields.of_form(request))
+        await entry.of_sign_in().sign_ins.end(sign_in.id)
+        return response
+
+    def ended(self, request: Request, error: MemoryGatewayError) -> View | Response:
+        """Answer a request without a session: with the form to sign in, which leads back to what was asked for."""
+        if request.method == "POST":
+            return _form("", error=f"{error.detail} Nothing was done.")
+        target = request.url.path.partition(ROOT)[2] or "/"
+        query = f"?{request.url.query}" if request.url.query else ""
+        response = _seen(request, PATH, next=f"{target}{query}", **({"why": "ended"} if request.cookies else {}))
+        self._door.drop(response)
+        return response
+
+    def _signed_in(self, request: Request, sign_in: SignIn, target: str) -> Response:
+        good = target.startswith("/") and len(target) <= _MAX_NEXT and target.isascii() and target.isprintable()
+        response = RedirectResponse(f"{_prefix(request)}{ROOT}{target if good else ''}", 303)
+        self._door.keep(response, sign_in)
+        return response
+
+
+def _form(target: str, note: str | None = None, error: str | None = None) -> View:
+    return View.of("sign_in.html", 200 if error is None else 401, next=target[:_MAX_NEXT], note=note, error=error)
+
+
+def _seen(request: Request, path: str, **query: str) -> Response:
+    given = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
+    return RedirectResponse(f"{_prefix(request)}{ROOT}{path}?{given}", 303)
+
+
+def _prefix(request: Request) -> str:
+    prefix: str = request.scope.get("root_path", "")
+    return prefix
+
+
+def _end_of(token: str) -> int | None:
+    """Return when a verified credential expires, in ms since the epoch; None: it does not."""
+    claims: Mapping[str, object] = jwt.decode(token, options={"verify_signature": False})
+    end = claims.get("exp")
+    return int(end * 1000) if isinstance(end, int | float) else None
