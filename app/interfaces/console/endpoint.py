@@ -146,7 +146,7 @@ class Console:
         form = await FormFields.of_form(request) if route.method == "POST" else FormFields({})
         if route.method == "POST":
             self._form_keys.check(session, form)
-        visit = Visit(entry, session, request.path_params, FormFields.of_query(request), form)
+        visit = Visit(entry.within(*route.scopes), session, request.path_params, FormFields.of_query(request), form)
         request.state.layout = layout = replace(
             self._layout(request),
             page=route.page,
@@ -162,7 +162,7 @@ class Console:
             if not moved.repeatable:
                 raise
             entry, _ = await self._door.enter(request)
-            answer = await route.function(replace(visit, entry=entry))
+            answer = await route.function(replace(visit, entry=entry.within(*route.scopes)))
         if isinstance(answer, See):
             response = self._redirect(request, answer, layout)
         else:

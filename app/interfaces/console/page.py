@@ -1,6 +1,6 @@
 """The pages of the console: what a page is, what its functions are given, and what they answer with."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -10,6 +10,7 @@ from app.interfaces.console.fields import FormFields
 from app.interfaces.console.tokens import SignIn
 from app.runtime.entry import CallEntry
 from app.services.access.credentials import Principal
+from app.services.access.scopes import AccessScope
 
 ROOT: Final = "/console"
 Group: TypeAlias = Literal["Memory", "Knowledge", "Operation"]
@@ -85,12 +86,16 @@ PageFunction: TypeAlias = Callable[[Visit], Awaitable[PageAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """A path of a page below the console, one of its methods, and the function that answers."""
+    """A path of a page below the console, one of its methods, and the function that answers.
+
+    ``scopes`` are those that the credential has to have.
+    """
 
     page: "ConsolePage"
     path: str
     method: Literal["GET", "POST"]
     function: PageFunction
+    scopes: Sequence[AccessScope]
 
 
 class ConsolePage:
@@ -113,21 +118,26 @@ class ConsolePage:
         """The path of the page below the console."""
         return f"/{self.name}"
 
-    def get(self, path: str = "") -> Callable[[PageFunction], PageFunction]:
-        """Declare the function that shows the page, or with a path one of its parts."""
-        return self._declare(path, "GET")
+    def get(self, path: str = "", *scopes: AccessScope) -> Callable[[PageFunction], PageFunction]:
+        """Declare the function that shows the page, or with a path one of its parts; without scopes it reads."""
+        return self._declare(path, "GET", scopes or ("read",))
 
-    def post(self, path: str = "") -> Callable[[PageFunction], PageFunction]:
-        """Declare the function that takes a form; whether the form is ours was checked before."""
-        return self._declare(path, "POST")
+    def post(self, path: str, *scopes: AccessScope) -> Callable[[PageFunction], PageFunction]:
+        """Declare the function that takes a form, and the scopes that it needs, as the route of the API does.
+
+        Whether the form is ours was checked before.
+        """
+        return self._declare(path, "POST", scopes)
 
     def is_for(self, principal: Principal) -> bool:
         """Tell whether the menu shows the page to a principal; the services decide what the page may do."""
         return self.reach == "agent" or (principal.admin and (self.reach == "admin" or principal.agent_id is None))
 
-    def _declare(self, path: str, method: Literal["GET", "POST"]) -> Callable[[PageFunction], PageFunction]:
+    def _declare(
+        self, path: str, method: Literal["GET", "POST"], scopes: Sequence[AccessScope]
+    ) -> Callable[[PageFunction], PageFunction]:
         def declare(function: PageFunction) -> PageFunction:
-            self.routes.append(PageRoute(self, f"{self.path}{path}", method, function))
+            self.routes.append(PageRoute(self, f"{self.path}{path}", method, function, scopes))
             return function
 
         return declare

@@ -76,7 +76,7 @@ class SignInPages:
             entry = await self._door.greet(request, link)
         except Unauthenticated:
             return _form("", error=_GONE)
-        if not await entry.of_sign_in().sign_ins.end(link.id):
+        if not await entry.within().of_sign_in().sign_ins.end(link.id):
             return _form("", error=_GONE)
         return self._signed_in(request, self._door.begin(link.principal, None), "")
 
@@ -90,7 +90,7 @@ class SignInPages:
         except Unauthenticated:  # there is none
             return response
         self._form_keys.check(sign_in, await FormFields.of_form(request))
-        await entry.of_sign_in().sign_ins.end(sign_in.id)
+        await entry.within().of_sign_in().sign_ins.end(sign_in.id)
         return response
 
     def ended(self, request: Request, error: MemoryGatewayError) -> View | Response:

@@ -79,7 +79,7 @@ async def one(visit: Visit) -> View:
     )
 
 
-@page.post("/{memory_id}/forget")
+@page.post("/{memory_id}/forget", "read", "write")
 async def forget(visit: Visit) -> See:
     """Forget a memory, until that is taken back."""
     agent, memory_id = visit.agent, visit.path["memory_id"]
@@ -87,7 +87,7 @@ async def forget(visit: Visit) -> See:
     return See.at(f"/memories/{memory_id}", agent=agent, done="forgotten")
 
 
-@page.post("/{memory_id}/remember")
+@page.post("/{memory_id}/remember", "read", "write")
 async def remember(visit: Visit) -> See:
     """Take back that a memory was forgotten."""
     agent, memory_id = visit.agent, visit.path["memory_id"]
