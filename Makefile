@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality bench-bar bench-model bench-promises train-reader lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -99,7 +99,7 @@ $(VENV)/generators/installed: $(LOCK)/generators.txt | $(VENV)/python
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
 # needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
 # failure where CI is set.
-$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VENV)/generators/installed
+$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VENV)/generators/installed $(VENV)/release/installed
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
 	  for folder in $(NODE) $(TS); do \
 	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
@@ -158,6 +158,35 @@ train-reader: $(VENV)/training/installed ## train the model that reads statement
 	$(VENV)/training/bin/python -m training.reader train $(VENV)/training/reader.pt
 	$(VENV)/training/bin/python -m training.reader export $(VENV)/training/reader.pt --version "$(VERSION)"
 
+# What tells of a release, in an environment of its own.
+$(VENV)/release/installed: $(LOCK)/release.txt | $(VENV)/python
+	@echo 'Installing what makes the bill of materials and audits the locks ...'
+	$(PYTHON) -m venv $(VENV)/release
+	$(VENV)/release/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+# The bill is of what is installed, because licences and dependencies stand there; the lock has the hashes.
+sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the service (CycloneDX) to dist/
+	@mkdir -p dist
+	@rm -rf $(VENV)/sbom && $(PYTHON) -m venv --without-pip $(VENV)/sbom
+	@$(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/sbom/bin/python --no-deps --require-hashes \
+	  -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt
+	$(VENV)/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --spec-version 1.6 \
+	  --output-file dist/memory-gateway.cdx.json $(VENV)/sbom/bin/python
+
+# A package that the service of advisories does not know, and a service that does not answer, fail too (--strict).
+# ADVISORIES names another service, such as --vulnerability-service=osv.
+audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything in the locks
+	$(VENV)/release/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps --require-hashes $(ADVISORIES) \
+	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/dev.txt))
+
+# node packs what npm would publish; where there is no npm, only Python's packages are made.
+packages: $(VENV)/release/installed ## build what a release publishes to dist/: wheels, source archives, the npm package
+	$(VENV)/release/bin/python -m build --outdir dist/python .
+	$(VENV)/release/bin/python -m build --outdir dist/python clients/python
+	@mkdir -p dist/npm
+	if command -v npm >/dev/null; then npm pack ./$(TS) --pack-destination dist/npm; fi
+
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade - -o $(LOCK)/uv.txt
@@ -167,6 +196,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --group release -o $(LOCK)/release.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group training -o $(LOCK)/training.txt
 
