@@ -135,7 +135,8 @@ def test_an_audit_that_cannot_ask_does_not_pass() -> None:
 
 def _checked(workflow: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     (folder / "release.yml").write_text(workflow, encoding="utf-8")
-    told = [_RELEASE / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", folder / "release.yml"]
+    told = [str(_RELEASE / "check-jsonschema"), "--builtin-schema", "vendor.github-workflows"]
+    told.append(str(folder / "release.yml"))
     return subprocess.run(told, capture_output=True, text=True, check=False)
 
 
