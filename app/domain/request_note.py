@@ -18,6 +18,7 @@ class RequestNote:
             provider counts them.
         embedded_characters: Characters of the same texts.
         model_tokens: Tokens of the request's calls of language models until it was answered.
+        acted: Whether an administrative act of the request has begun: its row tells how it ends.
     """
 
     tenant_id: str = ""
@@ -28,6 +29,7 @@ class RequestNote:
     embedding_tokens: int = 0
     embedded_characters: int = 0
     model_tokens: int = 0
+    acted: bool = False
 
     @property
     def outcome(self) -> str:

@@ -205,6 +205,7 @@ TOOL_CALLS = Bound(
     ),
     {"minItems": 1, "maxItems": MAX_TOOL_CALLS_AT_ONCE},
 )
+ACT = form(r"[a-z][a-z._]{0,31}", "must be the name of an act", minLength=1, maxLength=32)
 AUDIT_EVENT = form(r"[a-z][a-z_]{0,31}", "must be the name of an event", minLength=1, maxLength=32)
 
 # Facts.

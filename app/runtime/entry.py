@@ -1,16 +1,23 @@
 """Admits a call, over every interface, and gives it its principal and its tenant's services."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import structlog
 
+from app.domain.acts import DEPLOYMENT, Act, ActName
 from app.domain.author import WriteChannel
+<<<<<<< HEAD
 from app.domain.errors import MemoryGatewayError
+=======
+from app.domain.errors import Forbidden, Unauthenticated
+>>>>>>> 758c2d1c (Every administrative act over HTTP leaves a row of its own, before it is done; refused attempts are counted)
 from app.domain.request_note import RequestNote
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
+from app.services.access.acting import Acting, begin, ended
 from app.services.access.credentials import Principal
 from app.services.access.scopes import AccessScope
 
@@ -29,6 +36,7 @@ class CallEntry:
     _runtime: Runtime
     channel: WriteChannel = "http"
     note: RequestNote = field(default_factory=RequestNote)
+<<<<<<< HEAD
     scopes: Sequence[AccessScope] | None = None
     """The scopes that the call needs and its credential has; None: it was not said yet which it needs."""
 
@@ -42,6 +50,10 @@ class CallEntry:
         """
         self.principal.check_scopes(scopes)
         return replace(self, scopes=scopes, channel=channel or self.channel)
+=======
+    counts: dict[str, object] = field(default_factory=dict)
+    """How many things the call's administrative act has concerned, by their names; who does the act adds to it."""
+>>>>>>> 758c2d1c (Every administrative act over HTTP leaves a row of its own, before it is done; refused attempts are counted)
 
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services for a call about one agent.
@@ -110,6 +122,33 @@ class CallEntry:
         """Return now, in milliseconds since the epoch."""
         return self._runtime.backends.clock()
 
+    async def begin(self, name: ActName, **subject: object) -> Acting:
+        """Write that an administrative act of this call begins, and return it; ``Acting.end`` writes its outcome.
+
+        ``subject`` are the ids that it names. Without the row the act must not be done.
+
+        Raises:
+            MemoryGatewayError: the row cannot be written.
+        """
+        principal = self.principal
+        by = Act("", name, channel=self.channel, credential_id=principal.credential_id, request_id=_request_id())
+        database = self._runtime.backends.of_tenant(principal.tenant_id).data.database
+        late, key = self._shards.late_acts, self._shards.act_keys()[0]
+        begun = await begin(name, principal.tenant_id, database.run, key=key, late=late.ended, by=by, subject=subject)
+        begun.counts, self.note.acted = self.counts, True
+        return begun
+
+    @asynccontextmanager
+    async def acting(self, name: ActName, **subject: object) -> AsyncIterator[Acting]:
+        """Do an administrative act of this call: its row is written before, and its outcome after; see ``begin``."""
+        async with ended(await self.begin(name, **subject)) as acting:
+            yield acting
+
+    def refused(self, error: Exception, name: ActName = "access") -> None:
+        """Count that this call was refused, where it was, unless an act of it has begun: its row tells so."""
+        if isinstance(error, Forbidden | Unauthenticated) and not self.note.acted:
+            _count_refusal(self._shards, self.principal, error, self.channel, name)
+
     async def where_it_lives(self) -> "CallEntry":
         """Return this call at the runtime where the tenant lives now; raises as ``Shards.of`` does."""
         return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
@@ -128,7 +167,11 @@ def principal_of(shards: Shards, authorization: Sequence[str]) -> Principal:
         Forbidden: the credential holds, but not for memories.
     """
     main = shards.main
-    return main.credentials.verify_header(authorization, main.backends.clock())
+    try:
+        return main.credentials.verify_header(authorization, main.backends.clock())
+    except (Unauthenticated, Forbidden) as error:
+        _count_refusal(shards, main.credentials.seen(authorization), error, "http")
+        raise
 
 
 async def admit(shards: Shards, principal: Principal, note: RequestNote, channel: WriteChannel = "http") -> CallEntry:
@@ -152,9 +195,33 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
         return CallEntry(replace(principal, may_be_revoked=True), shards, runtime, channel, note)
     if backends.calls is not None:
         backends.calls.admit(principal.tenant_id)
-    await runtime.backends.revocations.check(principal, runtime.read_revocations)
+    try:
+        await runtime.backends.revocations.check(principal, runtime.read_revocations)
+    except Unauthenticated as error:
+        _count_refusal(shards, principal, error, channel)
+        raise
     if (
         shards.places.sharded and not sharded
     ):  # the check has found that there is another shard by now: enter again, to find the tenant's shard
         return await admit(shards, principal, note, channel)
     return CallEntry(principal, shards, runtime, channel, note)
+
+
+def _count_refusal(
+    shards: Shards,
+    principal: Principal | None,
+    error: Forbidden | Unauthenticated,
+    channel: WriteChannel,
+    name: ActName = "access",
+) -> None:
+    """Count an attempt that was refused; without a principal it is of a tenant that is not known."""
+    tenant_id, credential_id = (
+        (DEPLOYMENT, None) if principal is None else (principal.tenant_id, principal.credential_id)
+    )
+    shards.late_acts.refused(tenant_id, credential_id, name, error.code, channel)
+
+
+def _request_id() -> str | None:
+    """Return the id of the request that is being handled."""
+    request_id: str | None = structlog.contextvars.get_contextvars().get("request_id")
+    return request_id

@@ -7,14 +7,17 @@ from dataclasses import replace
 
 import structlog
 
+from app.domain.acts import DEPLOYMENT, PURPOSE
 from app.domain.errors import InvalidRequest, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard, is_shard_name
+from app.runtime.acts import WRITE_SECONDS, LateActs
 from app.runtime.checks import PartState
 from app.runtime.fullness import Fullness
 from app.runtime.openings import Openings, OpenShard
-from app.runtime.periodic import stop
+from app.runtime.periodic import PeriodicWork, attempt, stop
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
+from app.services.access.acting import RunStatements
 from app.storage.system import directory
 
 _MAX_HOPS = 5
@@ -37,6 +40,8 @@ class Shards:
         self._every = True
         self._background: Sequence[asyncio.Task[None]] = ()
         self.fullness = Fullness(self.main, self.runtimes.values)
+        self.late_acts = LateActs(main.name, main.backends.clock, lambda: self.act_keys()[0])
+        """What is written behind of administrative acts."""
 
     @property
     def runtimes(self) -> Mapping[str, Runtime]:
@@ -69,6 +74,10 @@ class Shards:
         self._background = [
             asyncio.create_task(self.fullness.keep_measuring(), name="shards"),
             asyncio.create_task(self.main.metrics.keep_fresh(), name="metrics"),
+            asyncio.create_task(
+                PeriodicWork("acts", self.write_acts, "acts_wait", WRITE_SECONDS, delay=WRITE_SECONDS).run(),
+                name="acts",
+            ),
         ]
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
@@ -79,6 +88,7 @@ class Shards:
             for runtime in self.runtimes.values():
                 closing.push_async_callback(runtime.close)
             await stop(self._background)
+            await attempt(self.write_acts, waits="acts_lost")
             await self.fullness.close()
 
     def check_turn(self, authorization: Callable[[], Sequence[str]]) -> None:
@@ -128,6 +138,28 @@ class Shards:
         if name != MAIN and runtime.not_ready is not None:
             raise ShardUnavailable(f"The shard {name} cannot be used: {runtime.not_ready.detail}")
         return runtime
+
+    def act_keys(self) -> Sequence[bytes]:
+        """Return the keys that sign administrative acts; the first one signs, all verify."""
+        return self.main.credentials.keys(PURPOSE)
+
+    async def run_of(self, tenant_id: str) -> RunStatements:
+        """Return what runs statements of a tenant in the shard where it lives, those of ``DEPLOYMENT`` in the first.
+
+        Raises:
+            ShardUnavailable, Unavailable: as ``of`` does.
+        """
+        if tenant_id == DEPLOYMENT:
+            return self.main.backends.database.run
+        return (await self.of(tenant_id)).backends.of_tenant(tenant_id).data.database.run
+
+    async def write_acts(self) -> None:
+        """Write what is left to write of administrative acts.
+
+        Raises:
+            Unavailable: a database does not answer; what is left is written the next time.
+        """
+        await self.late_acts.write(self.run_of)
 
     async def check_new(self, name: str, database_id: str | None) -> None:
         """Return if a shard of this name and with this database may be added.

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.memory import Scope
+from app.services.access.acts import Acts
 from app.services.archive.reading import Archives
 from app.services.assembly.assembler import Assembler
 from app.services.blobs.blobs import Blobs
@@ -114,6 +115,11 @@ class TenantServices:
     def archives(self) -> Archives:
         """Return the service that lists, reads and restores archived rows."""
         return Archives(self.backends)
+
+    @property
+    def acts(self) -> Acts:
+        """Return the service that lists the tenant's administrative acts."""
+        return Acts(self.backends.tenant_id, self.backends.data.database.run)
 
     @property
     def auditor(self) -> Auditor:

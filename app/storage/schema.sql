@@ -591,6 +591,33 @@ CREATE INDEX audit_of_memory ON audit (tenant_id, memory_id, created_at);
 CREATE INDEX audit_of_writer ON audit (tenant_id, written_by, created_at);
 CREATE INDEX audit_rare ON audit (tenant_id, event, created_at) WHERE event <> 'stored';
 
+-- What administrators and operators do: an act, or attempts of a credential that were refused. No erasure touches it, and
+-- it holds no content. The acts of a tenant are numbered without gaps; '' stands for the acts that concern all tenants.
+CREATE TABLE administrative_act (
+  tenant_id TEXT NOT NULL,
+  number INTEGER NOT NULL CHECK (number > 0),
+  id TEXT NOT NULL CHECK (length(id) = 26),
+  act TEXT NOT NULL CHECK (length(act) BETWEEN 1 AND 32),
+  outcome TEXT NOT NULL CHECK (outcome IN ('begun', 'done', 'failed', 'refused')),
+  code TEXT,
+  channel TEXT NOT NULL,
+  credential_id TEXT,
+  operator TEXT,
+  request_id TEXT,
+  subject TEXT NOT NULL CHECK (json_valid(subject)),
+  counts TEXT NOT NULL CHECK (json_valid(counts)),
+  attempts INTEGER NOT NULL,
+  begun_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  signature TEXT NOT NULL,
+  PRIMARY KEY (tenant_id, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX administrative_act_by_id ON administrative_act (tenant_id, id);
+CREATE INDEX administrative_act_newest ON administrative_act (tenant_id, begun_at, number);
+CREATE INDEX administrative_act_of_name ON administrative_act (tenant_id, act, begun_at, number);
+CREATE INDEX administrative_act_of_credential ON administrative_act (tenant_id, credential_id, begun_at, number);
+CREATE INDEX administrative_act_of_outcome ON administrative_act (tenant_id, outcome, begun_at, number);
+
 -- The erasure of an agent, or with no agent_id of the whole tenant. While receipt is NULL nothing is stored in its scope.
 CREATE TABLE erasure (
   id TEXT PRIMARY KEY CHECK (length(id) = 26),
@@ -3254,4 +3281,5 @@ INSERT INTO schema_compatibility (name, oldest) VALUES
   ('0049_snapshots_and_archive.sql', '0037_compatibility.sql'),
   ('0050_ancestors_end.sql', '0037_compatibility.sql'),
   ('0051_superseded_claims.sql', '0037_compatibility.sql'),
-  ('0052_restored_archives.sql', '0037_compatibility.sql');
+  ('0052_restored_archives.sql', '0037_compatibility.sql'),
+  ('0054_administrative_acts.sql', '0037_compatibility.sql');

@@ -13,6 +13,7 @@ from app.interfaces.http.anonymous import AnonymousTurns
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.pages import LatelyMade, StaticPage
 from app.interfaces.http.routes import docs
+from app.interfaces.http.routes.acts import acts
 from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.archive import archives
 from app.interfaces.http.routes.assembly import assembly
@@ -44,7 +45,7 @@ from app.runtime.shards import Shards
 _ROUTERS = (
     *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
     *(transfer, namespaces, agent_memory, tools, discovery),
-    *(working, windows, episodic, workflows, context, assembly, audit, blobs),
+    *(working, windows, episodic, workflows, context, assembly, audit, acts, blobs),
     *(facts, consolidation, archives),
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]

@@ -9,8 +9,9 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from app.domain.acts import ActName
 from app.domain.author import WriteChannel
-from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
+from app.domain.errors import FieldError, Forbidden, TenantMoved, UnsupportedMediaType
 from app.domain.quotas import Use
 from app.interfaces.fields import refused
 from app.interfaces.http.problems import QUOTA_WARNING
@@ -63,6 +64,11 @@ class _Credential(HTTPBearer):
         return entry
 
 
+def is_administrative(dependency: object) -> bool:
+    """Tell whether a dependency asks for an administrator's credential."""
+    return isinstance(dependency, _Credential) and "admin" in dependency.scopes
+
+
 class NamedRoute(APIRoute):
     """A route whose operation has the name of its function. It is made once, and applications serve it as it is."""
 
@@ -91,14 +97,18 @@ class CredentialFirst(NamedRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
         handle = super().get_route_handler()
+        act: ActName = getattr(self.endpoint, "act", "access")
 
         async def verify_then_handle(request: Request) -> Response:
-            request.state.entry = await entry_of(request)
+            entry = request.state.entry = await entry_of(request)
             try:
                 return await handle(request)
             except TenantMoved as moved:
                 if not moved.repeatable or _is_streamed(request):
                     raise
+            except Forbidden as error:
+                entry.refused(error, act)
+                raise
             request.state.entry = await entry_of(request)
             return await handle(request)
 

@@ -8,8 +8,10 @@ from fastapi.dependencies.utils import get_dependant
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from app.domain.acts import ActName
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.http import problems
+from app.interfaces.http.acting import acts, administrates
 from app.interfaces.http.dependencies import CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 
@@ -23,7 +25,7 @@ class Router:
 
     A route has the errors of its access, of its body where it has one, its own, its router's, and those that it
     ``needs``: of reading or writing a database, or of more services. A route that declares no query parameter refuses
-    every one.
+    every one. An administrator's route names its ``act``, whose row is written around it; one that only reads has none.
     """
 
     def __init__(
@@ -54,10 +56,11 @@ class Router:
         *errors: type[MemoryGatewayError],
         needs: Errors = READS,
         answers: Answers | None = None,
+        act: ActName | None = None,
         **settings: Any,  # noqa: ANN401 - FastAPI's settings of a route
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Declare a route that reads."""
-        return self._declare("GET", path, (*needs, *self._errors, *errors), answers, settings)
+        return self._declare("GET", path, (*needs, *self._errors, *errors), answers, settings, act)
 
     def post(
         self,
@@ -66,10 +69,11 @@ class Router:
         body: Errors = BODY,
         needs: Errors = WRITES,
         answers: Answers | None = None,
+        act: ActName | None = None,
         **settings: Any,  # noqa: ANN401 - FastAPI's settings of a route
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Declare a route that takes a body, or none where ``body`` is empty."""
-        return self._declare("POST", path, (*ACCESS, *body, *self._errors, *errors, *needs), answers, settings)
+        return self._declare("POST", path, (*ACCESS, *body, *self._errors, *errors, *needs), answers, settings, act)
 
     def put(
         self,
@@ -77,30 +81,39 @@ class Router:
         *errors: type[MemoryGatewayError],
         needs: Errors = WRITES,
         answers: Answers | None = None,
+        act: ActName | None = None,
         **settings: Any,  # noqa: ANN401 - FastAPI's settings of a route
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Declare a route that sets what its path names."""
-        return self._declare("PUT", path, (*ACCESS, *BODY, *self._errors, *errors, *needs), answers, settings)
+        return self._declare("PUT", path, (*ACCESS, *BODY, *self._errors, *errors, *needs), answers, settings, act)
 
     def delete(
         self,
         path: str,
         *errors: type[MemoryGatewayError],
         needs: Errors = WRITES,
+        act: ActName | None = None,
         **settings: Any,  # noqa: ANN401 - FastAPI's settings of a route
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Declare a route that deletes what its path names; its answer has no body unless another status is set."""
-        return self._declare("DELETE", path, (*ACCESS, *self._errors, *errors, *needs), None, settings)
+        return self._declare("DELETE", path, (*ACCESS, *self._errors, *errors, *needs), None, settings, act)
 
     def _declare(
-        self, method: str, path: str, errors: Errors, answers: Answers | None, settings: Mapping[str, Any]
+        self,
+        method: str,
+        path: str,
+        errors: Errors,
+        answers: Answers | None,
+        settings: Mapping[str, Any],
+        act: ActName | None,
     ) -> Callable[[_Endpoint], _Endpoint]:
         responses = {**(answers or {}), **self._describe(*errors)}
 
         def declare(endpoint: _Endpoint) -> _Endpoint:
             dependencies = [*self._checks(method, path, endpoint), *settings.get("dependencies", ())]
             more = {**settings, "dependencies": dependencies}
-            self._router.add_api_route(path, endpoint, methods=[method], responses=responses, **more)
+            served = _acting(method, path, endpoint, act)
+            self._router.add_api_route(path, served, methods=[method], responses=responses, **more)
             return endpoint
 
         return declare
@@ -114,3 +127,21 @@ class Router:
         if takes_query or get_dependant(path=path, call=endpoint).query_params:
             return []
         return [Depends(no_query)]
+
+
+def _acting(method: str, path: str, endpoint: Callable[..., Any], act: ActName | None) -> Callable[..., Any]:
+    """Return the function that serves a route: with an act, one that writes the act's row around it.
+
+    Raises:
+        ValueError: an administrator's route changes data and names no act, or another route names one.
+    """
+    administrative = administrates(endpoint)
+    if act is None:
+        if administrative and method != "GET":
+            raise ValueError(f"{method} {path} is an administrator's, and declares no act.")
+        return endpoint
+    if not administrative:
+        raise ValueError(f"{method} {path} declares an act, and is not an administrator's.")
+    served = acts(endpoint, act)
+    served.act = act  # type: ignore[attr-defined]  # the route tells by it what was refused
+    return served

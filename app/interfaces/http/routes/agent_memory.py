@@ -50,14 +50,14 @@ Named: TypeAlias = Annotated[ProfileName, Depends(named)]
 agent_memory = Router(TAG, NotFound, describe=envelope.responses, any_query=True)
 
 
-@agent_memory.delete(PROFILE, name="agent_memory_profile_delete")
+@agent_memory.delete(PROFILE, act="profile.erase", name="agent_memory_profile_delete")
 async def delete_profile(caller: Administrator, profile: Named) -> CloudflareNothing:
     """Begin to erase everything of a profile, as an administrator. Until that is done nothing is stored in it."""
     await caller.agent(profile.agent_id).namespaces.delete_profile(profile)
     return CloudflareNothing()
 
 
-@agent_memory.delete(f"{PROFILE}/sessions/{{session_id}}", name="agent_memory_session_delete")
+@agent_memory.delete(f"{PROFILE}/sessions/{{session_id}}", act="session.delete", name="agent_memory_session_delete")
 async def delete_session(caller: Administrator, profile: Named, session_id: SessionInPath) -> CloudflareNothing:
     """Delete all memories of a session, as an administrator. One that is not there is no error."""
     await caller.agent(profile.agent_id).agent_memory.delete_session(profile, session_id)
@@ -126,7 +126,9 @@ async def get_memory(caller: ReadCaller, profile: Named, memory_id: MemoryId) ->
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
-@agent_memory.delete(f"{PROFILE}/memories/{{memory_id}}", LongTermDisabled, name="agent_memory_memory_delete")
+@agent_memory.delete(
+    f"{PROFILE}/memories/{{memory_id}}", LongTermDisabled, act="memory.delete", name="agent_memory_memory_delete"
+)
 async def delete_memory(caller: Administrator, profile: Named, memory_id: MemoryId) -> AgentMemoryMemoryEnvelope:
     """Delete a memory, as an administrator, and return what it was."""
     memory = await caller.agent(profile.agent_id).agent_memory.delete(profile, memory_id)

@@ -36,7 +36,7 @@ async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Que
     return ArchiveAnswer.model_validate({"objects": objects})
 
 
-@archives.get("/archive/items/{item_id}", NotFound, ObjectGone)
+@archives.get("/archive/items/{item_id}", NotFound, ObjectGone, act="archive.read")
 async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedItemAnswer:
     """Return an archived memory, episode or run by its id, to an administrator.
 
@@ -48,7 +48,14 @@ async def get_archived(caller: Administrator, item_id: ArchiveId) -> ArchivedIte
 
 
 @archives.post(
-    "/archive/{archive_id}/restore", NotFound, ObjectGone, Erasing, QuotaExceeded, body=(InvalidRequest,), needs=OUTAGE
+    "/archive/{archive_id}/restore",
+    NotFound,
+    ObjectGone,
+    Erasing,
+    QuotaExceeded,
+    body=(InvalidRequest,),
+    needs=OUTAGE,
+    act="archive.restore",
 )
 async def restore_archived(caller: BodylessAdministrator, archive_id: ArchiveId) -> RestoredAnswer:
     """Store the items of an object again, as an import does, as an administrator.

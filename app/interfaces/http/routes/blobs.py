@@ -111,7 +111,7 @@ async def get_blob(caller: ReadCaller, blob_id: BlobId, query: Annotated[BlobQue
         return BlobResponse(blob, await services.blobs.read(blob), held.pop_all())
 
 
-@blobs.delete("/blobs/{blob_id}", needs=(*READS, Erasing), status_code=204)
+@blobs.delete("/blobs/{blob_id}", needs=(*READS, Erasing), act="blob.delete", status_code=204)
 async def delete_blob(caller: Administrator, blob_id: BlobId, query: Annotated[BlobQuery, Query()]) -> None:
     """Delete a blob, as an administrator. One that is not there is no error."""
     agent_id = query.agent_id

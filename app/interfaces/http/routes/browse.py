@@ -64,7 +64,7 @@ async def get_agent(caller: Administrator, agent_id: AgentId) -> AgentAnswer:
     return AgentAnswer(agent_id=agent_id, **asdict(await services.browser.agent(agent_id)))
 
 
-@data.put("/agents/{agent_id}", needs=(*WRITES, QuotaExceeded))
+@data.put("/agents/{agent_id}", needs=(*WRITES, QuotaExceeded), act="agent.set")
 async def set_agent(caller: Administrator, agent_id: AgentId, request: AgentRequest) -> AgentAnswer:
     """Set an agent, as an administrator. What the request leaves out stays as it was."""
     services, _ = caller.tenant(agent_id)

@@ -31,7 +31,11 @@ async def list_consolidations(
 
 
 @consolidation.post(
-    "/consolidations/dry-run", needs=MODEL, name="consolidation_dry_run", response_model=ConsolidationForecastAnswer
+    "/consolidations/dry-run",
+    needs=MODEL,
+    act="consolidation.forecast",
+    name="consolidation_dry_run",
+    response_model=ConsolidationForecastAnswer,
 )
 async def dry_run(caller: Administrator, request: ConsolidationForecastWanted) -> ConsolidationForecast:
     """Say what the next consolidation would merge of an agent's memories word for word, and change nothing."""
@@ -39,7 +43,11 @@ async def dry_run(caller: Administrator, request: ConsolidationForecastWanted) -
 
 
 @consolidation.post(
-    "/consolidations/undo", NotFound, name="undo_consolidation", response_model=ConsolidationUndoneAnswer
+    "/consolidations/undo",
+    NotFound,
+    act="consolidation.undo",
+    name="undo_consolidation",
+    response_model=ConsolidationUndoneAnswer,
 )
 async def undo(caller: Administrator, request: ConsolidationUndoWanted) -> ConsolidationUndone:
     """Have all that a consolidation has merged hold again, as an administrator of all agents; first a dry run.

@@ -79,7 +79,7 @@ async def get_context(
     return ContextAnswer.model_validate(read.document)
 
 
-@context.put(_NAMED, needs=_CHANGES, answers={200: ETAG})
+@context.put(_NAMED, needs=_CHANGES, answers={200: ETAG}, act="context.put")
 async def put_context(
     caller: Administrator, response: Response, name: ContextName, request: PutContextRequest, only: Only
 ) -> ContextVersionAnswer:
@@ -89,7 +89,7 @@ async def put_context(
     return ContextVersionAnswer.model_validate(written)
 
 
-@context.delete(_NAMED, needs=(*WRITES, Erasing), status_code=204)
+@context.delete(_NAMED, needs=(*WRITES, Erasing), act="context.delete", status_code=204)
 async def delete_context(caller: Administrator, name: ContextName) -> None:
     """Delete a document with its versions, as an administrator. One that is not there is no error."""
     await caller.every_agent().context.delete(name)
@@ -106,7 +106,7 @@ async def get_configuration(
     return ConfigurationAnswer.model_validate(read.document)
 
 
-@context.put("/configuration", needs=_CHANGES, answers={200: ETAG})
+@context.put("/configuration", needs=_CHANGES, answers={200: ETAG}, act="configuration.put")
 async def put_configuration(
     caller: Administrator, response: Response, request: PutConfigurationRequest, only: Only
 ) -> ConfiguredAnswer:

@@ -10,7 +10,9 @@ from app.services.memories.undo import UndoReceipt
 credentials = Router("data")
 
 
-@credentials.delete("/credentials/{credential_id}/memories", QuotaExceeded, response_model=UndoAnswer)
+@credentials.delete(
+    "/credentials/{credential_id}/memories", QuotaExceeded, act="credential.undo", response_model=UndoAnswer
+)
 async def undo(caller: Administrator, credential_id: CredentialId) -> UndoReceipt:
     """Revoke a credential and take back all that it has written, as an administrator of all agents."""
     caller.principal.check_every_agent()
@@ -18,7 +20,14 @@ async def undo(caller: Administrator, credential_id: CredentialId) -> UndoReceip
     return await services.undo.run(credential_id)
 
 
-@credentials.post("/undo", NotFound, QuotaExceeded, response_model=UndoTaughtAnswer, response_model_exclude_none=True)
+@credentials.post(
+    "/undo",
+    NotFound,
+    QuotaExceeded,
+    act="taught.undo",
+    response_model=UndoTaughtAnswer,
+    response_model_exclude_none=True,
+)
 async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     """Take back what a run, a session or a credential has taught, as an administrator of all agents; first a dry run.
 

@@ -16,14 +16,24 @@ erasures = Router("memory")
 
 
 @erasures.delete(
-    "/agents/{agent_id}", status_code=202, response_model=OperationAnswer, response_model_exclude_none=True
+    "/agents/{agent_id}",
+    act="agent.erase",
+    status_code=202,
+    response_model=OperationAnswer,
+    response_model_exclude_none=True,
 )
 async def erase_agent(caller: Administrator, agent_id: AgentId, response: Response) -> Erasure:
     """Begin to erase everything of an agent, as an administrator. An erasure under way is returned instead."""
     return _accepted(await caller.agent(agent_id).gateway.erase(agent_id), response)
 
 
-@erasures.delete("/tenant", status_code=202, response_model=OperationAnswer, response_model_exclude_none=True)
+@erasures.delete(
+    "/tenant",
+    act="tenant.erase",
+    status_code=202,
+    response_model=OperationAnswer,
+    response_model_exclude_none=True,
+)
 async def erase_tenant(
     caller: Administrator, query: Annotated[EraseTenantQuery, Query()], response: Response
 ) -> Erasure:

@@ -44,7 +44,7 @@ async def store(caller: WriteCaller, request: StoreRequest, http: Request, warn:
     return StoreAnswer(kept=kept or None)
 
 
-@memory.delete("/memories/{memory_id}", status_code=204)
+@memory.delete("/memories/{memory_id}", act="memory.delete", status_code=204)
 async def delete_memory(
     caller: Administrator,
     memory_id: MemoryId,

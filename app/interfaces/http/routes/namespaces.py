@@ -34,7 +34,14 @@ NAMESPACES = "/client/v4/accounts/{account_id}/agent-memory/namespaces"
 namespaces = Router(TAG, describe=envelope.responses, any_query=True)
 
 
-@namespaces.post(NAMESPACES, NamespaceExists, QuotaExceeded, name="agent_memory_namespace_create", status_code=201)
+@namespaces.post(
+    NAMESPACES,
+    NamespaceExists,
+    QuotaExceeded,
+    act="namespace.create",
+    name="agent_memory_namespace_create",
+    status_code=201,
+)
 async def create(
     caller: Administrator, account_id: AccountId, request: AgentMemoryNamespaceRequest
 ) -> AgentMemoryNamespaceEnvelope:
@@ -69,7 +76,13 @@ async def get(
     return AgentMemoryNamespaceEnvelope(result=_answer(await _of(caller).get(namespace_name), account_id))
 
 
-@namespaces.delete(f"{NAMESPACES}/{{namespace_name}}", NotFound, Conflict, name="agent_memory_namespace_delete")
+@namespaces.delete(
+    f"{NAMESPACES}/{{namespace_name}}",
+    NotFound,
+    Conflict,
+    act="namespace.delete",
+    name="agent_memory_namespace_delete",
+)
 async def delete(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> CloudflareNothing:
     """Delete a namespace and begin to erase its profiles, as an administrator of all agents."""
     del account_id

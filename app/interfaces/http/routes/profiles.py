@@ -124,7 +124,9 @@ async def summary(caller: ReadCaller, profile: ProfileId, request: SummaryReques
     return SummaryAnswer(summary=summary.text, degraded=list(summary.degraded))
 
 
-@profiles.delete(f"{PROFILE}/sessions/{{session_id:session}}", response_model=SessionDeletedAnswer)
+@profiles.delete(
+    f"{PROFILE}/sessions/{{session_id:session}}", act="session.delete", response_model=SessionDeletedAnswer
+)
 async def delete_session(caller: Administrator, profile: ProfileId, session_id: SessionId) -> SessionDeletion:
     """Delete all memories of a session, as an administrator. One that is not there is no error."""
     return await caller.agent(profile).profiles.delete_session(profile, session_id)

@@ -1,6 +1,6 @@
 """The routes that export and import a tenant's memories as lines (docs/format.md)."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Annotated, Any, Literal
 
 import structlog
@@ -23,11 +23,12 @@ from app.interfaces.http.long_body import chunks
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.store import AgentId
+from app.runtime.entry import CallEntry
 from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import LINE_BYTES
-from app.services.transfer.report import ImportReport
+from app.services.transfer.report import STATUSES, ImportReport
 
 
 def _lines(example: str, *media_types: str) -> dict[str, Any]:
@@ -80,10 +81,19 @@ class ExportResponse(StreamingResponse):
         except MemoryGatewayError as error:
             structlog.get_logger().warning("export_broken_off", code=error.code, reason=error.detail)
             return
+        finally:
+            if isinstance(self.body_iterator, AsyncGenerator):  # where the caller has gone it has not come to its end
+                await self.body_iterator.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-@transfer.get("/export", needs=(*ACCESS, InvalidRequest, *OUTAGE), answers={200: _LINES}, response_class=Response)
+@transfer.get(
+    "/export",
+    needs=(*ACCESS, InvalidRequest, *OUTAGE),
+    answers={200: _LINES},
+    act="memories.export",
+    response_class=Response,
+)
 async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], request: Request) -> Response:
     """Give out the tenant's memories, or an agent's, line by line, as an administrator.
 
@@ -93,7 +103,7 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], 
     running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
     parts = running.chunks()
     first = await anext(parts)  # a failure before the first chunk is answered as a problem
-    return ExportResponse(_with_first(first, parts), media_type=octets_or(NDJSON, request))
+    return ExportResponse(_with_first(first, parts, running, caller), media_type=octets_or(NDJSON, request))
 
 
 @transfer.post(
@@ -102,6 +112,7 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], 
     body=(MalformedRequest, UnsupportedMediaType, InvalidRequest),
     needs=OUTAGE,
     answers={200: _REPORT},
+    act="memories.import",
     name="import",
     response_class=Response,
     openapi_extra=_IN_LINES,
@@ -116,15 +127,19 @@ async def import_(caller: Importer, request: Request) -> Response:
     try:
         importing = Import(services.backends, report, only_agent=only_agent)
         await import_lines(chunks(request), importing, report)
+        caller.counts.update({status: report.counts[status] for status in STATUSES})
     except BaseException:
         report.close()
         raise
     return StreamingResponse(_chunks(report), media_type=octets_or(NDJSON, request))
 
 
-async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _with_first(
+    first: bytes, rest: AsyncIterator[bytes], running: Export, caller: CallEntry
+) -> AsyncIterator[bytes]:
     yield first
     async for chunk in rest:
+        caller.counts["memories"] = running.memories
         yield chunk
 
 

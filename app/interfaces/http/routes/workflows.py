@@ -68,7 +68,7 @@ _WORKFLOW = "/workflows/{workflow_id:workflow}"
 workflows = Router("workflows")
 
 
-@workflows.put(_WORKFLOW, Conflict, Erasing, QuotaExceeded)
+@workflows.put(_WORKFLOW, Conflict, Erasing, QuotaExceeded, act="workflow.put")
 async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
     """Make a workflow, or change it, as an administrator of all agents: its counts and its types stay.
 
@@ -85,7 +85,7 @@ async def get_workflow(caller: ReadCaller, workflow_id: WorkflowId) -> WorkflowA
     return WorkflowAnswer.model_validate(await services.workflows.get(workflow_id))
 
 
-@workflows.delete(_WORKFLOW, Erasing, status_code=204)
+@workflows.delete(_WORKFLOW, Erasing, act="workflow.delete", status_code=204)
 async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> None:
     """Delete a workflow, as an administrator of all agents. One that is not there is no error."""
     await caller.every_agent().workflows.delete(workflow_id)
@@ -116,6 +116,7 @@ async def workflow_version(
     Erasing,
     QuotaExceeded,
     body=(),
+    act="workflow.restore",
     dependencies=[Depends(no_query)],
 )
 async def restore_workflow(
