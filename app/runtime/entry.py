@@ -122,7 +122,7 @@ class CallEntry:
         """Return now, in milliseconds since the epoch."""
         return self._runtime.backends.clock()
 
-    async def begin(self, name: ActName, **subject: object) -> Acting:
+    async def begin(self, name: ActName, /, **subject: object) -> Acting:
         """Write that an administrative act of this call begins, and return it; ``Acting.end`` writes its outcome.
 
         ``subject`` are the ids that it names. Without the row the act must not be done.
@@ -139,7 +139,7 @@ class CallEntry:
         return begun
 
     @asynccontextmanager
-    async def acting(self, name: ActName, **subject: object) -> AsyncIterator[Acting]:
+    async def acting(self, name: ActName, /, **subject: object) -> AsyncIterator[Acting]:
         """Do an administrative act of this call: its row is written before, and its outcome after; see ``begin``."""
         async with ended(await self.begin(name, **subject)) as acting:
             yield acting

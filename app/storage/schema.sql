@@ -610,13 +610,13 @@ CREATE TABLE administrative_act (
   begun_at INTEGER NOT NULL,
   ended_at INTEGER,
   signature TEXT NOT NULL,
-  PRIMARY KEY (tenant_id, number)
+  PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX administrative_act_by_id ON administrative_act (tenant_id, id);
-CREATE INDEX administrative_act_newest ON administrative_act (tenant_id, begun_at, number);
-CREATE INDEX administrative_act_of_name ON administrative_act (tenant_id, act, begun_at, number);
-CREATE INDEX administrative_act_of_credential ON administrative_act (tenant_id, credential_id, begun_at, number);
-CREATE INDEX administrative_act_of_outcome ON administrative_act (tenant_id, outcome, begun_at, number);
+CREATE UNIQUE INDEX administrative_act_by_number ON administrative_act (tenant_id, number);
+CREATE INDEX administrative_act_newest ON administrative_act (tenant_id, begun_at);
+CREATE INDEX administrative_act_of_name ON administrative_act (tenant_id, act, begun_at);
+CREATE INDEX administrative_act_of_credential ON administrative_act (tenant_id, credential_id, begun_at);
+CREATE INDEX administrative_act_of_outcome ON administrative_act (tenant_id, outcome, begun_at);
 
 -- The erasure of an agent, or with no agent_id of the whole tenant. While receipt is NULL nothing is stored in its scope.
 CREATE TABLE erasure (

@@ -75,6 +75,24 @@ async def probe_audit(service: Service, tenant: str, agent_id: str) -> list[http
     return [await service.client.get("/audit", params=each, headers=headers) for each in filters]
 
 
+async def probe_acts(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    owners = service.credential("owner", admin=True)
+    assert (await service.client.delete("/workflows/owners", headers=owners)).status_code == 204
+    del agent_id
+    headers = service.credential(tenant, admin=True)
+    filters = ({}, {"act": "agent.set"}, {"outcome": "failed"}, {"credential_id": "owners"})
+    return [await service.client.get("/audit/acts", params=each, headers=headers) for each in filters]
+
+
+async def probe_acts_export(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    return [await service.client.get("/audit/acts/export", headers=service.credential(tenant, admin=True))]
+
+
+ACT_PROBES = {
+    "GET /audit/acts": probe_acts,
+    "GET /audit/acts/export": probe_acts_export,
+}
 AUDIT_PROBES = {
     "POST /runs/{run_id}/audit": probe_audit_run,
     "GET /runs/{run_id}/replay": probe_replay,

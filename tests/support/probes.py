@@ -15,7 +15,7 @@ from app.storage.tiers.tables import TIER_TABLES
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.archive_probes import ARCHIVE_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
-from tests.support.audit_probes import AUDIT_PROBES, OWNERS_RUN, UNKNOWN_RUN, begin_run
+from tests.support.audit_probes import ACT_PROBES, AUDIT_PROBES, OWNERS_RUN, UNKNOWN_RUN, begin_run
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
@@ -329,6 +329,7 @@ async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[http
 
 
 PROBES: dict[str, Probe] = {
+    **ACT_PROBES,  # before the outsider has named what it knows of: its own acts tell it again
     **PROFILE_PROBES,
     **AGENT_MEMORY_PROBES,
     **EPISODIC_PROBES,

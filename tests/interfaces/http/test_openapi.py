@@ -84,7 +84,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
             "workflows_picture",
         ),
         *("select_workflow", "record_outcome"),
-        *("audit_run", "replay_run", "audit"),
+        *("audit_run", "replay_run", "audit", "acts", "export_acts"),
         *("list_archive", "get_archived", "restore_archived"),
         "assemble_context",
         *("list_context", "context_versions", "get_context", "put_context", "delete_context"),
