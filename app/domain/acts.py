@@ -90,7 +90,7 @@ class Act:
         attempts: How many attempts the row stands for; 1 for an act.
         begun_at: When it began, in ms since the epoch by the database's clock; of attempts the first.
         ended_at: When it ended; of attempts the last.
-        signature: See ``signed``; empty while the act has not ended.
+        signature: See ``signed``; None while the act has not ended.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Act:
     attempts: int = 1
     begun_at: int = 0
     ended_at: int | None = None
-    signature: str = ""
+    signature: str | None = None
 
     def signed(self, key: bytes, tenant_id: str) -> "Act":
         """Return the act with its signature by a key: over the tenant and every other field."""
@@ -115,7 +115,7 @@ class Act:
 
     def is_signed(self, keys: Iterable[bytes], tenant_id: str) -> bool:
         """Tell whether the signature is by one of the keys."""
-        return any(hmac.compare_digest(self._signature(key, tenant_id), self.signature) for key in keys)
+        return any(hmac.compare_digest(self._signature(key, tenant_id), self.signature or "") for key in keys)
 
     def counted(self, key: bytes, tenant_id: str) -> "Act":
         """Return attempts with a signature that stays the same while they are counted on."""

@@ -8,11 +8,7 @@ import structlog
 
 from app.domain.acts import DEPLOYMENT, Act, ActName
 from app.domain.author import WriteChannel
-<<<<<<< HEAD
-from app.domain.errors import MemoryGatewayError
-=======
-from app.domain.errors import Forbidden, Unauthenticated
->>>>>>> 758c2d1c (Every administrative act over HTTP leaves a row of its own, before it is done; refused attempts are counted)
+from app.domain.errors import Forbidden, MemoryGatewayError, Unauthenticated
 from app.domain.request_note import RequestNote
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -36,9 +32,10 @@ class CallEntry:
     _runtime: Runtime
     channel: WriteChannel = "http"
     note: RequestNote = field(default_factory=RequestNote)
-<<<<<<< HEAD
     scopes: Sequence[AccessScope] | None = None
     """The scopes that the call needs and its credential has; None: it was not said yet which it needs."""
+    counts: dict[str, object] = field(default_factory=dict)
+    """How many things the call's administrative act has concerned, by their names; who does the act adds to it."""
 
     def within(self, *scopes: AccessScope, channel: WriteChannel | None = None) -> "CallEntry":
         """Return this call as one that needs these scopes, or with none only a credential that holds.
@@ -50,10 +47,6 @@ class CallEntry:
         """
         self.principal.check_scopes(scopes)
         return replace(self, scopes=scopes, channel=channel or self.channel)
-=======
-    counts: dict[str, object] = field(default_factory=dict)
-    """How many things the call's administrative act has concerned, by their names; who does the act adds to it."""
->>>>>>> 758c2d1c (Every administrative act over HTTP leaves a row of its own, before it is done; refused attempts are counted)
 
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services for a call about one agent.

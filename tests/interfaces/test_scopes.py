@@ -34,7 +34,15 @@ BOTH = {
 AGENTS_MAY_DELETE = "/working/{agent_id}/{instance}/{key}"
 """The one path whose DELETE is an agent's; every other is an administrator's."""
 ADMINISTRATION = {
-    *("GET /audit", "GET /export", "POST /import", "GET /agents/{agent_id}", "PUT /agents/{agent_id}"),
+    *(
+        "GET /audit",
+        "GET /audit/acts",
+        "GET /audit/acts/export",
+        "GET /export",
+        "POST /import",
+        "GET /agents/{agent_id}",
+        "PUT /agents/{agent_id}",
+    ),
     *("GET /operations/{operation_id}", "POST /undo", "PUT /workflows/{workflow_id}", "PUT /configuration"),
     *("POST /workflows/{workflow_id}/versions/{version}/restore", "PUT /context/{name}"),
     *("GET /consolidations", "POST /consolidations/dry-run", "POST /consolidations/undo"),

@@ -80,7 +80,7 @@ async def probe_acts(service: Service, tenant: str, agent_id: str) -> list[httpx
     assert (await service.client.delete("/workflows/owners", headers=owners)).status_code == 204
     del agent_id
     headers = service.credential(tenant, admin=True)
-    filters = ({}, {"act": "agent.set"}, {"outcome": "failed"}, {"credential_id": "owners"})
+    filters: tuple[dict[str, str], ...] = ({}, {"act": "agent.set"}, {"outcome": "failed"}, {"credential_id": "owners"})
     return [await service.client.get("/audit/acts", params=each, headers=headers) for each in filters]
 
 

@@ -122,7 +122,7 @@ def fields_of(act: Act) -> dict[str, Json]:
         "counts": dict(act.counts),
         "attempts": act.attempts,
         **{name: None if moment is None else format_moment(moment) for name, moment in moments.items()},
-        "signature": act.signature or None,
+        "signature": act.signature,
     }
     return {name: value for name, value in told.items() if value is not None}
 

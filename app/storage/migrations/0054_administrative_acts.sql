@@ -15,7 +15,7 @@ CREATE TABLE administrative_act (
   attempts INTEGER NOT NULL,
   begun_at INTEGER NOT NULL,
   ended_at INTEGER,
-  signature TEXT NOT NULL,
+  signature TEXT,
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX administrative_act_by_number ON administrative_act (tenant_id, number);
