@@ -12,6 +12,7 @@ from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
 from app.services.memories.consolidation import Consolidations
 from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.lookup import Lookup
 from app.services.memories.undo import Undo
 from app.services.memories.undo_taught import UndoTaught
 from app.services.profiles.agent_memory import AgentMemory
@@ -45,6 +46,11 @@ class TenantServices:
     def browser(self) -> Browser:
         """Return the service that lists memories, reads usage and changes agents' settings."""
         return Browser(self.backends)
+
+    @property
+    def lookup(self) -> Lookup:
+        """Return the service that looks up memories which a recall may not return."""
+        return Lookup(self.backends)
 
     @property
     def profiles(self) -> ProfileService:

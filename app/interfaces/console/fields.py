@@ -1,11 +1,14 @@
 """The fields of a form or of a query, as the pages read them: texts, without the white space around them."""
 
+import json
 from collections.abc import Mapping
+from typing import cast
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from app.domain.errors import FieldError, MalformedRequest, UnsupportedMediaType
+from app.domain.json_types import Scalar
 from app.domain.moments import milliseconds, parse_moment_or_day
 from app.interfaces.fields import refused
 
@@ -88,12 +91,31 @@ class FormFields:
         except ValueError as error:
             raise refused([FieldError(name, str(error))]) from error
 
-    def pairs(self, name: str) -> dict[str, str]:
-        """Return the lines ``key=value`` of a field; raises ``InvalidRequest`` where a line is none."""
-        pairs: dict[str, str] = {}
+    def pairs(self, name: str) -> dict[str, Scalar]:
+        """Return the lines ``key=value`` of a field: a number, ``true``, ``false`` and ``null`` are what JSON says.
+
+        Raises:
+            InvalidRequest: a line has another form.
+        """
+        pairs: dict[str, Scalar] = {}
         for line in filter(None, map(str.strip, self[name].splitlines())):
             key, equals, value = line.partition("=")
             if not equals or not key.strip():
                 raise refused([FieldError(name, "must be lines as key=value")])
-            pairs[key.strip()] = value.strip()
+            pairs[key.strip()] = _scalar(value.strip())
         return pairs
+
+
+def pairs_text(pairs: Mapping[str, Scalar]) -> str:
+    """Return lines from which ``FormFields.pairs`` reads these pairs."""
+    plain = {key: value for key, value in pairs.items() if isinstance(value, str) and _scalar(value) == value}
+    return "\n".join(f"{key}={plain[key] if key in plain else json.dumps(value)}" for key, value in pairs.items())
+
+
+def _scalar(text: str) -> Scalar:
+    """Return what JSON says that a text is, where it is no list or object; else the text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, list | dict) else cast("Scalar", value)

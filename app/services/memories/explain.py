@@ -37,6 +37,8 @@ class Explanation:
     degraded: Sequence[str]
     comparisons: Sequence[Comparison] = ()
     """A reader's comparisons of the memory with others: recorded comparisons, then those of this recall."""
+    compared: int = 0
+    """How many memories the recall has compared."""
 
 
 class Explainer:
@@ -66,7 +68,9 @@ class Explainer:
         (rows,) = await self._backends.data.database.run([of_memory(scope, memory_id)])
         own = [one for one in found.comparisons if memory_id in (one.older_id, one.newer_id)]
         comparisons = [*read_rows(Comparison, rows), *own]
-        return Explanation(rank, entry.score, entry.findings, obstacles, change, found.degraded, comparisons)
+        return Explanation(
+            rank, entry.score, entry.findings, obstacles, change, found.degraded, comparisons, len(found.ranking)
+        )
 
     async def _way_in(
         self, scope: Scope, query: Query, found: Search, memory: Candidate

@@ -36,7 +36,9 @@ class _Parser(HTMLParser):
         self.links: list[str] = []
         self.text: list[str] = []
         self.tags: list[tuple[str, dict[str, str]]] = []
+        self.labels: list[str] = []
         self._area: str | None = None
+        self._in_link = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -50,14 +52,19 @@ class _Parser(HTMLParser):
             self.forms[-1].fields[next(reversed(self.forms[-1].fields))] = given["value"]
         elif tag == "a":
             self.links.append(given.get("href", ""))
+            self.labels.append("")
+        self._in_link = self._in_link or tag == "a"
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea":
             self._area = None
+        self._in_link = self._in_link and tag != "a"
 
     def handle_data(self, data: str) -> None:
         if self._area is not None:
             self.forms[-1].fields[self._area] += data.removeprefix("\n")
+        if self._in_link:
+            self.labels[-1] += data
         self.text.append(data)
 
 
@@ -80,6 +87,10 @@ class Page:
         (form,) = [each for each in self.forms if each.action.partition("?")[0].endswith(action)]
         return form
 
+    def labelled(self, label: str) -> str:
+        """The link with these words."""
+        return next(link for link, words in zip(self.links, self._parser.labels, strict=True) if words.strip() == label)
+
     def link(self, part: str) -> str:
         """The first link that has this in it."""
         return next(each for each in self.links if part in each)
@@ -95,9 +106,11 @@ class Browser:
     async def open(self, path: str, **headers: str) -> Page:
         return Page(await self.client.get(path, headers=headers, follow_redirects=True))
 
-    async def send(self, form: Form, headers: dict[str, str] | None = None, **filled: str) -> Page:
+    async def send(
+        self, form: Form, headers: dict[str, str] | None = None, filled: dict[str, str] | None = None, **more: str
+    ) -> Page:
         """Send a form with these fields filled in."""
-        fields = form.fields | filled
+        fields = form.fields | (filled or {}) | more
         if form.method == "get":
             return await self.open(f"{form.action}?{urlencode(fields)}")
         given = _LIKE_A_BROWSER if headers is None else headers
