@@ -3,8 +3,8 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,8 +13,9 @@ import httpx
 import orjson
 
 from app.adapters.breaker import Breaker
-from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
-from app.observability.metrics import Metrics
+from app.domain.errors import UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
+from app.observability.metrics import NO_ATTRIBUTES, Metrics
+from app.observability.traces import tell_status
 
 _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
@@ -22,6 +23,9 @@ _IDLE_SECONDS = 55.0
 _SENT = "send_request_body.complete"
 """The end of the name of httpx's event that a request was written; the protocol stands before it."""
 _OF_TRANSFER = {"content-encoding", "content-length", "transfer-encoding"}
+_PORTS = {"http": 80, "https": 443}
+_VENDORS = (".cloudflare.com", ".openai.com")
+"""Hosts of others, which are not told of traces: an edge, a proxy and a model of one's own are."""
 _EXTENSIONS: Mapping[str, Any] = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
 
 
@@ -45,6 +49,10 @@ class Call:
     """Whether a time-out of the call counts for the circuit."""
     quotable: bool = True
     """Whether the reason that a refusal gives may stand in errors; not where it may repeat texts of memories."""
+    model: str | None = None
+    """The model that is asked, for the call's span; ``provider`` and ``task`` are by OpenTelemetry's conventions."""
+    provider: str = ""
+    task: str = ""
     sent: Callable[[], None] | None = None
     """Called when the request was written: from then on the service may carry it out, and charge for it."""
 
@@ -95,6 +103,10 @@ class Upstream:
         self._seconds = seconds
         self._metrics = metrics
         self._base_url = base_url.rstrip("/")
+        self._server = httpx.URL(self._base_url)
+        self._port = self._server.port or _PORTS[self._server.scheme]
+        self._tells = not f".{self._server.host}".endswith(_VENDORS)
+        """Whether the service is told which trace a call belongs to."""
         self._headers = {"User-Agent": "memory-gateway", "Accept-Encoding": "gzip, deflate", **headers}
         self._urls: dict[str, httpx.URL] = {}
         self._tls = _tls_context()
@@ -121,9 +133,10 @@ class Upstream:
         request = self._request(call)
         try:
             async with asyncio.timeout(call.seconds or self._seconds), self._connection(pool) as http:
-                if call.max_bytes is None:
-                    return await http.send(request)
-                return await self._read_bounded(await http.send(request, stream=True), call.max_bytes)
+                response = await http.send(request, stream=call.max_bytes is not None)
+                if self._metrics.traces is not None:
+                    tell_status(response.status_code)
+                return response if call.max_bytes is None else await self._read_bounded(response, call.max_bytes)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise UpstreamTimeout(f"{self.name} did not answer {call.operation} in time.") from error
         except httpx.HTTPError as error:
@@ -139,22 +152,26 @@ class Upstream:
         kept = [(name, value) for name, value in response.headers.items() if name not in _OF_TRANSFER]
         return httpx.Response(response.status_code, headers=kept, content=bytes(body))
 
-    @contextmanager
-    def measured(self, operation: str) -> Iterator[None]:
+    def measured(self, call: Call) -> AbstractContextManager[None]:
         """Record the duration and the outcome of the call made inside."""
-        started = time.perf_counter()
-        outcome = "failed"
-        try:
-            yield
-            outcome = "ok"
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        except MemoryGatewayError as error:
-            outcome = error.code
-            raise
-        finally:
-            self._metrics.call(operation, outcome, time.perf_counter() - started)
+        return self._metrics.measured(call.operation, self._attributes(call))
+
+    def _attributes(self, call: Call) -> Mapping[str, str | int]:
+        """Return the attributes of the call's span, by OpenTelemetry's conventions; none where nothing is traced."""
+        if self._metrics.traces is None:
+            return NO_ATTRIBUTES
+        told: dict[str, str | int] = {
+            "http.request.method": call.method,
+            "server.address": self._server.host,
+            "server.port": self._port,
+        }
+        of_model = {
+            "gen_ai.operation.name": call.task,
+            "gen_ai.provider.name": call.provider,
+            "gen_ai.request.model": call.model or "",
+        }
+        told.update((name, value) for name, value in of_model.items() if value)
+        return told
 
     def read_json(self, response: httpx.Response) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Parse the body of a response.
@@ -184,6 +201,8 @@ class Upstream:
         headers = self._headers if call.content is None else {**self._headers, "Content-Type": call.content_type}
         if call.headers is not None:
             headers = {**headers, **call.headers}
+        if self._metrics.traces is not None and self._tells:
+            headers = {**headers, **self._metrics.traces.headers()}
         target = url if call.query is None else url.copy_merge_params(dict(call.query))
         extensions = _EXTENSIONS if call.sent is None else {**_EXTENSIONS, "trace": _telling(call.sent)}
         return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=extensions)

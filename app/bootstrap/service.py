@@ -24,6 +24,7 @@ from app.bootstrap.models import (
     query_prefix,
     with_prefixes,
 )
+from app.bootstrap.observing import open_traces
 from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
 from app.domain.errors import ConfigurationError
 from app.domain.moments import wall_clock
@@ -123,6 +124,7 @@ class _Process:
         self._command = command
         self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
+        export = None if command else open_traces(settings, metrics, self._name)
         self._breakers = breakers = Breakers(metrics)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
         self._account = account = (
@@ -144,7 +146,7 @@ class _Process:
             self._admission.requests.watch(plain)
         self.closers: list[Close] = [
             plain.close,
-            *(each.close for each in (self._reader, self._reranker, self._model) if each is not None),
+            *(each.close for each in (self._reader, self._reranker, self._model, export) if each is not None),
         ]
         """The functions that close the shared parts; those of embedders that are opened later are added."""
         self._open_embedder = opener(settings, plain, account, metrics, breakers, self.closers)

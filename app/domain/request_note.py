@@ -1,6 +1,39 @@
 """The notes of a request, taken while it is handled."""
 
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+OperationName = Literal["create_memory", "delete_memory", "delete_memory_store", "search_memory", "upsert_memory"]
+"""The name of an operation by OpenTelemetry's conventions."""
+
+
+@dataclass(slots=True)
+class MemoryOperation:
+    """An operation on the memories of an agent, for traces.
+
+    Attributes:
+        name: What is done.
+        tenant_id: The tenant.
+        agent_id: The agent; empty where it concerns all agents of the tenant.
+        query: What a search asks for.
+        record_id: The id of the memory, where the operation concerns one.
+        count: How many memories were found, or are to be stored or deleted; None where that is not known.
+        records: Returns id, content and score of these memories. It is called only where spans have content.
+    """
+
+    name: OperationName
+    tenant_id: str
+    agent_id: str
+    query: str | None = None
+    record_id: str | None = None
+    count: int | None = None
+    records: Callable[[], Iterable[tuple[str, str, float | None]]] | None = None
+
+
+Spans: TypeAlias = Callable[[MemoryOperation], AbstractContextManager[object]]
+"""Opens the span of an operation."""
 
 
 @dataclass(slots=True)
@@ -19,6 +52,7 @@ class RequestNote:
         embedded_characters: Characters of the same texts.
         model_tokens: Tokens of the request's calls of language models until it was answered.
         acted: Whether an administrative act of the request has begun: its row tells how it ends.
+        spans: Opens the spans of the request's operations; None where the request is not traced.
     """
 
     tenant_id: str = ""
@@ -30,6 +64,7 @@ class RequestNote:
     embedded_characters: int = 0
     model_tokens: int = 0
     acted: bool = False
+    spans: Spans | None = None
 
     @property
     def outcome(self) -> str:

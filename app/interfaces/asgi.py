@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from app.interfaces.console.door import SessionTimes
 from app.interfaces.console.endpoint import Console
 from app.interfaces.http.application import Endpoint, create_http_app
+from app.interfaces.http.metrics_readers import MetricsReaders
 from app.interfaces.mcp.http import McpEndpoint
 from app.runtime.shards import Shards
 from app.settings import Settings
@@ -29,13 +30,15 @@ def create_app(
     *,
     reports: bool = False,
     console: SessionTimes | None = USUAL_TIMES,
+    metrics_readers: MetricsReaders | None = None,
 ) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
     ``hosts`` are the host names that requests may be addressed to, all where it is empty; ``reports``: each answer
     reports its call to the Worker in front. ``console`` says how long its sessions hold; with None there is no console.
+    ``metrics_readers``: who reads the metrics; None: this machine.
     """
     endpoints: list[Endpoint] = [McpEndpoint(shards)]
     if console is not None:
         endpoints.append(Console(shards, console))
-    return create_http_app(shards, endpoints, hosts, reports=reports)
+    return create_http_app(shards, endpoints, hosts, reports=reports, metrics_readers=metrics_readers)

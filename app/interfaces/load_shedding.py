@@ -17,9 +17,9 @@ from app.domain.request_note import RequestNote
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
-from app.interfaces.http.middleware import Observe, request_id_of
+from app.interfaces.http.middleware import Observe, request_id_of, trace_id_of
 from app.interfaces.http.problems import METHODS, answer_bytes, error_response
-from app.interfaces.request_state import NOTE
+from app.interfaces.request_state import NOTE, TRACE_ID
 
 _LOG_SECONDS = 1.0
 
@@ -62,7 +62,7 @@ class LoadShedding:
             self._check_turn(lambda: headers.getlist("authorization"))
         except Overloaded as error:
             self._tell(_method(scope))
-            return _answer(error, scope, request_id_of(headers), reports=self._reports)
+            return _answer(error, scope, headers, reports=self._reports)
         return None
 
     def _tell(self, method: str) -> None:
@@ -75,9 +75,10 @@ class LoadShedding:
             self._refused, self._logged_at = 0, now
 
 
-def _answer(error: Overloaded, scope: HTTPScope, request_id: str, *, reports: bool) -> bytes:
+def _answer(error: Overloaded, scope: HTTPScope, headers: Headers, *, reports: bool) -> bytes:
     """Return the bytes of an answer, in the shape that errors of the path have."""
-    given: dict[str, Any] = {**scope, "state": {"request_id": request_id, NOTE: RequestNote()}}
+    request_id, trace_id = request_id_of(headers), trace_id_of(headers)
+    given: dict[str, Any] = {**scope, "state": {"request_id": request_id, TRACE_ID: trace_id, NOTE: RequestNote()}}
     response = error_response(error, given)
     further = [(b"x-request-id", request_id.encode())]
     if reports:

@@ -1,7 +1,9 @@
 """Counts requests, the calls to other services and the state of the outbox, for Prometheus."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -11,8 +13,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.domain.circuits import CircuitState
+from app.domain.errors import MemoryGatewayError
 from app.domain.shards import MAIN
 from app.observability.canary_metrics import CanaryMetrics
+from app.observability.traces import Traces, fail
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -25,6 +29,7 @@ _LEAST: Literal["livemin"] = "livemin"
 _MOST: Literal["livemax"] = "livemax"
 """A gauge shows the largest value of the living workers."""
 _CIRCUIT_STATES: tuple[CircuitState, ...] = ("closed", "half_open", "open")
+NO_ATTRIBUTES: Mapping[str, str | int] = {}
 _REFRESH_SECONDS = 5.0
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 
@@ -34,6 +39,8 @@ class Metrics:
 
     def __init__(self, *, of_workers: bool = False) -> None:
         """Create the metrics; ``of_workers``: this process is one of several, whose metrics are shown together."""
+        self.traces: Traces | None = None
+        """Opens spans of requests and calls; None: nothing is traced."""
         self._of_workers = of_workers
         self.registry = CollectorRegistry()
         self._requests = Histogram(
@@ -111,6 +118,37 @@ class Metrics:
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""
         self._calls.labels(operation, outcome).observe(seconds)
+
+    @contextmanager
+    def measured(
+        self,
+        operation: str,
+        attributes: Mapping[str, str | int] = NO_ATTRIBUTES,
+        *,
+        fine: type[Exception] | None = None,
+    ) -> Iterator[None]:
+        """Record the duration and the outcome of the call made inside, with a span where it is traced.
+
+        An exception that is ``fine`` is an answer too.
+        """
+        started, outcome = time.perf_counter(), "failed"
+        with nullcontext() if self.traces is None else self.traces.call(operation, attributes) as span:
+            try:
+                yield
+                outcome = "ok"
+            except asyncio.CancelledError:
+                outcome = "cancelled"
+                raise
+            except MemoryGatewayError as error:
+                outcome = error.code
+                raise
+            except Exception as error:
+                outcome = "ok" if fine is not None and isinstance(error, fine) else outcome
+                raise
+            finally:
+                self.call(operation, outcome, time.perf_counter() - started)
+                if span is not None and outcome != "ok":
+                    fail(span, outcome)
 
     def retry(self, operation: str) -> None:
         """Count a retry."""

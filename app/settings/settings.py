@@ -10,13 +10,21 @@ from app.domain.stages import STAGES
 from app.settings.cloudflare import CloudflareSettings
 from app.settings.embedding import EmbeddingSettings
 from app.settings.models import ModelSettings
+from app.settings.observing import ObservingSettings
 from app.settings.quotas import QuotaSettings
 from app.settings.service import ServiceSettings
 from app.settings.work import WorkSettings
 
 
 class Settings(
-    QuotaSettings, WorkSettings, ModelSettings, EmbeddingSettings, CloudflareSettings, ServiceSettings, BaseSettings
+    QuotaSettings,
+    WorkSettings,
+    ModelSettings,
+    EmbeddingSettings,
+    CloudflareSettings,
+    ObservingSettings,
+    ServiceSettings,
+    BaseSettings,
 ):
     """All settings of the service; a setting's name in upper case is the name of its variable.
 

@@ -67,8 +67,7 @@ class WorkSettings(BaseModel):
     )
     metrics_tenants: bool = Field(
         default=False,
-        description="Whether `/metrics`, which needs no credential, names tenants, what each of them costs and which "
-        "errors it gets.",
+        description="Whether `/metrics` names tenants, what each of them costs and which errors it gets.",
     )
     report_calls: bool = Field(
         default=False,

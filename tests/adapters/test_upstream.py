@@ -103,7 +103,7 @@ async def test_what_is_measured_is_counted_once_by_how_it_ended(error: BaseExcep
     upstream = Upstream("Thing", base_url="http://127.0.0.1:1", headers={}, seconds=1, metrics=metrics)
 
     def work() -> None:
-        with upstream.measured("thing.do"):
+        with upstream.measured(Call("thing.do", "GET", "/")):
             if error is not None:
                 raise error
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.bootstrap import build_shards
 from app.interfaces.asgi import create_app, session_times
+from app.interfaces.http.metrics_readers import MetricsReaders
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -143,7 +144,8 @@ async def serving(
     )
     shards = Shards(runtime, shards.places, shards.open_shard)
     await shards.start()
-    app = create_app(shards, reports=settings.report_calls, console=session_times(settings))
+    readers = MetricsReaders(everyone=settings.metrics == "open", token=settings.metrics_token)
+    app = create_app(shards, reports=settings.report_calls, console=session_times(settings), metrics_readers=readers)
     transport = httpx.ASGITransport(app)
     async with (
         _living(app),

@@ -29,6 +29,8 @@ from app.domain.errors import (
 from app.observability.metrics import Metrics
 
 BASE_URL = "https://api.cloudflare.com/client/v4"
+PROVIDER = "cloudflare.workers_ai"
+"""The name of Workers AI in traces."""
 CALL_SECONDS = 10.0
 """The deadline of a call."""
 
@@ -155,7 +157,7 @@ class CloudflareClient:
         """
         if call.breaker is not None:
             call.breaker.check()
-        with self._upstream.measured(call.operation):
+        with self._upstream.measured(call):
             if for_share:
                 self._call_budget.record()
             else:
@@ -179,7 +181,7 @@ class CloudflareClient:
         """
         if call.breaker is not None:
             call.breaker.check()
-        with self._upstream.measured(call.operation):
+        with self._upstream.measured(call):
             now = asyncio.get_running_loop().time
             ends = now() + (call.seconds or self._seconds)
             async with AsyncExitStack() as turn:

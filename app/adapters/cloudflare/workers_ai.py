@@ -12,7 +12,7 @@ import orjson
 import structlog
 
 from app.adapters import windows
-from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.client import PROVIDER, CloudflareClient
 from app.adapters.cloudflare.responses import Refusal
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig, Vector
@@ -112,6 +112,9 @@ class WorkersAIEmbedder:
             seconds=self._seconds[purpose],
             breaker=self._client.breakers.of(f"workers-ai.{purpose}"),
             quotable=False,
+            model=self._config.model,
+            provider=PROVIDER,
+            task="embeddings",
         )
         return _vectors((await self._client.call(call, meaning)).result)
 

@@ -6,7 +6,7 @@ https://developers.cloudflare.com/workers-ai/features/json-mode/
 
 from collections.abc import Mapping
 
-from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.client import PROVIDER, CloudflareClient
 from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.workers_ai import meaning
 from app.adapters.completions import (
@@ -69,6 +69,9 @@ class WorkersAILanguageModel(ChatCompletions):
             counts=post.counts,
             sent=post.sent,
             quotable=False,
+            model=post.model,
+            provider=PROVIDER,
+            task="chat",
         )
         try:
             return await self._client.call_compatible(call, lambda refusal: _error(refusal, name))

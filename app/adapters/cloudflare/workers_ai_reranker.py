@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.client import PROVIDER, CloudflareClient
 from app.adapters.cloudflare.workers_ai import meaning
 from app.adapters.relevance import COUNTED, clip, relevances
 from app.adapters.upstream import Call
@@ -58,6 +58,9 @@ class WorkersAIReranker:
             breaker=self._client.breakers.of("reranker"),
             quotable=False,
             counts=given >= self._seconds * COUNTED,
+            model=self._model,
+            provider=PROVIDER,
+            task="rerank",
         )
         answer = await self._client.call(call, meaning)
         return relevances(_scored(answer.result), len(texts))

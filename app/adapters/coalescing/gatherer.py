@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextvars import Context
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from opentelemetry.trace import Span, get_current_span
+
 from app.domain.turns import TenantTurns
+from app.observability.traces import shared_context
 
 _R = TypeVar("_R")
 _A = TypeVar("_A")
@@ -90,7 +92,9 @@ class Gatherer(Generic[_R, _A]):
     async def ask(self, request: _R, tenant_id: str) -> _A:
         """Return the answer to a request; raises what the call raises."""
         loop = asyncio.get_running_loop()
-        asked: _WaitingRequest[_R, _A] = _WaitingRequest(request, self._size(request), loop.create_future())
+        asked: _WaitingRequest[_R, _A] = _WaitingRequest(
+            request, self._size(request), loop.create_future(), get_current_span()
+        )
         self._waiting.put(tenant_id, asked)
         if self._next is None:
             self._first = loop.time()
@@ -115,7 +119,8 @@ class Gatherer(Generic[_R, _A]):
         loop = asyncio.get_running_loop()
         self._began = loop.time()
         # A context of its own: the call's log lines belong to no single request.
-        self._newest = task = loop.create_task(self._send(gathered), context=Context())
+        context = shared_context([asked.span for asked in gathered])
+        self._newest = task = loop.create_task(self._send(gathered), context=context)
         self._calls.add(task)
         task.add_done_callback(self._ended)
         if self._waiting:
@@ -171,6 +176,8 @@ class _WaitingRequest(Generic[_R, _A]):
     request: _R
     size: Size
     answer: "asyncio.Future[_A]"
+    span: Span
+    """The span that the request is made in."""
 
     def succeed(self, answer: _A) -> None:
         if not self.answer.done():

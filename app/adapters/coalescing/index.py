@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from contextvars import Context
+
+from opentelemetry.trace import get_current_span
 
 from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
 from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
+from app.observability.traces import shared_context
 from app.ports.index_admin import Expected, IdPage, IndexAdmin, IndexRecord
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
@@ -66,7 +68,7 @@ class CoalescingIndex(AsksWithin):
         if asked is None:
             self._metering.charge({scope.tenant_id})
             query = self._below.query(scope, vector, top_k=top_k, where=where)
-            asked = asyncio.get_running_loop().create_task(query, context=Context())
+            asked = asyncio.get_running_loop().create_task(query, context=shared_context([get_current_span()]))
             self._under_way[question] = asked
             asked.add_done_callback(lambda ended: self._ended(question, ended))
         return await asyncio.shield(asked)

@@ -77,8 +77,11 @@ class HttpLanguageModel(ChatCompletions):
             breaker=post.breaker,
             counts=post.counts,
             sent=post.sent,
+            model=post.model,
+            provider=self.provider,
+            task="chat",
         )
-        with self._upstream.measured(operation):
+        with self._upstream.measured(call):
             response = await self._upstream.send(call)
             if not response.is_success:
                 raise _error(response, self.name(post.stage), named=post.model is not None)

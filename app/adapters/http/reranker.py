@@ -68,9 +68,11 @@ class HttpReranker:
             seconds=given,
             breaker=self._breaker,
             counts=given >= self._seconds * COUNTED,
+            model=self._model,
+            task="rerank",
         )
         self._breaker.check()
-        with self._upstream.measured(_OPERATION):
+        with self._upstream.measured(call):
             response = await self._upstream.send(call)
             if not response.is_success:
                 raise read_http_refusal(response, "The reranker", "reranker").error("RERANKER_API_KEY")

@@ -4,9 +4,8 @@ obstore is loaded with the first call: a command that needs no blobs does not wa
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -110,7 +109,7 @@ class ObstoreObjects:
         if self._breaker is not None:
             self._breaker.check()
         circuit = nullcontext() if self._breaker is None else self._breaker.call()
-        with self._measured(operation), circuit:
+        with self._metrics.measured(f"objects.{operation}", fine=ObjectMissing), circuit:
             try:
                 async with asyncio.timeout(seconds * self._patience) as deadline:
                     yield deadline
@@ -118,25 +117,6 @@ class ObstoreObjects:
                 raise
             except Exception as error:
                 raise self._failure(error, operation) from error
-
-    @contextmanager
-    def _measured(self, operation: str) -> Iterator[None]:
-        started = time.perf_counter()
-        outcome = "failed"
-        try:
-            yield
-            outcome = "ok"
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        except ObjectMissing:
-            outcome = "ok"
-            raise
-        except MemoryGatewayError as error:
-            outcome = error.code
-            raise
-        finally:
-            self._metrics.call(f"objects.{operation}", outcome, time.perf_counter() - started)
 
 
 def _seconds(size: int) -> float:

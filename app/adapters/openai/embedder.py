@@ -122,9 +122,17 @@ class OpenAIEmbedder:
         breaker = self._breakers.of(f"openai.{purpose}")
         breaker.check()
         call = Call(
-            _OPERATION, "POST", "/embeddings", orjson.dumps(body), seconds=self._seconds[purpose], breaker=breaker
+            _OPERATION,
+            "POST",
+            "/embeddings",
+            orjson.dumps(body),
+            seconds=self._seconds[purpose],
+            breaker=breaker,
+            model=self._config.model,
+            provider="openai",
+            task="embeddings",
         )
-        with self._upstream.measured(_OPERATION):
+        with self._upstream.measured(call):
             self._meter.take()
             response = await self._upstream.send(call)
             if not response.is_success:

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 
 from app.interfaces.http import problems
 from app.interfaces.http.anonymous import AnonymousTurns
+from app.interfaces.http.metrics_readers import MetricsReaders
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.pages import LatelyMade, StaticPage
 from app.interfaces.http.routes import docs
@@ -80,11 +81,13 @@ def create_http_app(
     *,
     reports: bool = False,
     metrics_seconds: float = METRICS_SECONDS,
+    metrics_readers: MetricsReaders | None = None,
 ) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
     ``hosts`` are the host names that requests may be addressed to, all where it is empty. ``reports``: each answer
-    reports its call to the Worker in front. Metrics are made anew at most every ``metrics_seconds``.
+    reports its call to the Worker in front. Metrics are made anew at most every ``metrics_seconds``, and are for
+    ``metrics_readers``; None: for this machine.
     """
 
     @asynccontextmanager
@@ -107,6 +110,7 @@ def create_http_app(
     )
     app.state.shards = shards
     app.state.metrics = LatelyMade(lambda: StaticPage.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
+    app.state.metrics_readers = metrics_readers or MetricsReaders()
     app.add_middleware(
         RequestContext,
         hosts=hosts,
@@ -114,6 +118,7 @@ def create_http_app(
         anonymous=AnonymousTurns(),
         count=shards.main.backends.recall_log.counts.request,
         reports=reports,
+        traces=shards.main.metrics.traces,
     )
     problems.install(app)
     app.router.routes.extend(_ROUTES)  # include_router would make each route anew, longer than a hundred requests take

@@ -4,10 +4,12 @@ import random
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 from ipaddress import ip_address
 
 import structlog
+from opentelemetry.trace import Span
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,7 +22,8 @@ from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
-from app.interfaces.request_state import NOTE, SESSION_COOKIE, VERIFIED
+from app.interfaces.request_state import NOTE, SESSION_COOKIE, TRACE_ID, VERIFIED
+from app.observability.traces import TRACEPARENT, Traces
 
 BODY_BYTES = 256 * 1024
 """The most bytes of a usual body: the largest content and metadata fit with each character escaped. A larger body is
@@ -68,14 +71,16 @@ class RequestContext:
         count: Count = _ignore,
         *,
         reports: bool = False,
+        traces: Traces | None = None,
     ) -> None:
         """Wrap the application.
 
         ``hosts`` are the host names that requests may be addressed to, all where it is empty; ``observe`` and ``count``
         count requests; ``anonymous`` has the turns of requests without a verified credential; ``reports``: each answer
-        has the header for the Worker in front.
+        has the header for the Worker in front; ``traces``: opens a span for each request.
         """
         self._app = app
+        self._traces = traces
         self._anonymous = anonymous or AnonymousTurns()
         self._observe = observe
         self._count = count
@@ -88,10 +93,6 @@ class RequestContext:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        request_id = request_id_of(headers)
-        scope.setdefault("state", {}).update({"request_id": request_id, NOTE: RequestNote()})
-        structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(request_id=request_id)
         started = time.perf_counter()
         status = sent_bytes = 0
         address = scope["client"][0] if scope["client"] else ""
@@ -109,25 +110,37 @@ class RequestContext:
             sent_bytes += len(message.get("body", b""))
             await send(message)
 
-        try:
-            if "authorization" not in headers and f"{SESSION_COOKIE}=" not in headers.get("cookie", ""):
-                await self._anonymous.wait(address, scope["path"])
-                began = time.perf_counter()
-            _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
-            scope = _as_sent(scope)
-            await self._app(scope, _limited(scope, receive), send_with_id)
-        except HostNotAllowed as refusal:
-            await error_response(refusal, scope)(scope, receive, send_with_id)
-        except Exception:  # a defect of the service: the caller gets a problem, the log the traceback
-            structlog.get_logger().exception("defect")
-            if status:
-                raise
-            error = MemoryGatewayError("The service failed in a way it should not. The request id finds it in the log.")
-            await error_response(error, scope)(scope, receive, send_with_id)
-        finally:
-            if began is not None:
-                self._anonymous.ended(time.perf_counter() - began, sent_bytes)
-            self._tell(scope, status, time.perf_counter() - started)
+        with self._begun(scope, headers) as span:
+            _name(scope, headers, span)
+            try:
+                if "authorization" not in headers and f"{SESSION_COOKIE}=" not in headers.get("cookie", ""):
+                    await self._anonymous.wait(address, scope["path"])
+                    began = time.perf_counter()
+                _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
+                scope = _as_sent(scope)
+                await self._app(scope, _limited(scope, receive), send_with_id)
+            except HostNotAllowed as refusal:
+                await error_response(refusal, scope)(scope, receive, send_with_id)
+            except Exception:  # a defect of the service: the caller gets a problem, the log the traceback
+                structlog.get_logger().exception("defect")
+                if status:
+                    raise
+                error = MemoryGatewayError(
+                    "The service failed in a way it should not. The request id finds it in the log."
+                )
+                await error_response(error, scope)(scope, receive, send_with_id)
+            finally:
+                if began is not None:
+                    self._anonymous.ended(time.perf_counter() - began, sent_bytes)
+                self._tell(scope, status, time.perf_counter() - started, span)
+
+    def _begun(self, scope: Scope, headers: Headers) -> AbstractContextManager[Span | None]:
+        """Give a request its id and its note, and return the context of its span."""
+        note = RequestNote()
+        scope.setdefault("state", {}).update({"request_id": request_id_of(headers), NOTE: note})
+        if self._traces is None:
+            return nullcontext()
+        return self._traces.request(_method(scope), headers, note)
 
     def _head(self, message: Message, scope: Scope, status: int) -> None:
         """Add the headers that every answer has."""
@@ -136,22 +149,39 @@ class RequestContext:
         if self._reports:
             headers[CALL_REPORT] = call_report(note, *_route(scope))
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        """Log a request, and count it."""
+    def _tell(self, scope: Scope, status: int, seconds: float, span: Span | None) -> None:
+        """Log a request, count it, and tell its span how it was answered."""
         method, route = _route(scope)
         note: RequestNote = scope["state"][NOTE]
         note.gone = not status
         self._observe(method, route, status, seconds)
         self._count(note, seconds)
+        if self._traces is not None and span is not None:
+            self._traces.answered(span, method, route, status, note)
         structlog.get_logger().info(
             "request", method=scope["method"], route=route or None, status=status, duration_ms=round(seconds * 1000, 2)
         )
 
 
+def _name(scope: Scope, headers: Headers, span: Span | None) -> None:
+    """Name a request, and the trace that it belongs to, in its answers and in all lines of the log that it leaves."""
+    state = scope["state"]
+    names = {"request_id": state["request_id"]}
+    own = None if span is None else span.get_span_context()
+    trace_id = f"{own.trace_id:032x}" if own is not None and own.is_valid else trace_id_of(headers)
+    if trace_id is not None:
+        names[TRACE_ID] = state[TRACE_ID] = trace_id
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(**names)
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in METHODS else "other"
+
+
 def _route(scope: Scope) -> tuple[str, str]:
     """Return a request's method, ``other`` where HTTP has no such method, and its path as the route declares it."""
-    method = scope["method"] if scope["method"] in METHODS else "other"
-    return method, getattr(scope.get("route"), "path", "")
+    return _method(scope), getattr(scope.get("route"), "path", "")
 
 
 def _noted(scope: Scope, status: int) -> RequestNote:
@@ -162,6 +192,16 @@ def _noted(scope: Scope, status: int) -> RequestNote:
     if status >= HTTPStatus.BAD_REQUEST and not note.code:
         note.code = f"http_{status}"
     return note
+
+
+def trace_id_of(headers: Headers) -> str | None:
+    """Return the id of the trace that the caller says the request belongs to; None where it says nothing sound.
+
+    https://www.w3.org/TR/trace-context/#traceparent-header
+    """
+    given = headers.getlist("traceparent")
+    found = TRACEPARENT.fullmatch(given[0]) if len(given) == 1 else None
+    return None if found is None else found["trace_id"]
 
 
 def request_id_of(headers: Headers) -> str:

@@ -28,7 +28,7 @@ from app.domain.request_note import RequestNote
 from app.interfaces.fields import invalid
 from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
-from app.interfaces.request_state import NOTE
+from app.interfaces.request_state import NOTE, TRACE_ID
 from app.observability.logs import log_failure
 from app.services.access.credentials import CHALLENGE
 
@@ -39,6 +39,8 @@ QUOTA_WARNING = "Quota-Warning"
 
 _REQUEST_ID = "709a63a769b71784720db39aedab3274"
 """The request id of the examples."""
+_TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+"""The trace id of the examples."""
 
 
 class ProblemField(BaseModel):
@@ -58,6 +60,10 @@ class Problem(BaseModel):
     code: str
     advice: str = Field(description="What to do about it: wait, correct, shorten, or ask the operator.")
     request_id: str
+    trace_id: str | None = Field(
+        None,
+        description="The trace of the request, where it has one: its caller's, or one of the service (`traceparent`).",
+    )
     errors: list[ProblemField] = Field(default_factory=list)
 
 
@@ -81,7 +87,7 @@ def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, An
 
 def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
     """Return a problem of this kind as a caller may get it."""
-    return _problem(examples.error(kind), _REQUEST_ID).model_dump()
+    return _problem(examples.error(kind), _REQUEST_ID, _TRACE_ID).model_dump()
 
 
 def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
@@ -91,12 +97,13 @@ def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
     if scope["path"].removeprefix(scope.get("root_path", "")).startswith(envelope.PREFIX):
         body = envelope.failure(error).model_dump_json()
         return Response(body, envelope.status(error), _headers(error), envelope.MEDIA_TYPE)
-    return problem_response(error, scope["state"]["request_id"])
+    return problem_response(error, scope["state"]["request_id"], scope["state"].get(TRACE_ID))
 
 
-def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
+def problem_response(error: MemoryGatewayError, request_id: str, trace_id: str | None = None) -> Response:
     """Render an error of the tree as a problem."""
-    return Response(_problem(error, request_id).model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
+    body = _problem(error, request_id, trace_id).model_dump_json(exclude_none=True)
+    return Response(body, error.status, _headers(error), MEDIA_TYPE)
 
 
 def answer_bytes(response: Response, *headers: tuple[bytes, bytes], head: bool = False) -> bytes:
@@ -109,7 +116,7 @@ def answer_bytes(response: Response, *headers: tuple[bytes, bytes], head: bool =
     return b"\r\n".join([*lines, b"", b"" if head else bytes(response.body)])
 
 
-def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
+def _problem(error: MemoryGatewayError, request_id: str, trace_id: str | None = None) -> Problem:
     return Problem(
         type=f"urn:memory-gateway:problem:{error.code}",
         title=error.title,
@@ -118,6 +125,7 @@ def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
         code=error.code,
         advice=advice(error),
         request_id=request_id,
+        trace_id=trace_id,
         errors=[ProblemField(field=field.field, message=field.message) for field in error.errors],
     )
 

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
 from app.domain.request_note import RequestNote
-from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
+from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server, trace
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import admit, principal_of
@@ -125,6 +125,6 @@ def _toolbox_of(context: Context) -> Toolbox:
 
 
 def _refused(error: MemoryGatewayError) -> JSONResponse:
-    refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code}}
+    refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
     headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthenticated) else {}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)

@@ -15,7 +15,7 @@ from app.domain.advice import advice
 from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
 from app.domain.request_note import RequestNote
 from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
-from app.interfaces.request_state import NOTE
+from app.interfaces.request_state import NOTE, TRACE_ID
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -81,7 +81,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
             run_id = run_of(params)
             return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}, run_id))
         except NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, error.detail) from error
+            raise MCPError(types.INVALID_PARAMS, error.detail, trace() or None) from error
         except MemoryGatewayError as error:
             return failed(error)
 
@@ -123,7 +123,7 @@ def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
 def failed(error: MemoryGatewayError) -> types.CallToolResult:
     """Return an error with its advice as text for the model, and for the client what a problem over HTTP tells."""
     log_failure(error)
-    told: dict[str, Any] = {"code": error.code, "status": error.status, "advice": advice(error)}
+    told: dict[str, Any] = {"code": error.code, "status": error.status, "advice": advice(error), **trace()}
     if isinstance(error, QuotaExceeded | Unavailable) and error.retry_after is not None:
         told["retry_after"] = error.retry_after
     return types.CallToolResult(
@@ -139,7 +139,13 @@ def error_text(error: MemoryGatewayError) -> str:
 def _raised(error: MemoryGatewayError) -> MCPError:
     """Log an error, and return it as one of the protocol, which has no other place for it."""
     log_failure(error)
-    return MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code})
+    return MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code, **trace()})
+
+
+def trace() -> dict[str, str]:
+    """Return the id of the trace to which the message belongs, for the data of an error; empty without one."""
+    known = structlog.contextvars.get_contextvars()
+    return {TRACE_ID: known[TRACE_ID]} if TRACE_ID in known else {}
 
 
 async def _list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -165,7 +171,7 @@ async def _note_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
         structlog.get_logger().exception("defect", method=ctx.method)
         defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
         _note(ctx, defect.code)
-        raise MCPError(types.INTERNAL_ERROR, error_text(defect), {"code": defect.code}) from error
+        raise MCPError(types.INTERNAL_ERROR, error_text(defect), {"code": defect.code, **trace()}) from error
 
 
 def _note(ctx: Context, code: str) -> None:

@@ -23,6 +23,7 @@ from app.interfaces.asgi import create_app, session_times
 from app.interfaces.canaries.rounds import keep_probing
 from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
+from app.interfaces.http.metrics_readers import MetricsReaders
 from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.load_shedding import LoadShedding
 from app.interfaces.mcp.http import PATH as MCP_PATH
@@ -80,8 +81,13 @@ async def serve_http(
     except MemoryGatewayError:
         await shards.close()
         raise
+    readers = MetricsReaders(everyone=settings.metrics == "open", token=settings.metrics_token)
     application = create_app(
-        shards, allowed_hosts(settings), reports=settings.report_calls, console=session_times(settings)
+        shards,
+        allowed_hosts(settings),
+        reports=settings.report_calls,
+        console=session_times(settings),
+        metrics_readers=readers,
     )
     # The objects made until here stay, and a request leaves few cycles: look for garbage less often. The collection
     # after the freeze makes Python forget how many objects were frozen; it would wait until a quarter as many are new.

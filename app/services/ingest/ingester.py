@@ -13,6 +13,7 @@ from app.domain.errors import NotFound, OperationRunning, Unavailable
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.messages import Item, ItemStatus, NewMessage
+from app.domain.request_note import MemoryOperation
 from app.ports.database import Row
 from app.services.ingest.dry_run import Shown, dry_run
 from app.services.ingest.identify import Conversation, check, identify
@@ -52,7 +53,9 @@ class Ingester:
             Unavailable: the database does not answer; ingesting again is safe.
         """
         started = perf_counter()
-        ingestion = await self._ingest(agent_id, messages, session_id)
+        operation = MemoryOperation("upsert_memory", self._backends.tenant_id, agent_id, count=len(messages))
+        with self._backends.audit.operation(operation):
+            ingestion = await self._ingest(agent_id, messages, session_id)
         became = Counter(item.status for item in ingestion.items)
         counts: dict[str, Json] = {status: became[status] for status in get_args(ItemStatus)}
         told: dict[str, Json] = {"operation_id": ingestion.id, "ms": round((perf_counter() - started) * 1000, 3)}

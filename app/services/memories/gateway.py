@@ -13,6 +13,7 @@ from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
+from app.domain.request_note import MemoryOperation
 from app.services.memories.explain import Explainer, Explanation
 from app.services.memories.gathering import PendingAnalysis
 from app.services.memories.recall import Recall, search, select
@@ -74,8 +75,11 @@ class LongTermMemoryGateway:
         self._backends.author.check_speaker(memory.metadata)
         scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
         writer = Writer(self._backends)
-        with self._backends.admission.request():
-            return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
+        operation = MemoryOperation("create_memory", self._tenant_id, agent_id, count=1)
+        with self._backends.audit.operation(operation), self._backends.admission.request():
+            stored = await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
+            operation.record_id, operation.records = stored, lambda: [(stored, memory.content, None)]
+        return stored
 
     async def recall(
         self, agent_id: str, query: Query, analysing: PendingAnalysis | None = None, *, run_id: str | None = None
@@ -99,10 +103,16 @@ class LongTermMemoryGateway:
         author = self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
+        operation = MemoryOperation("search_memory", self._tenant_id, agent_id, query.text)
         # A model that analyses the query takes most of the time: long work need not wait for such a recall.
-        with self._backends.admission.request() if analysing is None else nullcontext():
+        with (
+            self._backends.audit.operation(operation),
+            self._backends.admission.request() if analysing is None else nullcontext(),
+        ):
             found = await settled(lambda: search(self._backends, scope, query, analysing=analysing, note=note))
             recall = select(found, query, note)
+            operation.count = len(recall.entries)
+            operation.records = lambda: [(entry.id, entry.content, entry.score) for entry in recall.entries]
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
         return recall
@@ -146,12 +156,14 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        _, queued, _, deleted, (state,) = await self._backends.data.database.run(
-            [
-                *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
-                request_state.read(Tenant(self._tenant_id)),
-            ]
-        )
+        operation = MemoryOperation("delete_memory", self._tenant_id, agent_id, record_id=memory_id, count=1)
+        with self._backends.audit.operation(operation):
+            _, queued, _, deleted, (state,) = await self._backends.data.database.run(
+                [
+                    *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
+                    request_state.read(Tenant(self._tenant_id)),
+                ]
+            )
         self._backends.data.observe(state)
         if not deleted:
             return
@@ -177,7 +189,9 @@ class LongTermMemoryGateway:
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
         database = self._backends.data.database
         accept = Erasures(self._tenant_id).accept(new_id, agent_id, history_days=database.history_days)
-        *_, (row,) = await database.run(accept)
+        operation = MemoryOperation("delete_memory_store", self._tenant_id, agent_id or "")
+        with self._backends.audit.operation(operation):
+            *_, (row,) = await database.run(accept)
         accepted = erasure(row)
         if accepted.status == "running":
             self._backends.data.acknowledgements.wake()

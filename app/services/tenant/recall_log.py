@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, TypeAlias
@@ -11,7 +12,7 @@ from ulid import ULID
 from app.domain.audit import RecallNote, RunNote, ToolCall
 from app.domain.canaries import RESERVED_AGENTS
 from app.domain.json_types import Json
-from app.domain.request_note import RequestNote
+from app.domain.request_note import MemoryOperation, RequestNote
 
 Note: TypeAlias = RecallNote | RunNote
 """A note that is written later."""
@@ -153,6 +154,11 @@ class TenantAudit:
         """Count tool calls that were kept."""
         for call in calls:
             self.log.counts.tool_call(self.tenant_id, call)
+
+    def operation(self, operation: MemoryOperation) -> AbstractContextManager[object]:
+        """Return a context in which an operation is done, of which a span tells where the request is traced."""
+        spans = self.request.spans
+        return nullcontext() if spans is None else spans(operation)
 
     def recalled(self, note: RecallNote) -> None:
         """Note a recall.

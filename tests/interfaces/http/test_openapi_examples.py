@@ -174,7 +174,8 @@ async def test_every_problem_a_status_may_have_is_shown_as_its_class_says(docume
 
 
 async def test_a_problem_is_shown_with_all_members_it_has(service: Service, document: Document) -> None:
-    problem = (await service.client.get("/usage")).json()
+    headers = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    problem = (await service.client.get("/usage", headers=headers)).json()
     examples = document["components"]["examples"]
     assert [list(each["value"]) for each in examples.values()] == [list(problem)] * len(examples)
 

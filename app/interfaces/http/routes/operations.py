@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
-from app.domain.errors import InvalidRequest
+from app.domain.errors import Forbidden, InvalidRequest, Unauthenticated
 from app.interfaces.http.dependencies import NamedRoute, entry_of, no_repeats, shards_of
 from app.interfaces.http.failures import ACCESS
+from app.interfaces.http.metrics_readers import MetricsReaders
 from app.interfaces.http.pages import LatelyMade
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.operations import (
@@ -56,9 +57,14 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     )
 
 
-@operations.get("/metrics", needs=(InvalidRequest,), response_class=PlainTextResponse)
+@operations.get("/metrics", needs=(Unauthenticated, Forbidden, InvalidRequest), response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
-    """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
+    """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form.
+
+    Only this machine reads them, or who has METRICS_TOKEN, unless METRICS says otherwise.
+    """
+    readers: MetricsReaders = request.app.state.metrics_readers
+    readers.check(request)
     made: LatelyMade = request.app.state.metrics
     return (await made.get()).answer(request)
 
