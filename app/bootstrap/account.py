@@ -68,7 +68,7 @@ def open_account(
     client = build_client(settings, metrics, budget, breakers)
     shares = _call_shares(settings, client, budget, name)
     metering = Metering(tenants.charge, tenants.linger)
-    return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: tenants.low), shares)
+    return ProcessAccount(client, metering, ProcessCalls(tenants.admit, lambda: tenants.low, budget.left), shares)
 
 
 def open_short_command(settings: Settings, metrics: Metrics, *, first: bool = False) -> CloudflareClient:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 from typing import Protocol
 
@@ -69,6 +70,8 @@ class ProcessCalls:
     """Lets a request of a tenant begin, or raises ``RateLimited``."""
     low: Callable[[], bool]
     """Tells whether background work waits, because few calls are left or requests are refused."""
+    left: Callable[[], float] = lambda: inf
+    """Returns how many calls are left to this process; infinite where none are counted."""
 
 
 class CallShares:

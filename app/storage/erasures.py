@@ -127,6 +127,12 @@ SELECT {_COLUMNS} FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND 
   AND (?1 ->> 'only_agent' IS NULL OR erasure.agent_id = ?1 ->> 'only_agent')
 """
 
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM erasure INDEXED BY erasure_of_tenant WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
+  AND (?1 ->> 'only_agent' IS NULL OR erasure.agent_id = ?1 ->> 'only_agent')
+ORDER BY erasure.accepted_at DESC, erasure.id DESC LIMIT ?1 ->> 'limit'
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
@@ -175,6 +181,10 @@ class Erasures:
     def read(self, erasure_id: str, only_agent: str | None) -> ScopedStatement:
         """Read an erasure of the tenant; with ``only_agent``, only one of that agent."""
         return ScopedStatement.read(Tenant(self.tenant_id), _READ, id=erasure_id, only_agent=only_agent)
+
+    def newest(self, only_agent: str | None, limit: int) -> ScopedStatement:
+        """Read the tenant's newest erasures; with ``only_agent``, only those of that agent."""
+        return ScopedStatement.read(Tenant(self.tenant_id), _NEWEST, only_agent=only_agent, limit=limit)
 
 
 def erasure(row: Row) -> Erasure:

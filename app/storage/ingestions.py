@@ -143,11 +143,17 @@ UPDATE ingestion SET lease_holder = NULL,
 WHERE {_OWN} AND ingestion.lease_holder = ?1 ->> 'holder'
 RETURNING lease_expires_at - {NOW} AS pause_ms, {NOW} - accepted_at AS age_ms
 """
-_READ = """
-SELECT ingestion.id, ingestion.agent_id, ingestion.session_id, ingestion.accepted_at, ingestion.messages,
-  ingestion.known, ingestion.written, ingestion.finished_at, ingestion.failure, ingestion.learns, ingestion.planned_at
-FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id = ?1 ->> 'id'
+_COLUMNS = """
+ingestion.id, ingestion.agent_id, ingestion.session_id, ingestion.accepted_at, ingestion.messages, ingestion.known,
+  ingestion.written, ingestion.finished_at, ingestion.failure, ingestion.learns, ingestion.planned_at
+"""
+_READ = f"""
+SELECT {_COLUMNS} FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id = ?1 ->> 'id'
   AND (?1 ->> 'agent_id' IS NULL OR ingestion.agent_id = ?1 ->> 'agent_id')
+"""
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM ingestion INDEXED BY ingestion_of_tenant WHERE {_SCOPE.format(table="ingestion")}
+ORDER BY ingestion.id DESC LIMIT ?1 ->> 'limit'
 """
 _COUNT = f"""
 UPDATE ingestion SET written = messages - known - {_LEFT}
@@ -320,6 +326,11 @@ def read(tenant_id: str, agent_id: str | None, id_: str) -> ScopedStatement:
     """Read the row of an ``Ingestion``; with an agent, only one of that agent."""
     scope = owner_of(tenant_id, agent_id)
     return ScopedStatement.read(scope, _READ, id=id_)
+
+
+def newest(scope: Scope, limit: int) -> ScopedStatement:
+    """Read the rows of an agent's newest ``Ingestion``s."""
+    return ScopedStatement.read(scope, _NEWEST, limit=limit)
 
 
 def state(scope: Scope, author: Author) -> ScopedStatement:

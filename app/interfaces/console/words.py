@@ -25,6 +25,10 @@ _WORDS: Final = {
     "import": "import",
     "command": "command line",
     "console": "console",
+    # steps of a run
+    "started": "begun",
+    "child_started": "a run was delegated",
+    "child_ended": "a delegated run ended",
     # degraded
     "index_unavailable": "The vector index did not answer: memories were found by words alone.",
     "embedder_unavailable": "The embedder did not answer: memories were found by words alone.",

@@ -21,7 +21,7 @@ from app.services.ingest.messages import Taken, Taking, allowed, too_many
 from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import IngestionWork
 from app.services.tenant.backends import TenantBackends
-from app.storage.ingestions import Ingestion, ingestion, read, state
+from app.storage.ingestions import Ingestion, ingestion, newest, read, state
 from app.storage.learning_report import LearningReport, learning_report, report, retry
 from app.storage.messages import written
 
@@ -108,6 +108,17 @@ class Ingester:
         if not rows:
             raise NotFound("There is no such operation.")
         return ingestion(rows[0])
+
+    async def newest(self, agent_id: str, limit: int) -> list[Ingestion]:
+        """Return an agent's newest ingestions, newest first, at most ``limit`` (1 to 100).
+
+        Raises:
+            InvalidRequest: the id does not have the form of an id, or the limit is out of bounds.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("limit", limits.LIST_LIMIT, limit))
+        (rows,) = await self._backends.data.database.run([newest(Scope(self._backends.tenant_id, agent_id), limit)])
+        return [ingestion(row) for row in rows]
 
     async def learning(self, found: Ingestion) -> LearningReport | None:
         """Return what a language model has made of the messages of an ingestion; None where it reads no messages.

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from app.domain import limits
 from app.domain.errors import NotFound, QuotaExceeded
-from app.domain.memory import Memory
+from app.domain.memory import Memory, Tenant
 from app.domain.query import Filter
 from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
-from app.storage import model_spend
+from app.storage import backlog, model_spend
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
+from app.storage.backlog import Backlog, DeadLetter
 from app.storage.declared import ListPage
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.quotas import Quotas, row_counts, usages
@@ -96,6 +97,16 @@ class Browser:
         ((row,),) = await self._database.run([model_spend.read(self._quotas.tenant_id, self._model.today)])
         written = model_spend.spending(row)
         return self._model.usage(written.calls, written.tokens)
+
+    async def backlog(self, limit: int) -> tuple[Backlog, Sequence[DeadLetter]]:
+        """Return what the tenant's outbox waits for, and the newest changes, at most ``limit``, that the index refused.
+
+        Raises:
+            InvalidRequest: the limit is not from 1 to 100.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        return backlog.backlog(await self._database.run(backlog.read(Tenant(self._quotas.tenant_id), limit)))
 
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is malformed."""

@@ -210,3 +210,14 @@ class LongTermMemoryGateway:
         if not rows:
             raise NotFound("There is no such operation.")
         return erasure(rows[0])
+
+    async def erasures(self, only_agent: str | None, limit: int) -> list[Erasure]:
+        """Return the tenant's newest erasures, at most ``limit``; with ``only_agent``, only those of that agent.
+
+        Raises:
+            InvalidRequest: the limit is not from 1 to 100.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        (rows,) = await self._backends.data.database.run([Erasures(self._tenant_id).newest(only_agent, limit)])
+        return [erasure(row) for row in rows]

@@ -4,10 +4,30 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.interfaces.console.page import ConsolePage
-from app.interfaces.console.pages import agents, memories, search
+from app.interfaces.console.pages import (
+    agents,
+    facts,
+    ingestion,
+    memories,
+    operations,
+    runs,
+    search,
+    usage,
+    workflows,
+)
 
 HOME: Final = search.page
 """The page that is shown first."""
 PICK: Final = agents.page
 """The page where an agent is picked, for a page that is about one."""
-PAGES: Final[Sequence[ConsolePage]] = (search.page, memories.page, agents.page)
+PAGES: Final[Sequence[ConsolePage]] = (
+    search.page,
+    memories.page,
+    facts.page,
+    workflows.page,
+    runs.page,
+    ingestion.page,
+    operations.page,
+    usage.page,
+    agents.page,
+)

@@ -22,6 +22,7 @@ from app.interfaces.http.schemas.operations import (
 )
 from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
+from app.runtime.state import are_ready
 
 operations = Router("operations", route_class=NamedRoute)
 
@@ -46,7 +47,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     if with_details:
         (await entry_of(request)).within("admin")
     parts = await shards.parts()
-    ready = all(part.error is None or part.needed_by != "all" for part in parts)
+    ready = are_ready(parts)
     response.status_code = 200 if ready else 503
     return ReadinessAnswer(
         status="ready" if ready else "not_ready",
