@@ -12,7 +12,7 @@ from app.domain.errors import Forbidden, MemoryGatewayError, Unauthenticated
 from app.domain.request_note import RequestNote
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
-from app.runtime.state import ServiceState, state_of
+from app.runtime.state import OperatingState, state_of
 from app.runtime.tenant_services import TenantServices
 from app.services.access.acting import Acting, begin, ended
 from app.services.access.credentials import Principal
@@ -108,7 +108,7 @@ class CallEntry:
             named = replace(self.principal, credential_id=id_)
             await self._runtime.backends.revocations.check(named, self._runtime.read_revocations)
 
-    async def state(self) -> ServiceState:
+    async def state(self) -> OperatingState:
         """Return the state of the service over all tenants; raises as ``state_of`` does."""
         return await state_of(self._shards)
 

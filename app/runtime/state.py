@@ -11,7 +11,7 @@ from app.storage.system.outbox_status import OutboxStatus
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceState:
+class OperatingState:
     """The state of the service as this process sees it, over all tenants."""
 
     parts: Sequence[PartState]
@@ -27,7 +27,7 @@ def are_ready(parts: Sequence[PartState]) -> bool:
     return all(part.error is None or part.needed_by != "all" for part in parts)
 
 
-async def state_of(shards: Shards) -> ServiceState:
+async def state_of(shards: Shards) -> OperatingState:
     """Return the state of the service.
 
     Raises:
@@ -37,4 +37,4 @@ async def state_of(shards: Shards) -> ServiceState:
     left = inf if main.backends.calls is None else main.backends.calls.left()
     parts = await shards.parts()
     outbox = await main.outbox_status() if are_ready(parts) else None
-    return ServiceState(parts, outbox, main.backends.circuits(), int(left) if isfinite(left) else None)
+    return OperatingState(parts, outbox, main.backends.circuits(), int(left) if isfinite(left) else None)
