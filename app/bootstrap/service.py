@@ -52,6 +52,7 @@ from app.services.tenant.background import Background
 from app.services.tenant.caches import TenantCaches
 from app.services.tenant.context_cache import ContextCache
 from app.services.tenant.recall_log import RecallLog
+from app.services.tenant.screening import Screening
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.turns.admission import Admission
 from app.settings import Settings
@@ -181,6 +182,7 @@ class _Process:
                     settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
                 ),
             ),
+            screening=self._screening(),
             clock=wall_clock,
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
@@ -259,6 +261,16 @@ class _Process:
     def _shares_file(self) -> bool:
         """Whether other workers write the same file: then a worker reads again what others may just have written."""
         return self._settings.workers > 1 and not self._on_cloudflare
+
+    def _screening(self) -> Screening:
+        settings = self._settings
+        if settings.sensitive_content == "off":
+            return Screening()
+        from app.adapters.local.sensitive_detector import PatternDetector  # noqa: PLC0415 - loading it takes 200 ms
+
+        return Screening(
+            settings.sensitive_content, PatternDetector(settings.sensitive_kinds), self._metrics.sensitive_content
+        )
 
     def _scales(self, stack: Stack) -> CosineScales:
         return CosineScales(stack.database, query_prefix=query_prefix(self._embedder))

@@ -21,6 +21,7 @@ from app.domain.errors import (
     NotFound,
     QuotaExceeded,
     RequestTimeout,
+    SensitiveContent,
     Superseded,
     Unauthenticated,
     Unavailable,
@@ -31,6 +32,7 @@ _OPERATOR = "Do not try again now: tell the operator of the memory service, and 
 
 _ADVICE: dict[type[MemoryGatewayError], str] = {
     ContentTooLarge: "Shorten it to what is worth keeping, or store it in several parts, and try again.",
+    SensitiveContent: "Leave out what is named, or write what it is for instead, and try again.",
     MalformedRequest: "Send valid JSON.",
     UnsupportedMediaType: "Send it with the content type that is asked for.",
     InvalidCursor: "Begin the listing anew, without a cursor.",

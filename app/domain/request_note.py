@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from app.domain.sensitive import Handling, SensitiveKind
 
 OperationName = Literal["create_memory", "delete_memory", "delete_memory_store", "search_memory", "upsert_memory"]
 """The name of an operation by OpenTelemetry's conventions."""
@@ -53,6 +55,7 @@ class RequestNote:
         model_tokens: Tokens of the request's calls of language models until it was answered.
         acted: Whether an administrative act of the request has begun: its row tells how it ends.
         spans: Opens the spans of the request's operations; None where the request is not traced.
+        found: How often content that should not be kept was found in the request, by what was done and its kind.
     """
 
     tenant_id: str = ""
@@ -65,6 +68,7 @@ class RequestNote:
     model_tokens: int = 0
     acted: bool = False
     spans: Spans | None = None
+    found: dict[tuple[Handling, SensitiveKind], int] = field(default_factory=dict)
 
     @property
     def outcome(self) -> str:
@@ -77,3 +81,13 @@ class RequestNote:
         """Count the characters, and the tokens where the provider counts them, of embedded texts."""
         self.embedded_characters += characters
         self.embedding_tokens += tokens or 0
+
+    def sensitive(self, kind: SensitiveKind, handling: Handling, times: int) -> None:
+        """Count content that should not be kept."""
+        self.found[handling, kind] = self.found.get((handling, kind), 0) + times
+
+    @property
+    def sensitive_content(self) -> str:
+        """The counts as a member of a header, such as ``masked;key=2, counted;card=1``; empty: nothing was found."""
+        told = {"count": "counted", "mask": "masked", "refuse": "refused"}
+        return ", ".join(f"{told[handling]};{kind}={times}" for (handling, kind), times in self.found.items())

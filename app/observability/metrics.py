@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.domain.circuits import CircuitState
 from app.domain.errors import MemoryGatewayError
+from app.domain.sensitive import Handling, SensitiveKind
 from app.domain.shards import MAIN
 from app.observability.canary_metrics import CanaryMetrics
 from app.observability.traces import Traces, fail
@@ -84,6 +85,12 @@ class Metrics:
         self._episodes_near_limit = Counter(
             "memory_gateway_episodes_near_limit",
             "Tenants that had 80 % of the episodes that they may have, each once a day (UTC).",
+            registry=self.registry,
+        )
+        self._sensitive = Counter(
+            "memory_gateway_sensitive_content",
+            "Keys, tokens and the like in what was to be stored, by kind and by what was done (count, mask, refuse).",
+            ["kind", "handling"],
             registry=self.registry,
         )
         self._ratelimit = Gauge(
@@ -167,6 +174,10 @@ class Metrics:
         """Count one call of a language model; ``outcome`` is ``ok`` or an error's code."""
         self._model_calls.labels(stage, model, outcome).observe(seconds)
         self._model_tokens.labels(stage, model).inc(tokens)
+
+    def sensitive_content(self, kind: SensitiveKind, handling: Handling, times: int) -> None:
+        """Count content that should not be kept."""
+        self._sensitive.labels(kind, handling).inc(times)
 
     def episodes_near_limit(self) -> None:
         """Count a tenant that has nearly as many episodes as it may have, once a day (UTC)."""

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.author import Author
 from app.domain.circuits import Circuit
@@ -45,6 +45,8 @@ from app.services.tenant.caches import TenantCaches
 from app.services.tenant.embedder import TenantEmbedder, embed_queries
 from app.services.tenant.objects import TenantObjects
 from app.services.tenant.recall_log import RecallLog, TenantAudit
+from app.services.tenant.screened_model import ScreenedLanguageModel
+from app.services.tenant.screening import Screening
 from app.services.turns.admission import Admission, TenantAdmission
 from app.storage import embedding_configs
 from app.storage.migrations.runner import Migration, known_migrations
@@ -131,6 +133,8 @@ class Backends:
     explain: Explain | None = None
     """Explains the refusal of a statement by the database."""
 
+    screening: Screening = field(default_factory=Screening)
+    """The rule about content that should not be kept, without the notes of a request."""
     background: Background = field(default_factory=Background)
     """The work that goes on after its request was answered."""
     deliveries: Deliveries = field(default_factory=Deliveries)
@@ -190,6 +194,7 @@ class Backends:
             admission=admission,
             data=self._data_of(tenant_id, admission, observe),
             models=self._models_of(admission, audit),
+            screening=replace(self.screening, note=audit.request),
             limits=self.limits,
             background=self.background,
         )
@@ -240,9 +245,10 @@ class Backends:
     def _model_of(self, tenant_id: str, note: RequestNote) -> TenantLanguageModel | None:
         if self.model is None:
             return None
+        screened = ScreenedLanguageModel(self.model, self.screening) if self.screening.detector else self.model
         return TenantLanguageModel(
             tenant_id,
-            self.model,
+            screened,
             self.model_spend,
             self.model_shares,
             self.clock,

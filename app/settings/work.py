@@ -1,8 +1,11 @@
 """Settings of the caches and of the work in the background, and how long records are kept."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+from pydantic_settings import NoDecode
+
+from app.domain.sensitive import Handling, SensitiveKind
 
 _MEBIBYTE = 1024 * 1024
 
@@ -69,8 +72,26 @@ class WorkSettings(BaseModel):
         default=False,
         description="Whether `/metrics` names tenants, what each of them costs and which errors it gets.",
     )
+    sensitive_content: Handling = Field(
+        "count",
+        description="What is done about keys, tokens, card and account numbers in what is stored (docs/security.md): "
+        "`off`: nothing; `count`: a metric counts them; `mask`: their kind takes their place; `refuse`: 422.",
+    )
+    sensitive_kinds: Annotated[list[SensitiveKind], NoDecode] = Field(
+        default_factory=lambda: list(get_args(SensitiveKind)),
+        description="The kinds that are looked for, separated by commas; empty: all, "
+        "`key,token,private_key,password,card,iban` (the password is that of a URL).",
+    )
     report_calls: bool = Field(
         default=False,
         description="Whether each answer has a header that tells the Worker in front, which removes it, what the call "
         "was (deploy/edge/README.md).",
     )
+
+    @field_validator("sensitive_kinds", mode="before")
+    @classmethod
+    def _read_kinds(cls, value: object) -> object:
+        """Read ``kind,kind``."""
+        if not isinstance(value, str):
+            return value
+        return [kind.strip().lower() for kind in value.split(",") if kind.strip()]

@@ -7,6 +7,7 @@
     |   |-- MalformedRequest             the body is not JSON
     |   |-- UnsupportedMediaType         the body is not sent as application/json
     |   |-- ContentTooLarge              a body or a text over its limit
+    |   |-- SensitiveContent             a text has a key, a token or the like, which the settings refuse to keep
     |   |-- InvalidCursor                a listing cannot go on from this cursor
     |   |-- MalformedHttp                what came is no HTTP/1.1, or its chunks hold next to nothing
     |   |-- HostNotAllowed               a request for a name that this service does not have
@@ -99,6 +100,7 @@ from app.domain.errors.requests import (
     MethodNotAllowed,
     NoSuchPath,
     RequestTimeout,
+    SensitiveContent,
     UnsupportedMediaType,
 )
 from app.domain.errors.root import (
@@ -182,6 +184,7 @@ __all__ = [
     "RunEnded",
     "SchemaTooNew",
     "SchemaTooOld",
+    "SensitiveContent",
     "ShardUnavailable",
     "StorageFull",
     "StorageReadOnly",

@@ -1,6 +1,9 @@
 """Errors of a request that is wrong in itself."""
 
-from app.domain.errors.root import MemoryGatewayError
+from collections.abc import Sequence
+from typing import Self
+
+from app.domain.errors.root import FieldError, MemoryGatewayError
 
 
 class InvalidRequest(MemoryGatewayError):
@@ -33,6 +36,20 @@ class ContentTooLarge(InvalidRequest):
     code = "content_too_large"
     status = 413
     title = "Content too large"
+
+
+class SensitiveContent(InvalidRequest):
+    """A text with a key, a token or another content that the settings refuse to keep; it never says which."""
+
+    code = "sensitive_content"
+    status = 422
+    title = "Content that is not kept"
+
+    @classmethod
+    def of(cls, errors: Sequence[FieldError]) -> Self:
+        """Return the error of fields, each with the kind of what it has."""
+        detail = "; ".join(f"{error.field} {error.message}" for error in errors)
+        return cls(f"{detail}. Nothing was kept.", errors=errors)
 
 
 class InvalidCursor(InvalidRequest):

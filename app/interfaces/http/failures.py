@@ -17,6 +17,7 @@ from app.domain.errors import (
     QuotaExceeded,
     QuotaExhausted,
     RateLimited,
+    SensitiveContent,
     StorageFull,
     StorageReadOnly,
     Unauthenticated,
@@ -54,5 +55,5 @@ MODEL = (Unavailable, *UPSTREAM)
 """Errors of a request that reads the database and calls a model."""
 RECALL = (LongTermDisabled, QuotaExceeded)
 """Refusals of a recall."""
-STORE = (NotFound, Erasing, *RECALL)
+STORE = (NotFound, Erasing, SensitiveContent, *RECALL)
 """Refusals of a store under a run."""

@@ -29,6 +29,9 @@ BODY_BYTES = 256 * 1024
 """The most bytes of a usual body: the largest content and metadata fit with each character escaped. A larger body is
 not allowed, because parsing holds up the event loop."""
 
+SENSITIVE_CONTENT = "Sensitive-Content"
+"""The header of an answer that tells which content that should not be kept was found, and what was done about it."""
+
 INGEST_BYTES = 20 * 1024 * 1024
 """The most bytes of a conversation: the most messages of the largest size fit. They are parsed one by one
 (``app.interfaces.http.long_body``)."""
@@ -146,6 +149,8 @@ class RequestContext:
         """Add the headers that every answer has."""
         headers, note = MutableHeaders(scope=message), _noted(scope, status)
         headers["X-Request-Id"] = scope["state"]["request_id"]
+        if note.found:
+            headers[SENSITIVE_CONTENT] = note.sensitive_content
         if self._reports:
             headers[CALL_REPORT] = call_report(note, *_route(scope))
 

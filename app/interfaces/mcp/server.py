@@ -27,6 +27,7 @@ from app.observability.logs import log_failure
 
 RUN_META = "memory-gateway/run_id"
 """Where a call's ``_meta`` names the run that it is made under."""
+SENSITIVE_META = "memory-gateway/sensitive_content"
 Context: TypeAlias = ServerRequestContext[Any, Any]
 ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 """Returns the toolbox of a message's sender."""
@@ -79,7 +80,9 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             run_id = run_of(params)
-            return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}, run_id))
+            toolbox = toolbox_of(context)
+            answer = await toolbox.call(params.name, params.arguments or {}, run_id)
+            return succeeded(answer, toolbox.sensitive_content)
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.detail, trace() or None) from error
         except MemoryGatewayError as error:
@@ -109,14 +112,18 @@ def run_of(params: types.CallToolRequestParams) -> str | None:
     return run_id
 
 
-def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
+def succeeded(answer: Mapping[str, Any], sensitive_content: str = "") -> types.CallToolResult:
     """Return an answer both as data and as text, for clients without structured output.
 
-    The text of an answer that is nothing but one is that text, which a model reads better than JSON.
+    The text of an answer that is nothing but one is that text, which a model reads better than JSON. Its ``_meta``
+    tells what should not be kept and was found, as the header of an answer over HTTP does.
     """
     text = str(answer[ANSWER]) if set(answer) == {ANSWER} else json_text(dict(answer))
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=dict(answer),
+        is_error=False,
+        _meta={SENSITIVE_META: sensitive_content} if sensitive_content else None,
     )
 
 

@@ -37,6 +37,11 @@ class Toolbox:
         self._run_id = run_id
         self._note = entry.note
 
+    @property
+    def sensitive_content(self) -> str:
+        """What was found of content that should not be kept, and what was done about it; empty: nothing."""
+        return self._note.sensitive_content
+
     async def listed(self) -> Sequence[Tool]:
         """Return the agent's tools of those that the credential may call: the usual ones if no agent is known.
 

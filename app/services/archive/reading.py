@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -11,6 +12,7 @@ from app.domain.errors import BlobGone, Erasing, NotFound, ObjectGone, UpstreamR
 from app.services.archive.moving import MEDIA_TYPE
 from app.services.blobs.blobs import Blobs
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.screening import Screening
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import Line
@@ -130,6 +132,7 @@ class Archives:
         data = await self.read(archived)
         database = self._backends.data.database.beginning_with(self._rows.restoring(archived.id))
         backends = self._backends.with_database(database)
+        backends = replace(backends, screening=Screening())  # what was kept is restored as it was
         to = Import(backends, report, only_agent=only_agent, retry_budget=retry_budget)
 
         async def chunks() -> AsyncIterator[bytes]:

@@ -58,6 +58,8 @@ async def dry_run(
     limits.check(("agent_id", limits.AGENT_ID, agent_id))
     scope, now = Scope(backends.tenant_id, agent_id), backends.clock()
     await check(messages, session_id, now)
+    messages = await backends.screened(messages, "messages")
+    session_id = await backends.screened(session_id, "session_id")
     conversation = await identify(messages, session_id, now)
     known = await Taking(backends, scope, conversation).known()
     ingestion = _ingestion(agent_id, conversation, known, now)

@@ -46,7 +46,7 @@ class Ingester:
         brought, and whose process has stopped, are taken over.
 
         Raises:
-            InvalidRequest: a field is outside its bounds; nothing was taken.
+            InvalidRequest: a field is outside its bounds, or has content that is not kept; nothing was taken.
             Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was written.
             NotFound: the agent has no such run as the request is made under; nothing was written.
             QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was written.
@@ -68,6 +68,8 @@ class Ingester:
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope, now = Scope(self._backends.tenant_id, agent_id), self._backends.clock()
         await check(messages, session_id, now)
+        messages = await self._backends.screened(messages, "messages")
+        session_id = await self._backends.screened(session_id, "session_id")
         conversation = await identify(messages, session_id, now)
         taking = Taking(self._backends, scope, conversation)
         learns = self._backends.models.model is not None

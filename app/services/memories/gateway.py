@@ -55,7 +55,7 @@ class LongTermMemoryGateway:
         key within 24 hours is answered as stored and changes nothing, even if the memory has been deleted.
 
         Raises:
-            InvalidRequest: a field is over its limits; nothing was written.
+            InvalidRequest: a field is over its limits, or has content that is not kept; nothing was written.
             Forbidden: the memory names the system as its speaker, and the author may not; nothing was written.
             NotFound: the agent does not have the run that the request names; nothing was written.
             IdempotencyKeyReused: another request has used the key; nothing was written.
@@ -73,6 +73,7 @@ class LongTermMemoryGateway:
             ("expires_at", limits.future(self._backends.clock()), memory.expires_at),
         )
         self._backends.author.check_speaker(memory.metadata)
+        memory = await self._backends.screened(memory)
         scope, memory = Scope(self._tenant_id, agent_id), replace(memory, run_id=memory.run_id or self._backends.run_id)
         writer = Writer(self._backends)
         operation = MemoryOperation("create_memory", self._tenant_id, agent_id, count=1)

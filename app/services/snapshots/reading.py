@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from app.domain import limits
 from app.domain.errors import NotFound, ObjectGone, UpstreamRejected
 from app.ports.object_store import ObjectMissing
 from app.services.snapshots.manifest import MANIFEST_BYTES, SnapshotManifest, read_manifest
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.screening import Screening
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.report import ImportReport
@@ -109,6 +111,7 @@ class Snapshots:
         ((row,),) = await to.data.database.run([rows.now()])
         await self.check(manifest)
         to = to.with_database(to.data.database.beginning_with(rows.restoring(int(row["now"] or 0))))
+        to = replace(to, screening=Screening())  # what was kept is restored as it was
         importing = Import(to, report, retry_budget=retry_budget)
         await import_lines(self.chunks(manifest), importing, report, of_tenant=manifest.tenant)
 

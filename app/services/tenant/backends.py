@@ -33,6 +33,7 @@ from app.services.tenant.caches import TenantCaches
 from app.services.tenant.embedder import EmbeddedQueries
 from app.services.tenant.objects import TenantObjects
 from app.services.tenant.recall_log import TenantAudit
+from app.services.tenant.screening import Screening
 from app.services.turns.admission import TenantAdmission
 from app.storage.scoped import ScopedStatement, TenantDatabase
 
@@ -255,12 +256,18 @@ class TenantBackends:
     data: TenantData
     models: TenantModels
     limits: TenantLimits
+    screening: Screening
+    """Keeps content that should not be kept out of what this request writes."""
     background: Background
     """The work that goes on after its request was answered."""
     process: str = "process"
     """The name of this process; the holder of each of its leases begins with this name."""
     run_id: str | None = None
     """The run that this request is made under, whose log tells of the request; None where no run is named."""
+
+    async def screened(self, value: _T, name: str = "") -> _T:
+        """Return a value as it may be kept; see ``Screening.of``."""
+        return value if self.screening.detector is None else await self.screening.of(value, name)
 
     def with_database(self, database: TenantDatabase) -> "TenantBackends":
         """Return the same backends with another way to the tenant's database."""

@@ -1,10 +1,11 @@
 """The audit of one tenant: the trails of its runs, and all events, newest first."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain import limits
-from app.domain.audit import AuditEvent, AuditFilter, Step, ToolCall
+from app.domain.audit import AuditEvent, AuditFilter, Step, ToolCall, canonical_json, sha256_of
 from app.domain.episodes import Run
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.json_types import to_json
@@ -51,6 +52,7 @@ class Auditor:
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)
+        calls = [await self._screened(call, number) for number, call in enumerate(calls)]
         trail = RunTrail(owner_of(self._backends.tenant_id, only_agent))
         record = trail.record(run_id, calls, self._backends.author)
         noted = counted_bytes([to_json(call.entry) for call in calls])
@@ -61,6 +63,15 @@ class Auditor:
         written = {str(row["id"]) for row in recorded}
         self._backends.audit.tool_calls([call for call in calls if call.id in written])
         return Added(len(written), len(calls) - len(written))
+
+    async def _screened(self, call: ToolCall, number: int) -> ToolCall:
+        """Return a call as it may be kept: an input that was masked has another hash, which tells nothing of it."""
+        name, of = f"calls.{number}", self._backends.screened
+        texts = {field: text for field in ("input", "output") if (text := getattr(call, field)) is not None}
+        kept = {field: canonical_json(await of(json.loads(text), f"{name}.{field}")) for field, text in texts.items()}
+        if kept.get("input", call.input) != call.input:
+            kept["input_hash"] = sha256_of(kept["input"])
+        return replace(await of(replace(call, input=None, output=None), name), **{**texts, **kept})
 
     async def replay(
         self, run_id: str, *, limit: int, after: ListPosition | None = None, only_agent: str | None = None

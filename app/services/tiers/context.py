@@ -55,6 +55,7 @@ class SharedContext:
             ("content", limits.CONTEXT_CONTENT, content),
             ("media_type", limits.MEDIA_TYPE, media_type),
         )
+        content = await self._backends.screened(content, "content")
         return await self._put(name, content, media_type, only)
 
     async def get(self, name: str, version: int | None = None) -> ContextRead:
@@ -136,6 +137,7 @@ class SharedContext:
     async def configure(self, values: dict[str, Json], only: Precondition = _ANY) -> ContextVersion:
         """Write the tenant's configuration, under the rules of ``put``."""
         limits.check(("values", limits.CONFIGURATION, values))
+        values = await self._backends.screened(values, "values")
         return await self._put(CONFIGURATION, to_json(values), "application/json", only)
 
     async def _get(self, name: str, version: int | None, absent: str) -> ContextRead:

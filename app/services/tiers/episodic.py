@@ -70,6 +70,7 @@ class EpisodicMemory:
                 as it may, or a large input is over the tenant's limits of blobs.
             ContentTooLarge: the input is large, and there is no object store.
         """
+        run = await self._backends.screened(run)
         now = self._backends.clock()
         run_id = run.run_id or str(ULID.from_datetime(moment(now)))
         async with self._large.kept(run.agent_id, "input", to_json(run.input)) as kept:
@@ -129,6 +130,7 @@ class EpisodicMemory:
         limits.check(("run_id", limits.RUN_ID, run_id))
         if not 1 <= len(episodes) <= limits.MAX_EPISODES_WRITTEN:
             raise InvalidRequest.of_field("episodes", f"must be 1 to {limits.MAX_EPISODES_WRITTEN} episodes")
+        episodes = await self._backends.screened(episodes, "episodes")
         named = self._named(episodes)
         most = self._backends.limits.tenant_episodes
         statements = [
@@ -153,6 +155,7 @@ class EpisodicMemory:
             QuotaExceeded, ContentTooLarge: as ``begin`` says of the input.
         """
         limits.check(("output", limits.RUN_VALUE, output))
+        output = await self._backends.screened(output, "output")
         text = to_json(output)
         agent_id = (await self._found(run_id, only_agent)).agent_id if is_large(text) else ""
         async with self._large.kept(agent_id, "output", text) as kept:
@@ -164,6 +167,7 @@ class EpisodicMemory:
     async def fail(self, run_id: str, error: str, *, only_agent: str | None = None) -> Run:
         """End a run with an error, under the rules of ``complete``."""
         limits.check(("error", limits.RUN_ERROR, error))
+        error = await self._backends.screened(error, "error")
         run = await self._end(run_id, "failed", only_agent, error=error)
         if run.status != "failed" or run.error != error:
             raise _ended(run)

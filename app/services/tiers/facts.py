@@ -14,6 +14,7 @@ from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.write import Warn
 from app.services.tenant.agent_database import AgentDatabase
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.screening import Screening
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
 from app.storage.rows import read_rows
@@ -71,7 +72,7 @@ class SemanticMemory:
     def __init__(self, backends: TenantBackends) -> None:
         """Take the backends of the tenant's services; they bind the tenant."""
         self._backends = backends
-        self._gateway = LongTermMemoryGateway(backends)
+        self._gateway = LongTermMemoryGateway(replace(backends, screening=Screening()))  # facts are screened here
         self._recalling = LongTermMemoryGateway(backends)
 
     async def learn(
@@ -91,6 +92,7 @@ class SemanticMemory:
             NotFound: there is no run of the id ``learned_from_run_id``; nothing was written.
             MemoryGatewayError: as ``LongTermMemoryGateway.store`` does.
         """
+        fact = await self._backends.screened(fact)
         database = AgentDatabase(self._backends, agent_id)
         statements = Facts(database.scope)
         if fact.learned_from_run_id is not None:

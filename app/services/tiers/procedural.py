@@ -58,6 +58,7 @@ class ProceduralMemory:
             QuotaExceeded: the tenant, or the task, has as many workflows as it may.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
+        workflow = await self._backends.screened(workflow)
         *_, rows, (counts,) = await self._write(
             *self._workflows.put(workflow),
             self._workflows.one(workflow.workflow_id),

@@ -75,6 +75,7 @@ class WindowService:
                 for number, message in enumerate(messages)
             )
         )
+        messages = await self._backends.screened(messages, "messages")
         turns = _turns(instance, messages)
         untold = all(message.timestamp is None for message in messages)
         run = statements.append(turns, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
@@ -144,7 +145,10 @@ class WindowService:
         if batch:
             leaving = sum(turn.counted_bytes for turn in batch)
             backends = replace(
-                self._backends, author=batch[0].author, limits=replace(self._backends.limits, leaving_bytes=leaving)
+                self._backends,
+                author=batch[0].author,
+                limits=replace(self._backends.limits, leaving_bytes=leaving),
+                screening=self._backends.screening.without_caller(),
             )
             with suppress(LongTermDisabled, Unauthenticated):  # such turns can never become memories: they are dropped
                 messages = [turn.message for turn in batch]

@@ -171,6 +171,7 @@ class WorkingMemory:
         scope = await self._run(run_id, only_agent)
         limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
         limits.check(*((f"entries.{number}", limits.LOG_ENTRY, entry) for number, entry in enumerate(entries)))
+        entries = await self._backends.screened(entries, "entries")
         texts = [to_json(entry) for entry in entries]
         async with errors_of(REFUSALS):
             *_, (end,) = await write(self._backends, scope, append_log(scope, run_id, texts, ttl_seconds))
@@ -193,6 +194,7 @@ class WorkingMemory:
         self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition
     ) -> WorkingWrite:
         limits.check(("value", limits.WORKING_VALUE, value), ("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
+        value = await self._backends.screened(value, "value")
         text, agent_id = to_json(value), keys.scope.agent_id
         async with self._large.kept(agent_id, "value", text) as kept:
             put = keys.put(key, kept.text, ttl_seconds, only, size=len(text.encode()), blob_id=kept.blob_id)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.domain.errors import Erasing
+from app.domain.errors import Erasing, SensitiveContent
 from app.domain.tier_limits import MAX_WORKING_TTL_SECONDS
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.batch import MemoryImportLine
@@ -13,6 +13,7 @@ from app.services.transfer.memories import MemoryImport
 from app.services.transfer.report import ImportLine, ImportReport
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.rows import RowImport, RowImportLine
+from app.services.transfer.screened import screened
 from app.storage.erasures import Erasures
 from app.storage.tiers.tables import TierTable
 
@@ -110,6 +111,11 @@ class Import:
             self._check(line)
         except BadLineError as error:
             await self.reject(number, error.detail, line.id)
+            return
+        try:
+            line = await screened(line, self._backends.screening)
+        except SensitiveContent as refusal:
+            await self.reject(number, refusal.detail, line.id)
             return
         importer: MemoryImport | RowImport = self._memories if line.is_memory else self._rows
         taken = importer.line(number, line, moved=line.value("agent_id") != agent_id)

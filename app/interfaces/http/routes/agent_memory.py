@@ -12,6 +12,7 @@ from app.domain.errors import (
     InvalidCursor,
     LongTermDisabled,
     NotFound,
+    SensitiveContent,
 )
 from app.domain.profiles import ProfileName
 from app.interfaces.cursors import Listing
@@ -67,6 +68,7 @@ async def delete_session(caller: Administrator, profile: Named, session_id: Sess
 @agent_memory.post(
     f"{PROFILE}/ingest",
     Erasing,
+    SensitiveContent,
     *RECALL,
     name="agent_memory_ingest",
     openapi_extra=conversation_body("AgentMemoryIngestRequest"),
@@ -83,7 +85,9 @@ async def ingest(caller: WriteCaller, profile: Named, request: Request) -> Cloud
     return CloudflareNothing()
 
 
-@agent_memory.post(f"{PROFILE}/remember", Erasing, *RECALL, needs=OUTAGE, name="agent_memory_remember")
+@agent_memory.post(
+    f"{PROFILE}/remember", Erasing, SensitiveContent, *RECALL, needs=OUTAGE, name="agent_memory_remember"
+)
 async def remember(
     caller: WriteCaller, profile: Named, request: AgentMemoryIncomingMemory
 ) -> AgentMemoryMemoryEnvelope:

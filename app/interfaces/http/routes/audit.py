@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from app.domain.audit import AuditFilter
-from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded
+from app.domain.errors import Erasing, InvalidCursor, NotFound, QuotaExceeded, SensitiveContent
 from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, ReadCaller, WriteCaller
 from app.interfaces.http.router import Router
@@ -21,7 +21,7 @@ from app.interfaces.http.schemas.replay import ReplayAnswer, ReplayQuery, StepAn
 audit = Router("audit")
 
 
-@audit.post("/runs/{run_id}/audit", NotFound, Erasing, QuotaExceeded, status_code=201)
+@audit.post("/runs/{run_id}/audit", NotFound, Erasing, SensitiveContent, QuotaExceeded, status_code=201)
 async def audit_run(caller: WriteCaller, run_id: RunId, request: AuditRunRequest) -> AuditedAnswer:
     """Keep tool calls of a run, in the order of the request. A call that the run has already changes nothing."""
     services, only_agent = caller.shared()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 
 from app.domain.context import ContextRead
-from app.domain.errors import Erasing, NotFound, PreconditionFailed, QuotaExceeded
+from app.domain.errors import Erasing, NotFound, PreconditionFailed, QuotaExceeded, SensitiveContent
 from app.interfaces.http.dependencies import Administrator, ReadCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.preconditions import ETAG, Only, etag
@@ -25,7 +25,7 @@ from app.interfaces.http.schemas.context import (
 
 # A name with a slash is refused as a name: without these convertors, nothing would say what is wrong with it.
 _NAMED = "/context/{name:context_name}"
-_CHANGES = (*WRITES, Erasing, PreconditionFailed, QuotaExceeded)
+_CHANGES = (*WRITES, Erasing, SensitiveContent, PreconditionFailed, QuotaExceeded)
 _CACHED: dict[str, Any] = {
     "headers": {
         **ETAG["headers"],

@@ -13,6 +13,7 @@ from app.domain.errors import (
     NotFound,
     QuotaExceeded,
     RunEnded,
+    SensitiveContent,
 )
 from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import QuotaWarning, ReadCaller, WriteCaller
@@ -35,7 +36,7 @@ from app.interfaces.http.schemas.episodic import (
 )
 from app.services.tenant.writing import Added
 
-_WRITES = (*WRITES, Erasing)
+_WRITES = (*WRITES, Erasing, SensitiveContent)
 episodic = Router("episodes")
 
 

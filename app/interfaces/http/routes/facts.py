@@ -10,6 +10,7 @@ from app.domain.errors import (
     LongTermDisabled,
     NotFound,
     QuotaExceeded,
+    SensitiveContent,
 )
 from app.domain.facts import Fact
 from app.interfaces.cursors import Listing
@@ -37,6 +38,7 @@ facts = Router("facts")
     "/facts",
     NotFound,
     Erasing,
+    SensitiveContent,
     LongTermDisabled,
     QuotaExceeded,
     needs=OUTAGE,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded
+from app.domain.errors import Erasing, IdempotencyKeyReused, LongTermDisabled, NotFound, QuotaExceeded, SensitiveContent
 from app.domain.memory import NewMemory
 from app.interfaces.http.dependencies import Administrator, QuotaWarning, WriteCaller
 from app.interfaces.http.failures import OUTAGE
@@ -25,6 +25,7 @@ memory = Router("memory")
     "/store",
     NotFound,
     Erasing,
+    SensitiveContent,
     LongTermDisabled,
     IdempotencyKeyReused,
     QuotaExceeded,

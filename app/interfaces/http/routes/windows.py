@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from app.domain.errors import Erasing, QuotaExceeded
+from app.domain.errors import Erasing, QuotaExceeded, SensitiveContent
 from app.interfaces.http.dependencies import ReadCaller, WriteCaller
 from app.interfaces.http.router import Router
 from app.interfaces.http.routes.working import WORKING
@@ -15,7 +15,7 @@ from app.interfaces.http.schemas.working import Instance
 windows = Router("working memory")
 
 
-@windows.post(f"{WORKING}/messages", Erasing, QuotaExceeded, status_code=201)
+@windows.post(f"{WORKING}/messages", Erasing, SensitiveContent, QuotaExceeded, status_code=201)
 async def append_messages(
     caller: WriteCaller, agent_id: Annotated[AgentId, Path()], instance: Instance, request: AppendRequest
 ) -> AppendAnswer:

@@ -13,6 +13,7 @@ from app.domain.errors import (
     InvalidRequest,
     NotFound,
     QuotaExceeded,
+    SensitiveContent,
 )
 from app.domain.workflows import NewWorkflow
 from app.interfaces import workflow_curves
@@ -68,7 +69,7 @@ _WORKFLOW = "/workflows/{workflow_id:workflow}"
 workflows = Router("workflows")
 
 
-@workflows.put(_WORKFLOW, Conflict, Erasing, QuotaExceeded, act="workflow.put")
+@workflows.put(_WORKFLOW, Conflict, Erasing, SensitiveContent, QuotaExceeded, act="workflow.put")
 async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
     """Make a workflow, or change it, as an administrator of all agents: its counts and its types stay.
 

@@ -11,6 +11,7 @@ from app.domain.errors import (
     NotFound,
     PreconditionFailed,
     QuotaExceeded,
+    SensitiveContent,
 )
 from app.interfaces.fields import Answer
 from app.interfaces.http.dependencies import ReadCaller, WriteCaller
@@ -50,7 +51,7 @@ def _set(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-@working.put(_KEY, Erasing, PreconditionFailed, QuotaExceeded, answers=_set(WorkingWritten))
+@working.put(_KEY, Erasing, SensitiveContent, PreconditionFailed, QuotaExceeded, answers=_set(WorkingWritten))
 async def set_working(
     caller: WriteCaller,
     response: Response,
@@ -101,6 +102,7 @@ async def delete_working(
 @working.put(
     f"{_RUN}/state",
     Erasing,
+    SensitiveContent,
     PreconditionFailed,
     QuotaExceeded,
     needs=(*WRITES, NotFound),
@@ -136,7 +138,7 @@ async def get_turn_state(caller: ReadCaller, response: Response, run_id: RunId) 
     return TurnStateAnswer.of(run_id, held)
 
 
-@working.post(f"{_RUN}/log", NotFound, ContentTooLarge, Erasing, QuotaExceeded, status_code=201)
+@working.post(f"{_RUN}/log", NotFound, ContentTooLarge, Erasing, SensitiveContent, QuotaExceeded, status_code=201)
 async def append_run_log(caller: WriteCaller, run_id: RunId, request: RunLogEntries) -> RunLogAppended:
     """Append entries to the log of a run."""
     services, only_agent = caller.shared()

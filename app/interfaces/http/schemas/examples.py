@@ -7,11 +7,13 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import (
     CircuitOpen,
     EmbeddingConfigMismatch,
+    FieldError,
     InvalidRequest,
     LongTermDisabled,
     MemoryGatewayError,
     QuotaExceeded,
     RateLimited,
+    SensitiveContent,
 )
 from app.domain.moments import milliseconds, parse_moment
 from app.interfaces.fields import invalid
@@ -301,6 +303,8 @@ def error(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
     meaning = (inspect.getdoc(kind) or kind.title).replace("``", "`")
     if kind is InvalidRequest:
         return invalid([{"type": "extra_forbidden", "loc": ("body", "tenant"), "msg": "forbidden"}])
+    if kind is SensitiveContent:
+        return SensitiveContent.of([FieldError("content", "has a token, which is not kept")])
     if kind is EmbeddingConfigMismatch:
         return EmbeddingConfigMismatch(stored=_CONFIG, configured=EmbeddingConfig("hashing", "ngrams-v1", 384))
     if issubclass(kind, QuotaExceeded):
