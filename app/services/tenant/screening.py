@@ -22,7 +22,7 @@ CountSensitive: TypeAlias = Callable[[SensitiveKind, Handling, int], None]
 _T = TypeVar("_T")
 _MAX_NAMED: Final = 20
 _CHARACTERS_AT_ONCE: Final = 32_768
-"""Characters that are looked at before other requests have their turn: in 3 ms usually, in 25 at most."""
+"""Characters that are looked at before other requests have their turn: in 3 ms usually, in 45 at most."""
 _SHORTEST: Final = 8
 """Characters of the shortest text that is looked at: a password of one character in the shortest URL has as many."""
 _LEAST_NUMBER: Final = 10**13
