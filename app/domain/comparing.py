@@ -21,6 +21,8 @@ MAX_PAIRS: Final = 8
 """How many pairs with a new memory are compared at most, and how many pairs a recall decides."""
 MAX_READ_PAIRS: Final = 6
 """Pairs of passages that are read for one pair of memories."""
+STATED: Final = "stated"
+"""In place of the name of a reader's weights: a person has stated the relation, and no reader changes it."""
 MACHINES: Final = frozenset(("assistant", "system", "tool", "bot", "ai"))
 """Speakers whose memories replace no memory, and are not replaced."""
 
@@ -112,7 +114,7 @@ class Comparison:
         name: The name of the relation.
         probability: How likely it is that the older memory holds no longer.
         effect: The effect of the relation; None: it has none.
-        version: The name of the reader's weights.
+        version: The name of the reader's weights, or ``STATED``.
         compared_at: When the comparison was recorded, in ms since the epoch; None: a recall made it for itself.
     """
 

@@ -16,6 +16,7 @@ from app.services.memories.lookup import Lookup
 from app.services.memories.undo import Undo
 from app.services.memories.undo_taught import UndoTaught
 from app.services.profiles.agent_memory import AgentMemory
+from app.services.profiles.correcting import Corrections
 from app.services.profiles.namespaces import Namespaces
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
@@ -51,6 +52,11 @@ class TenantServices:
     def lookup(self) -> Lookup:
         """Return the service that looks up memories which a recall may not return."""
         return Lookup(self.backends)
+
+    @property
+    def corrections(self) -> Corrections:
+        """Return the service that stores what holds now in place of a memory."""
+        return Corrections(self.backends)
 
     @property
     def profiles(self) -> ProfileService:

@@ -14,7 +14,7 @@ from app.interfaces.fields import refused
 
 _FORM = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 60
-_MAX_DIGITS = 9
+_MAX_DIGITS = 15
 
 
 class FormFields:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.claim import RELATION, MemoryType, Stated
-from app.domain.comparing import ComparedStatement, Effect
+from app.domain.comparing import STATED, ComparedStatement, Effect
 from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.memory import STORE_KEY, Scope
@@ -90,12 +90,12 @@ WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->>
   AND +memory.agent_id = wanted.value ->> 'agent_id'
   AND {living("memory")} AND {shown("memory")}
 """
-_FORGET = """
+_FORGET = f"""
 DELETE FROM relation WHERE (tenant_id, agent_id, newer_id, older_id) IN (
   SELECT found.tenant_id, found.agent_id, found.newer_id, found.older_id
   FROM json_each(?1, '$.read') AS read CROSS JOIN relation AS found
   WHERE found.tenant_id = read.value ->> 'tenant_id' AND found.agent_id = read.value ->> 'agent_id'
-    AND found.{side} = read.value ->> 'id' AND found.version <> ?1 ->> 'version'
+    AND found.{{side}} = read.value ->> 'id' AND found.version NOT IN (?1 ->> 'version', '{STATED}')
 )
 """
 _RELATE = f"""

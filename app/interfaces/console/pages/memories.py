@@ -22,6 +22,7 @@ _DONE = {
     "forgotten": "The memory is forgotten: no recall finds it. You can take that back below.",
     "remembered": "The memory is remembered again.",
     "corrected": "Stored. This memory holds now, and the one that it corrects is recalled no more.",
+    "taken_back": "The correction is taken back: this memory holds again.",
 }
 
 
@@ -60,23 +61,28 @@ async def listing(visit: Visit) -> View:
 @page.get("/{memory_id}")
 async def one(visit: Visit) -> View:
     """Show a memory."""
-    agent, memory_id = visit.agent, visit.path["memory_id"]
-    services = visit.entry.agent(agent)
-    detail = await services.profiles.get(agent, memory_id)
-    events = None
+    return await _shown(visit)
+
+
+@page.post("/{memory_id}/correct", "read", "write")
+async def correct(visit: Visit) -> View | See:
+    """Store what holds in place of a memory."""
+    agent, memory_id, form = visit.agent, visit.path["memory_id"], visit.form
     try:
-        of_tenant, agent_id = visit.entry.tenant(agent)
-        events = await of_tenant.auditor.events(AuditFilter(agent_id=agent_id, memory_id=memory_id), limit=_EVENTS)
-    except Forbidden:  # a credential for all agents that is no administrator's lists nothing
-        pass
-    return View.of(
-        "memory.html",
-        memory=detail.memory,
-        neighbours=Neighbours.of(detail),
-        sources=detail.sources,
-        events=None if events is None else events.items,
-        done=_DONE.get(visit.query["done"]),
-    )
+        at = form.number("at", visit.entry.now())
+        content = form.required("content")
+        new_id = await visit.entry.agent(agent).corrections.correct(agent, memory_id, content, at)
+    except InvalidRequest as refusal:
+        return await _shown(visit, refusal, form["content"])
+    return See.at(f"/memories/{new_id}", agent=agent, done="corrected")
+
+
+@page.post("/{memory_id}/take-back", "read", "write")
+async def take_back(visit: Visit) -> See:
+    """Take a correction back, and show the memory that holds again."""
+    agent = visit.agent
+    old_id = await visit.entry.agent(agent).corrections.take_back(agent, visit.path["memory_id"])
+    return See.at(f"/memories/{old_id}", agent=agent, done="taken_back")
 
 
 @page.post("/{memory_id}/forget", "read", "write")
@@ -93,6 +99,32 @@ async def remember(visit: Visit) -> See:
     agent, memory_id = visit.agent, visit.path["memory_id"]
     await visit.entry.agent(agent).profiles.unforget(agent, memory_id)
     return See.at(f"/memories/{memory_id}", agent=agent, done="remembered")
+
+
+async def _shown(visit: Visit, refusal: InvalidRequest | None = None, content: str | None = None) -> View:
+    """Return the view of a memory; ``content`` is what the form of a correction had when it was refused."""
+    agent, memory_id = visit.agent, visit.path["memory_id"]
+    services = visit.entry.agent(agent)
+    detail = await services.profiles.get(agent, memory_id)
+    events = None
+    try:
+        of_tenant, agent_id = visit.entry.tenant(agent)
+        events = await of_tenant.auditor.events(AuditFilter(agent_id=agent_id, memory_id=memory_id), limit=_EVENTS)
+    except Forbidden:  # a credential for all agents that is no administrator's lists nothing
+        pass
+    return View.of(
+        "memory.html",
+        200 if refusal is None else refusal.status,
+        memory=detail.memory,
+        neighbours=Neighbours.of(detail),
+        sources=detail.sources,
+        corrects=await services.corrections.corrected_by(agent, memory_id),
+        events=None if events is None else events.items,
+        done=_DONE.get(visit.query["done"]),
+        refusal=refusal,
+        content=content,
+        now=visit.entry.now(),
+    )
 
 
 def _filter(query: FormFields) -> Filter:
