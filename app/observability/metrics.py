@@ -17,6 +17,7 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.sensitive import Handling, SensitiveKind
 from app.domain.shards import MAIN
 from app.observability.canary_metrics import CanaryMetrics
+from app.observability.latency import Latency, latencies
 from app.observability.traces import Traces, fail
 from app.storage.system.outbox_status import OutboxStatus
 
@@ -121,6 +122,10 @@ class Metrics:
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the declared path, empty without one; ``status`` is 0 without an answer."""
         self._of_request(method, route, str(status) if status else "gone").observe(seconds)
+
+    def latencies(self) -> list[Latency]:
+        """Return how long the requests of each route have taken, by this process since it began."""
+        return latencies(self._requests.collect())
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from app.domain.circuits import Circuit
+from app.observability.latency import Latency
 from app.runtime.checks import PartState
 from app.runtime.shards import Shards
 from app.storage.system.outbox_status import OutboxStatus
@@ -20,6 +21,8 @@ class OperatingState:
     circuits: Sequence[Circuit]
     calls_left: int | None
     """The calls of Cloudflare that this process may still make in five minutes; None: none are counted."""
+    latencies: Sequence[Latency]
+    """How long the requests of each route have taken, the most asked first."""
 
 
 def are_ready(parts: Sequence[PartState]) -> bool:
@@ -37,4 +40,6 @@ async def state_of(shards: Shards) -> OperatingState:
     left = inf if main.backends.calls is None else main.backends.calls.left()
     parts = await shards.parts()
     outbox = await main.outbox_status() if are_ready(parts) else None
-    return OperatingState(parts, outbox, main.backends.circuits(), int(left) if isfinite(left) else None)
+    return OperatingState(
+        parts, outbox, main.backends.circuits(), int(left) if isfinite(left) else None, main.metrics.latencies()
+    )

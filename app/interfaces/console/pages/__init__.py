@@ -5,6 +5,7 @@ from typing import Final
 
 from app.interfaces.console.page import ConsolePage
 from app.interfaces.console.pages import (
+    acts,
     agents,
     facts,
     ingestion,
@@ -29,5 +30,6 @@ PAGES: Final[Sequence[ConsolePage]] = (
     ingestion.page,
     operations.page,
     usage.page,
+    acts.page,
     agents.page,
 )
