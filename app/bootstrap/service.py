@@ -15,6 +15,7 @@ from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
 from app.bootstrap.account import Close, missing, open_account, process_name
 from app.bootstrap.files import BLOBS_FOLDER, data_dir, open_file
+from app.bootstrap.issuers import build_issuers
 from app.bootstrap.models import (
     build_language_model,
     build_reader,
@@ -150,6 +151,7 @@ class _Process:
             *(each.close for each in (self._reader, self._reranker, self._model, export) if each is not None),
         ]
         """The functions that close the shared parts; those of embedders that are opened later are added."""
+        self._issuers = build_issuers(settings, metrics, self.closers)
         self._open_embedder = opener(settings, plain, account, metrics, breakers, self.closers)
 
     def open_stack(self, shard: Shard | None = None) -> Stack:
@@ -187,6 +189,7 @@ class _Process:
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             revocations=self._revocations(),
+            issuers=self._issuers,
             objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
             snapshots_kept=settings.snapshots_kept,
             archive_days=settings.archive_days,

@@ -27,6 +27,7 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
+from app.services.access.issuers import Issuers
 from app.services.access.revocations import Revocations
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
@@ -85,6 +86,8 @@ class Backends:
 
     revocations: Revocations = field(default_factory=Revocations)
     """The credentials that hold no longer."""
+    issuers: Issuers | None = None
+    """Those who let in callers beside this service's own credentials; None where the settings name none."""
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     """The notes of recalls and runs, until they are written."""

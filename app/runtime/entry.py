@@ -1,6 +1,6 @@
 """Admits a call, over every interface, and gives it its principal and its tenant's services."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -157,18 +157,26 @@ class CallEntry:
         return self._runtime.services(self.principal.tenant_id, self.principal.author(self.channel), self.note)
 
 
-def principal_of(shards: Shards, authorization: Sequence[str]) -> Principal:
-    """Return the principal of a call with these ``Authorization`` headers.
+async def principal_of(shards: Shards, headers: Callable[[str], Sequence[str]]) -> Principal:
+    """Return the principal of a call; ``headers`` returns the values of a header by its name in lower case.
 
     Raises:
         Unauthenticated: there is no credential that holds.
-        Forbidden: the credential holds, but not for memories.
+        Forbidden: the credential holds, but not for memories, or an issuer's token maps to no tenant.
+        IssuerUnavailable: the issuer of a token does not answer, and its key is not known.
     """
     main = shards.main
+    now, issuers = main.backends.clock(), main.backends.issuers
+    authorization = headers("authorization")
     try:
-        return main.credentials.verify_header(authorization, main.backends.clock())
+        if issuers is None:
+            return main.credentials.verify_header(authorization, now)
+        return await issuers.principal(main.credentials, headers, now)
     except (Unauthenticated, Forbidden) as error:
-        _count_refusal(shards, main.credentials.seen(authorization), error, "http")
+        seen = main.credentials.seen(authorization)
+        if seen is None and issuers is not None:
+            seen = issuers.seen(authorization)
+        _count_refusal(shards, seen, error, "http")
         raise
 
 

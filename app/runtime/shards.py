@@ -96,8 +96,14 @@ class Shards:
 
         It costs little, and is asked before anything is done for a request. The headers are read where requests wait.
         """
-        turns = self.main.backends.admission.requests
-        if turns and (tenant_id := self.main.credentials.tenant_seen(authorization())) is not None:
+        turns, issuers = self.main.backends.admission.requests, self.main.backends.issuers
+        if not turns:
+            return
+        sent = authorization()
+        tenant_id = self.main.credentials.tenant_seen(sent)
+        if tenant_id is None and issuers is not None:
+            tenant_id = issuers.tenant_seen(sent)
+        if tenant_id is not None:
             turns.check(tenant_id)
 
     async def of(self, tenant_id: str) -> Runtime:

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.domain.stages import STAGES
 from app.settings.cloudflare import CloudflareSettings
 from app.settings.embedding import EmbeddingSettings
+from app.settings.issuers import IssuerSettings
 from app.settings.models import ModelSettings
 from app.settings.observing import ObservingSettings
 from app.settings.quotas import QuotaSettings
@@ -23,6 +24,7 @@ class Settings(
     EmbeddingSettings,
     CloudflareSettings,
     ObservingSettings,
+    IssuerSettings,
     ServiceSettings,
     BaseSettings,
 ):

@@ -46,6 +46,7 @@
     |   |-- ReaderUnavailable            the model that reads statements does not answer, or not in time
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
     |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
+    |   |-- IssuerUnavailable            the issuer of a token does not answer, and its key is not known
     |   |-- RateLimited                  too many calls: by our own meter or by the upstream
     |   |   |-- CloudflareBlocks             Cloudflare refuses every call of the token's owner for a while
     |   |-- UpstreamUnavailable          an upstream cannot be reached, or failed inside
@@ -113,6 +114,7 @@ from app.domain.errors.unavailable import (
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
     IndexNotProvisioned,
+    IssuerUnavailable,
     Overloaded,
     ReaderUnavailable,
     SchemaTooNew,
@@ -163,6 +165,7 @@ __all__ = [
     "IndexNotProvisioned",
     "InvalidCursor",
     "InvalidRequest",
+    "IssuerUnavailable",
     "LongTermDisabled",
     "MalformedHttp",
     "MalformedRequest",

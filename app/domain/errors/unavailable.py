@@ -129,3 +129,11 @@ class IndexNotProvisioned(Unavailable):
     code = "index_not_provisioned"
     title = "Index not provisioned"
     retry_after = 60
+
+
+class IssuerUnavailable(Unavailable):
+    """The issuer of a token does not answer, so that the token can be neither taken nor refused."""
+
+    code = "issuer_unavailable"
+    title = "Issuer unavailable"
+    retry_after = 10

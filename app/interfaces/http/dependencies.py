@@ -118,7 +118,7 @@ class CredentialFirst(NamedRoute):
 async def entry_of(request: Request) -> CallEntry:
     """Verify a request's credential and return its entry; raises the errors of ``principal_of`` and ``admit``."""
     shards = shards_of(request)
-    principal = principal_of(shards, request.headers.getlist("authorization"))
+    principal = await principal_of(shards, request.headers.getlist)
     entry = await admit(shards, principal, request.scope["state"][NOTE])
     request.scope["state"][VERIFIED] = True
     return entry

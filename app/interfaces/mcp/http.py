@@ -61,7 +61,7 @@ class McpEndpoint:
             await _refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:
-        principal = principal_of(self._shards, headers.getlist("authorization"))
+        principal = await principal_of(self._shards, headers.getlist)
         entry = await admit(self._shards, principal, note, "mcp")
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")

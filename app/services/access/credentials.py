@@ -74,6 +74,8 @@ class Principal:
     """The speakers that the principal may speak for, in lower case; None: every speaker."""
     may_be_revoked: bool = False
     """Whether the credential was not checked for revocation, since the service was not ready."""
+    token_id: str | None = None
+    """The id of this one token of an issuer, whose ``credential_id`` is its subject's; None for a credential."""
 
     @property
     def admin(self) -> bool:
@@ -206,6 +208,13 @@ class Credentials:
         """Return the principal of a header's credential, as ``tenant_seen`` does its tenant."""
         verified = self._verified.get("".join(authorization).partition(" ")[2])
         return None if verified is None else verified.principal
+
+    def is_own(self, token: str) -> bool:
+        """Tell whether a token says that it is a credential of this service, which is not verified here."""
+        try:
+            return jwt.get_unverified_header(token).get("typ") == _TYPE
+        except (jwt.InvalidTokenError, ValueError, RecursionError):
+            return False
 
     def verify(self, token: str, now: int) -> Principal:
         """Return the principal of a credential at ``now`` (ms since the epoch).

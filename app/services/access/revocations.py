@@ -62,9 +62,14 @@ class Revocations:
         """
         await self.refresh(read)
         before = self._issued_before.get(principal.tenant_id, 0)
-        named = (principal.tenant_id, principal.credential_id or "")
-        if named in self._credentials or named in self._sign_ins or (principal.issued_at or 0) < before:
+        if self._is_ended(principal, principal.credential_id) or (principal.issued_at or 0) < before:
             raise refused("it was revoked")
+        if principal.token_id is not None and self._is_ended(principal, principal.token_id):
+            raise refused("it was revoked")
+
+    def _is_ended(self, principal: Principal, id_: str | None) -> bool:
+        named = (principal.tenant_id, id_ or "")
+        return named in self._credentials or named in self._sign_ins
 
     async def refresh(self, read: Read) -> None:
         """Read the new revocations, unless they are known; requests that come meanwhile wait for the same reading."""

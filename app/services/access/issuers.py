@@ -1,0 +1,58 @@
+"""Those who let in callers beside this service's own credentials: an OpenID Connect issuer, and Cloudflare Access."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.services.access.credentials import Credentials, Principal, refused
+from app.services.access.issuer_tokens import IssuerTokens
+from app.services.access.sign_in import SignIn
+
+ASSERTION_HEADER = "cf-access-jwt-assertion"
+"""The header in which Cloudflare Access says who is calling, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issuers:
+    """The issuers that the settings name."""
+
+    oidc: IssuerTokens | None = None
+    access: IssuerTokens | None = None
+    sign_in: SignIn | None = None
+    """Sign-in of people at the OpenID Connect issuer; None where the settings name no client for it."""
+
+    async def principal(self, credentials: Credentials, headers: Callable[[str], Sequence[str]], now: int) -> Principal:
+        """Return the principal of a call.
+
+        The ``Authorization`` header counts first, where it has a credential of this service or a token of the issuer.
+        What else stands in it, such as the token that Access itself took, does not count beside Access's assertion.
+
+        Raises:
+            Unauthenticated: there is no credential that holds.
+            Forbidden: the credential holds, but not for memories, or a token maps to no tenant.
+            IssuerUnavailable: the issuer of a token does not answer, and its key is not known.
+        """
+        authorization = headers("authorization")
+        if len(authorization) <= 1 and credentials.tenant_seen(authorization) is None:
+            token = _bearer(authorization)
+            if token is not None and self.oidc is not None and self.oidc.takes(token):
+                return await self.oidc.verify(token, now)
+            assertions = headers(ASSERTION_HEADER) if self.access is not None else ()
+            if assertions and (token is None or not credentials.is_own(token)):
+                return await self.asserted(assertions, now)
+        return credentials.verify_header(authorization, now)
+
+    async def asserted(self, assertions: Sequence[str], now: int) -> Principal:
+        """Return the principal that Cloudflare Access's assertion names; raises as ``principal`` does."""
+        if self.access is None or len(assertions) != 1:
+            raise refused("there is not exactly one assertion of Cloudflare Access")
+        return await self.access.verify(assertions[0], now)
+
+    def tenant_seen(self, authorization: Sequence[str]) -> str | None:
+        """Return the tenant of a header's token, which may have expired; None if it was not verified before."""
+        token = _bearer(authorization)
+        return None if token is None or self.oidc is None else self.oidc.tenant_seen(token)
+
+
+def _bearer(authorization: Sequence[str]) -> str | None:
+    scheme, _, token = "".join(authorization).partition(" ")
+    return token if token and scheme.lower() == "bearer" else None
