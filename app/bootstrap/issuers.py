@@ -7,9 +7,11 @@ from app.bootstrap.account import Close
 from app.domain.errors import ConfigurationError
 from app.observability.metrics import Metrics
 from app.services.access.claims import ANY, ClaimMapping
+from app.services.access.delegation import Delegation
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.issuer_tokens import IssuerTokens
 from app.services.access.issuers import Issuers
+from app.services.access.scopes import ACCESS_SCOPES, AccessScope
 from app.services.access.sign_in import SignIn
 from app.settings import Settings
 
@@ -39,12 +41,20 @@ def build_issuers(settings: Settings, metrics: Metrics, closers: list[Close]) ->
     return Issuers(oidc, access, None if oidc is None else _sign_in(settings, oidc))
 
 
-def asked_scopes(settings: Settings) -> tuple[str, ...]:
-    """Return the issuer's scopes that a client asks for to read and to write; empty where scopes are roles."""
-    if settings.oidc_issuer is None or settings.oidc_scope_claim not in _SCOPE_CLAIMS:
-        return ()
-    table = settings.oidc_scopes or _SCOPES
-    return tuple(value for value, scopes in table.items() if value != ANY and "admin" not in scopes.split("+"))
+def build_delegation(settings: Settings) -> Delegation:
+    """Return what callers without a credential are told of the public URL and of the issuer.
+
+    Without a public URL they are told of no issuer: a client could not check that it asks for this service's tokens.
+    """
+    url = None if settings.public_url is None else settings.public_url.rstrip("/")
+    if url is None or settings.oidc_issuer is None:
+        return Delegation(url)
+    words: dict[AccessScope, str] = {}
+    if settings.oidc_scope_claim in _SCOPE_CLAIMS:
+        for value, scopes in sorted(_scopes(settings.oidc_scopes or _SCOPES).items(), key=lambda item: len(item[1])):
+            if value != ANY:
+                words = dict.fromkeys(scopes, value) | words
+    return Delegation(url, settings.oidc_issuer, words)
 
 
 def _check(settings: Settings) -> None:
@@ -133,5 +143,6 @@ def _lower(table: Mapping[str, str]) -> dict[str, str]:
     return {key.lower() if "@" in key else key: value for key, value in table.items()}
 
 
-def _scopes(table: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    return {key: frozenset(scopes.split("+")) for key, scopes in _lower(table).items()}
+def _scopes(table: Mapping[str, str]) -> dict[str, frozenset[AccessScope]]:
+    names = {key: scopes.split("+") for key, scopes in _lower(table).items()}
+    return {key: frozenset(scope for scope in ACCESS_SCOPES if scope in given) for key, given in names.items()}

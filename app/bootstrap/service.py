@@ -15,7 +15,7 @@ from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
 from app.bootstrap.account import Close, missing, open_account, process_name
 from app.bootstrap.files import BLOBS_FOLDER, data_dir, open_file
-from app.bootstrap.issuers import build_issuers
+from app.bootstrap.issuers import build_delegation, build_issuers
 from app.bootstrap.models import (
     build_language_model,
     build_reader,
@@ -190,6 +190,7 @@ class _Process:
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             revocations=self._revocations(),
             issuers=self._issuers,
+            delegation=build_delegation(settings),
             objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
             snapshots_kept=settings.snapshots_kept,
             archive_days=settings.archive_days,

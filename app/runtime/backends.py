@@ -27,6 +27,7 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
+from app.services.access.delegation import Delegation
 from app.services.access.issuers import Issuers
 from app.services.access.revocations import Revocations
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
@@ -88,6 +89,8 @@ class Backends:
     """The credentials that hold no longer."""
     issuers: Issuers | None = None
     """Those who let in callers beside this service's own credentials; None where the settings name none."""
+    delegation: Delegation = field(default_factory=Delegation)
+    """What callers without a credential are told of the issuer."""
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     """The notes of recalls and runs, until they are written."""

@@ -3,6 +3,7 @@
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,15 +16,12 @@ from app.ports.issuer import CodeGrant, CodeRefused, IssuerDocument, Jwk
 from app.services.access.claims import ClaimMapping
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.issuer_tokens import IssuerTokens
+from app.services.access.scopes import ACCESS_SCOPES, AccessScope
 from tests.support.service import NOW
 
 URL = "https://issuer.example"
 AUDIENCE = "https://memory.example/mcp"
-SCOPES = {
-    "memory:read": frozenset({"read"}),
-    "memory:write": frozenset({"write"}),
-    "memory:admin": frozenset({"admin"}),
-}
+SCOPES: dict[str, frozenset[AccessScope]] = {f"memory:{scope}": frozenset({scope}) for scope in ACCESS_SCOPES}
 MAPPING = ClaimMapping(tenant=("tenant",), scope=("scope",), scopes=SCOPES)
 ALGORITHMS = ("RS256", "ES256")
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
@@ -50,15 +48,15 @@ def pem_of(name: str, algorithm: str = "ES256") -> bytes:
     return private_key(name, algorithm).public_key().public_bytes(serialization.Encoding.PEM, form)
 
 
-def claims_of(**claims: Any) -> dict[str, Any]:
-    """Return the claims of a token that holds, with others in their place; a claim of None is left out."""
+def claims_of(now: int = NOW, **claims: Any) -> dict[str, Any]:
+    """Return the claims of a token that holds now (ms), with others in their place; a claim of None is left out."""
     usual = {
         "iss": URL,
         "aud": AUDIENCE,
         "sub": "ann",
         "jti": "token-1",
-        "iat": NOW // 1000 - 10,
-        "exp": NOW // 1000 + 300,
+        "iat": now // 1000 - 10,
+        "exp": now // 1000 + 300,
         "tenant": "acme",
         "scope": "memory:read memory:write",
     }
@@ -92,6 +90,8 @@ class MemoryIssuer:
     def __init__(self, *jwks: Jwk, url: str = URL) -> None:
         self.url = url
         self.jwks: Sequence[Jwk] = jwks or (jwk_of("one"),)
+        self.document = IssuerDocument((), f"{url}/authorize", f"{url}/token")
+        """What is published beside the keys."""
         self.failure: Unavailable | None = None
         self.readings = 0
         self.codes: dict[str, Mapping[str, Any]] = {}
@@ -104,7 +104,7 @@ class MemoryIssuer:
             await self.wait()
         if self.failure is not None:
             raise self.failure
-        return IssuerDocument(self.jwks, f"{self.url}/authorize", f"{self.url}/token")
+        return replace(self.document, keys=self.jwks)
 
     async def redeem(self, document: IssuerDocument, grant: CodeGrant) -> Mapping[str, Any]:
         assert document.token_endpoint == f"{self.url}/token"
@@ -140,7 +140,8 @@ def tokens_of(
     clock: Callable[[], float] | None = None,
     algorithms: Sequence[str] = ALGORITHMS,
     kind: str = "oidc",
+    audience: str = AUDIENCE,
 ) -> IssuerTokens:
     """Return what verifies the tokens of an issuer, with a minute of skew."""
     keys = keys_of(issuer, clock or Seconds(), algorithms)
-    return IssuerTokens(keys, mapping, audiences=[AUDIENCE], algorithms=algorithms, skew_seconds=60, kind=kind)
+    return IssuerTokens(keys, mapping, audiences=[audience], algorithms=algorithms, skew_seconds=60, kind=kind)

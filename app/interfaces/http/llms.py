@@ -25,8 +25,7 @@ you answer what may depend on it. Once a store has answered, every recall finds 
 - A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
   `memory-gateway token --tenant ...`; with `--agent ...` it is good for one agent alone, and with `--admin` its
   scope is `memory admin`, which may also delete, export, import and list every agent. One of the scope `memory:read`
-  or `memory:write` reads or writes alone; a 403 names the scope that is missing. There is no sign-up and no
-  authorization server: without a credential, ask the operator for one.
+  or `memory:write` reads or writes alone; a 403 names the scope that is missing. {sign_in}
 - The tenant is read from the credential and from nowhere else; a request that names one is refused.
 - An error is `application/problem+json`: `code` names it and stays the same, `advice` says what to do about it, and
   `errors` names the fields that are wrong.
@@ -51,11 +50,19 @@ you answer what may depend on it. Once a store has answered, every recall finds 
 - [How a request shows its credential]({base}/.well-known/oauth-protected-resource)
 """
 
+_NO_ISSUER = """\
+There is no sign-up and no
+  authorization server: without a credential, ask the operator for one."""
+_ISSUER = """\
+Access tokens of the
+  authorization server {issuer} are taken too, for the resource {base}/mcp."""
 
-def text(base: str) -> str:
-    """Return the text for a service at this URL."""
-    store = _curl(f"{base}/store", examples.STORE)
-    return _TEXT.format(base=base, store=store, recall=_curl(f"{base}/recall", examples.RECALL))
+
+def text(base: str, issuer: str | None = None) -> str:
+    """Return the text for a service at this URL, whose tokens come from this issuer, if any, beside the operator."""
+    store, recall = _curl(f"{base}/store", examples.STORE), _curl(f"{base}/recall", examples.RECALL)
+    sign_in = _NO_ISSUER if issuer is None else _ISSUER.format(issuer=issuer, base=base)
+    return _TEXT.format(base=base, store=store, recall=recall, sign_in=sign_in)
 
 
 def _curl(url: str, body: dict[str, Any]) -> str:

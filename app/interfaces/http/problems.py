@@ -14,14 +14,13 @@ from starlette.types import Scope
 
 from app.domain.advice import advice
 from app.domain.errors import (
-    Forbidden,
+    AccessRefused,
     InvalidRequest,
     MalformedRequest,
     MemoryGatewayError,
     MethodNotAllowed,
     NoSuchPath,
     QuotaExceeded,
-    Unauthenticated,
     Unavailable,
 )
 from app.domain.request_note import RequestNote
@@ -30,7 +29,7 @@ from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
 from app.interfaces.request_state import NOTE, TRACE_ID
 from app.observability.logs import log_failure
-from app.services.access.credentials import CHALLENGE
+from app.runtime.shards import Shards
 
 MEDIA_TYPE = "application/problem+json"
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
@@ -96,14 +95,15 @@ def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
     note.code = error.code
     if scope["path"].removeprefix(scope.get("root_path", "")).startswith(envelope.PREFIX):
         body = envelope.failure(error).model_dump_json()
-        return Response(body, envelope.status(error), _headers(error), envelope.MEDIA_TYPE)
-    return problem_response(error, scope["state"]["request_id"], scope["state"].get(TRACE_ID))
+        return Response(body, envelope.status(error), _headers(error, scope), envelope.MEDIA_TYPE)
+    body = _problem(error, scope["state"]["request_id"], scope["state"].get(TRACE_ID)).model_dump_json(exclude_none=True)
+    return Response(body, error.status, _headers(error, scope), MEDIA_TYPE)
 
 
-def problem_response(error: MemoryGatewayError, request_id: str, trace_id: str | None = None) -> Response:
-    """Render an error of the tree as a problem."""
-    body = _problem(error, request_id, trace_id).model_dump_json(exclude_none=True)
-    return Response(body, error.status, _headers(error), MEDIA_TYPE)
+def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
+    """Render an error of the tree as a problem, outside the application; it is none of a credential."""
+    body = _problem(error, request_id).model_dump_json(exclude_none=True)
+    return Response(body, error.status, _headers(error, None), MEDIA_TYPE)
 
 
 def answer_bytes(response: Response, *headers: tuple[bytes, bytes], head: bool = False) -> bytes:
@@ -130,12 +130,11 @@ def _problem(error: MemoryGatewayError, request_id: str, trace_id: str | None = 
     )
 
 
-def _headers(error: MemoryGatewayError) -> dict[str, str]:
-    if isinstance(error, Unauthenticated):
-        return {"WWW-Authenticate": CHALLENGE}
-    if isinstance(error, Forbidden):
-        scope = "" if error.scope is None else f', scope="{error.scope}"'
-        return {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope"{scope}'}
+def _headers(error: MemoryGatewayError, scope: Scope | None) -> dict[str, str]:
+    if isinstance(error, AccessRefused) and scope is not None:
+        shards: Shards = scope["app"].state.shards
+        challenge = shards.main.backends.delegation.challenge(error)
+        return {} if challenge is None else {"WWW-Authenticate": challenge}
     if isinstance(error, QuotaExceeded):
         waits = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
         return {QUOTA_WARNING: error.reached, **waits}

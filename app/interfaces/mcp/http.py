@@ -11,16 +11,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
+from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError
 from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server, trace
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import admit, principal_of
 from app.runtime.shards import Shards
-from app.services.access.credentials import CHALLENGE
+from app.services.access.delegation import MCP, Delegation
 
-PATH = "/mcp"
+PATH = MCP
 AGENT_HEADER = "X-Agent-Id"
 RUN_HEADER = "X-Run-Id"
 _SMALL_BYTES = 4096
@@ -53,12 +53,15 @@ class McpEndpoint:
         scope["route"] = self.route
         note: RequestNote = scope["state"][NOTE]
         try:
-            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note)
+            toolbox = scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note)
             scope["state"][VERIFIED] = True
-            await self._sessions.handle_request(scope, await _checked(receive), send)
+            answer = HeldAnswer(send, toolbox if self._steps_up(toolbox) else None)
+            await self._sessions.handle_request(scope, await _checked(receive), answer.send)
+            if answer.refusal is not None:
+                await self._refused(answer.refusal)(scope, receive, send)
         except MemoryGatewayError as error:
             note.code = error.code
-            await _refused(error)(scope, receive, send)
+            await self._refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers, note: RequestNote) -> Toolbox:
         principal = await principal_of(self._shards, headers.getlist)
@@ -66,6 +69,39 @@ class McpEndpoint:
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
         return Toolbox(entry, _only(headers, AGENT_HEADER), _only(headers, RUN_HEADER))
+
+    def _steps_up(self, toolbox: Toolbox) -> bool:
+        """Tell whether the caller can ask the issuer for further scopes: a tool's result would not have it do so."""
+        return toolbox.principal.token_id is not None and bool(self._delegation.words)
+
+    def _refused(self, error: MemoryGatewayError) -> JSONResponse:
+        refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
+        challenge = self._delegation.challenge(error)
+        headers = {} if challenge is None else {"WWW-Authenticate": challenge}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)
+
+    @property
+    def _delegation(self) -> Delegation:
+        return self._shards.main.backends.delegation
+
+
+class HeldAnswer:
+    """The answer to one message, which is not sent where its tool lacked a scope that its caller can ask for."""
+
+    def __init__(self, send: Send, toolbox: Toolbox | None) -> None:
+        """Take the toolbox that is called; None: every answer is sent."""
+        self._send = send
+        self._toolbox = toolbox
+
+    @property
+    def refusal(self) -> Forbidden | None:
+        """The refusal that is to be answered instead."""
+        return None if self._toolbox is None else self._toolbox.lacking
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer, unless a refusal is to be answered instead."""
+        if self.refusal is None:
+            await self._send(message)
 
 
 def _only(headers: Headers, name: str) -> str | None:
@@ -122,9 +158,3 @@ def _is_message(body: bytes | bytearray) -> bool:
 def _toolbox_of(context: Context) -> Toolbox:
     toolbox: Toolbox = context.request.state.toolbox  # type: ignore[union-attr]  # every message comes by a request
     return toolbox
-
-
-def _refused(error: MemoryGatewayError) -> JSONResponse:
-    refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
-    headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthenticated) else {}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -139,11 +140,14 @@ def allowed_hosts(settings: Settings) -> list[str]:
 
     This machine's loopback names are always among them: health checks use these, and no page of another site can have
     them. Where the settings name no hosts, a service that listens beyond this machine also answers to the names that it
-    may have in its network: addresses, names without a dot, such as those of containers, and the machine's own.
+    may have in its network: addresses, names without a dot, such as those of containers, and the machine's own. The
+    host of the public URL is always among them too.
     """
     if "*" in settings.allowed_hosts:
         return []
     names = [*_LOOPBACK, *settings.allowed_hosts, *_written(settings.host)]
+    if settings.public_url is not None:
+        names += _written(urlsplit(settings.public_url).hostname or "")
     if not (settings.allowed_hosts or _is_loopback(settings.host)):
         names += [IN_NETWORK, socket.gethostname().lower()]
     return names

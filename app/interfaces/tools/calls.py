@@ -32,10 +32,12 @@ class Toolbox:
     def __init__(self, entry: CallEntry, agent_id: str | None, run_id: str | None = None) -> None:
         """Take the entry, and the agent and the run that the request names beside the credential, if any."""
         self._entry = entry
-        self._principal = entry.principal
+        self.principal = entry.principal
         self._named = agent_id
         self._run_id = run_id
         self._note = entry.note
+        self.lacking: Forbidden | None = None
+        """The refusal of a call for a scope that the credential lacks; None where there was none."""
 
     @property
     def sensitive_content(self) -> str:
@@ -51,7 +53,7 @@ class Toolbox:
             Forbidden: the credential is for another agent.
             Unavailable: the agent's settings cannot be read.
         """
-        if self._named is None and self._principal.agent_id is None:
+        if self._named is None and self.principal.agent_id is None:
             return self._callable(DEFAULT)
         with self._noting():
             settings = await self._settings()
@@ -71,7 +73,7 @@ class Toolbox:
             if name not in _READERS:
                 raise await self._not_given()
             self._note.tool = name
-            self._principal.check_scopes(TOOLS[name].scopes)
+            self._check_scopes(name)
             return await self._call(name, arguments, run_id or self._run_id)
 
     async def _call(self, name: str, arguments: Mapping[str, Any], run_id: str | None) -> dict[str, Json]:
@@ -112,7 +114,7 @@ class Toolbox:
             MemoryGatewayError: as the assembler raises; or the credential is for another agent, or no agent is known
                 (``Forbidden``).
         """
-        bound = self._principal.agent_id
+        bound = self.principal.agent_id
         with self._noting():
             agent_id = self._agent()
             wanted = ContextWanted(agent_id, WINDOW_TOKENS, instance=instance, only_agent=bound)
@@ -131,13 +133,20 @@ class Toolbox:
         """Return the tenant's services, of the shard where it lives by now; raises ``Forbidden`` without the scopes."""
         return (await self._entry.within(*scopes).where_it_lives()).agent(agent_id)
 
+    def _check_scopes(self, name: str) -> None:
+        try:
+            self.principal.check_scopes(TOOLS[name].scopes)
+        except Forbidden as error:
+            self.lacking = error
+            raise
+
     def _callable(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Return those of the tools that the credential has the scopes for."""
-        return [tool for tool in tools if self._principal.scopes.issuperset(tool.scopes)]
+        return [tool for tool in tools if self.principal.scopes.issuperset(tool.scopes)]
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""
-        if self._named is None and self._principal.agent_id is None:
+        if self._named is None and self.principal.agent_id is None:
             return True
         return SET_OF[name] == (await self._settings()).tools
 
@@ -150,7 +159,7 @@ class Toolbox:
         return await (await self._services(agent_id)).browser.agent(agent_id)
 
     def _agent(self) -> str:
-        agent_id = self._principal.agent_id if self._named is None else self._named
+        agent_id = self.principal.agent_id if self._named is None else self._named
         if agent_id is None:
             raise Forbidden(
                 "No agent is known: the credential names none in its claim `agent`, and neither does the header "
@@ -161,5 +170,5 @@ class Toolbox:
                 "The agent, from the header X-Agent-Id (HTTP) or the option --agent (stdio), must be 1 to 64 of the "
                 "characters A-Z a-z 0-9 . _ : -."
             )
-        self._principal.check_agent(agent_id)
+        self.principal.check_agent(agent_id)
         return agent_id

@@ -7,10 +7,13 @@ from typing import Any
 
 from app.domain.errors import Forbidden
 from app.domain.limits import is_id
+from app.services.access.scopes import AccessScope
 
 ANY = "*"
 """Stands in a table for every token."""
 _EMAIL = "email"
+_RESERVED = ("memory-gateway.", "memory-gateway:")
+"""What the names of the service's own tenants begin with: no claim leads into them."""
 _ESCAPED = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -23,7 +26,7 @@ class ClaimMapping:
 
     tenant: Sequence[str]
     scope: Sequence[str]
-    scopes: Mapping[str, frozenset[str]]
+    scopes: Mapping[str, frozenset[AccessScope]]
     tenants: Mapping[str, str] | None = None
     """None: the claim's value itself is the tenant."""
     agent: Sequence[str] = ()
@@ -36,7 +39,8 @@ class ClaimMapping:
         name, value = _first(claims, self.tenant)
         values = _texts(value)
         if self.tenants is None:
-            named = {text for text in values if is_id(text)} if len(values) == 1 else set()
+            named = {text for text in values if is_id(text) and not text.startswith(_RESERVED)}
+            named = named if len(values) == 1 else set()
         else:
             named = {tenant for text in values if (tenant := self._tenant(claims, name, text)) is not None}
             if not named and ANY in self.tenants:
@@ -61,12 +65,12 @@ class ClaimMapping:
             raise Forbidden(f"The token holds, but its claim '{name}' names no agent.")
         return agent_id
 
-    def scopes_of(self, claims: Mapping[str, Any]) -> frozenset[str]:
+    def scopes_of(self, claims: Mapping[str, Any]) -> frozenset[AccessScope]:
         """Return what the token allows: of ``read``, ``write`` and ``admin``, possibly nothing."""
         name, value = _first(claims, self.scope)
         words = value.split() if isinstance(value, str) else _texts(value)
         keys = {ANY}.union(*(self._keys(claims, name, word) for word in words))
-        return frozenset().union(*(self.scopes[key] for key in keys if key in self.scopes))
+        return frozenset[AccessScope]().union(*(self.scopes[key] for key in keys if key in self.scopes))
 
     def _tenant(self, claims: Mapping[str, Any], name: str, text: str) -> str | None:
         tenants = self.tenants or {}

@@ -14,6 +14,7 @@ from app.domain.limits import is_id
 from app.services.access.claims import ClaimMapping
 from app.services.access.credentials import Principal, refused
 from app.services.access.issuer_keys import IssuerKeys, PublicKey
+from app.services.access.scopes import CLAIM_OF, granted
 
 _MAX_CHARACTERS = 16 * 1024
 _REMEMBERED = 1024
@@ -120,15 +121,14 @@ class IssuerTokens:
     def principal(self, claims: Mapping[str, Any], token: str) -> Principal:
         """Return the principal of verified claims; raises ``Forbidden`` where they map to none."""
         tenant_id, agent_id = self.mapping.tenant_of(claims), self.mapping.agent_of(claims)
-        scopes = self.mapping.scopes_of(claims)
-        if not {"read", "write"} <= scopes:
-            raise Forbidden("The token holds, but none of its scopes reaches memories.")
+        scopes = granted(self.mapping.scopes_of(claims))
+        if not scopes:
+            raise Forbidden("The token holds, but none of its scopes is for memories.", scope=CLAIM_OF["read"])
         token_id = self._id("-token", claims.get("jti") or sha256(token.encode()).hexdigest())
         subject = claims.get("sub") or claims.get("common_name")
         credential_id = self._id("", subject) if isinstance(subject, str) else token_id
-        return Principal(
-            tenant_id, agent_id, "admin" in scopes, credential_id, int(claims["iat"] * 1000), token_id=token_id
-        )
+        issued_at = int(claims["iat"] * 1000)
+        return Principal(tenant_id, agent_id, scopes, credential_id, issued_at, token_id=token_id)
 
     def _id(self, part: str, value: str) -> str:
         """Return an id of the kind of this issuer, which no credential of this service has."""

@@ -149,7 +149,7 @@ async def test_a_reading_that_goes_on_ends_with_the_service(keys: IssuerKeys, is
         {"kid": "one", "kty": "RSA", "n": "wA", "e": "AQAB"},
         {"kid": "one", "kty": "RSA", "n": "f" * 20_000, "e": "AQAB"},
     ],
-    ids=lambda jwk: str(jwk)[:60],
+    ids=range(16),
 )
 async def test_a_key_that_is_weak_or_of_another_kind_verifies_nothing(
     keys: IssuerKeys, issuer: MemoryIssuer, jwk: Any

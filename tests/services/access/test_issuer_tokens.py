@@ -2,7 +2,7 @@
 
 import base64
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -115,8 +115,11 @@ async def test_an_extension_that_has_to_be_understood_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("algorithm", "digest"), [("HS256", "sha256"), ("HS512", "sha512")])
-@pytest.mark.parametrize("secret", [pem_of("one", "RS256"), pem_of("one", "RS256").strip(), b"one", b""])
-async def test_the_public_key_is_never_taken_for_a_secret(algorithm: str, digest: str, secret: bytes) -> None:
+@pytest.mark.parametrize("secret_of", [pem_of, lambda name, _: pem_of(name, "RS256").strip(), lambda *_: b""])
+async def test_the_public_key_is_never_taken_for_a_secret(
+    algorithm: str, digest: str, secret_of: Callable[[str, str], bytes]
+) -> None:
+    secret = secret_of("one", "RS256")
     body = resigned({"alg": algorithm, "kid": "one", "typ": "at+jwt"}, claims_of()).rpartition(".")[0]
     signature = base64.urlsafe_b64encode(hmac.digest(secret, body.encode(), digest)).rstrip(b"=").decode()
     with pytest.raises(Unauthenticated):
@@ -284,11 +287,32 @@ async def test_an_address_counts_only_where_the_issuer_has_verified_it(claims: d
 
 
 @pytest.mark.parametrize(
-    "scope", [None, "", "read", "openid", "memory:read", "memory:admin", 5, {"memory:read": 1}, [1]]
+    "scope", [None, "", "read", "openid", "memory", "MEMORY:READ", "memory:reader", 5, {"memory:read": 1}, [1]]
 )
 async def test_a_token_whose_scopes_do_not_reach_memories_is_forbidden(scope: Any) -> None:
     with pytest.raises(Forbidden):
         await principal(claims_of(scope=scope))
+
+
+@pytest.mark.parametrize(
+    ("scope", "given"),
+    [
+        ("memory:read", {"read"}),
+        ("openid memory:write", {"write"}),
+        ("memory:read memory:write", {"read", "write"}),
+        (["memory:read", "memory:write"], {"read", "write"}),
+        ("memory:admin", {"read", "write", "admin"}),
+        (["memory:read memory:admin", "memory:read"], {"read"}),
+    ],
+)
+async def test_a_token_gives_what_its_scopes_map_to(scope: Any, given: set[str]) -> None:
+    assert (await principal(claims_of(scope=scope))).scopes == given
+
+
+@pytest.mark.parametrize("tenant", ["memory-gateway.doctor", "memory-gateway:probe"])
+async def test_no_claim_leads_into_a_tenant_of_the_service_itself(tenant: str) -> None:
+    with pytest.raises(Forbidden):
+        await principal(claims_of(tenant=tenant))
 
 
 @pytest.mark.parametrize(
