@@ -9,10 +9,10 @@ from app.observability.metrics import Metrics
 from app.services.access.claims import ANY, ClaimMapping
 from app.services.access.delegation import Delegation
 from app.services.access.issuer_keys import IssuerKeys
+from app.services.access.issuer_sign_in import IssuerSignIn
 from app.services.access.issuer_tokens import IssuerTokens
 from app.services.access.issuers import Issuers
 from app.services.access.scopes import ACCESS_SCOPES, AccessScope
-from app.services.access.sign_in import SignIn
 from app.settings import Settings
 
 _ALGORITHMS = ("RS256", "ES256")
@@ -125,11 +125,11 @@ def _access(settings: Settings, team: str, metrics: Metrics) -> IssuerTokens:
     )
 
 
-def _sign_in(settings: Settings, tokens: IssuerTokens) -> SignIn | None:
+def _sign_in(settings: Settings, tokens: IssuerTokens) -> IssuerSignIn | None:
     if settings.oidc_client_id is None or settings.public_url is None:
         return None
     every = [value for value in (settings.oidc_scopes or _SCOPES) if value != ANY]
-    return SignIn(
+    return IssuerSignIn(
         tokens,
         client_id=settings.oidc_client_id,
         client_secret=settings.oidc_client_secret,

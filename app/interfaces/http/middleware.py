@@ -23,6 +23,7 @@ from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
 from app.interfaces.request_state import NOTE, SESSION_COOKIE, TRACE_ID, VERIFIED
+from app.services.access.issuers import ASSERTION_HEADER
 from app.observability.traces import TRACEPARENT, Traces
 
 BODY_BYTES = 256 * 1024
@@ -116,7 +117,7 @@ class RequestContext:
         with self._begun(scope, headers) as span:
             _name(scope, headers, span)
             try:
-                if "authorization" not in headers and f"{SESSION_COOKIE}=" not in headers.get("cookie", ""):
+                if not _names_caller(headers):
                     await self._anonymous.wait(address, scope["path"])
                     began = time.perf_counter()
                 _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
@@ -178,6 +179,12 @@ def _name(scope: Scope, headers: Headers, span: Span | None) -> None:
         names[TRACE_ID] = state[TRACE_ID] = trace_id
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**names)
+
+
+def _names_caller(headers: Headers) -> bool:
+    """Tell whether a request says who is calling, which is not verified here."""
+    sent = "authorization" in headers or ASSERTION_HEADER in headers
+    return sent or f"{SESSION_COOKIE}=" in headers.get("cookie", "")
 
 
 def _method(scope: Scope) -> str:

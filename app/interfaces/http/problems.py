@@ -96,7 +96,9 @@ def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
     if scope["path"].removeprefix(scope.get("root_path", "")).startswith(envelope.PREFIX):
         body = envelope.failure(error).model_dump_json()
         return Response(body, envelope.status(error), _headers(error, scope), envelope.MEDIA_TYPE)
-    body = _problem(error, scope["state"]["request_id"], scope["state"].get(TRACE_ID)).model_dump_json(exclude_none=True)
+    body = _problem(error, scope["state"]["request_id"], scope["state"].get(TRACE_ID)).model_dump_json(
+        exclude_none=True
+    )
     return Response(body, error.status, _headers(error, scope), MEDIA_TYPE)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.services.access.credentials import Credentials, Principal, refused
+from app.services.access.issuer_sign_in import IssuerSignIn
 from app.services.access.issuer_tokens import IssuerTokens
-from app.services.access.sign_in import SignIn
 
 ASSERTION_HEADER = "cf-access-jwt-assertion"
 """The header in which Cloudflare Access says who is calling, in lower case."""
@@ -17,7 +17,7 @@ class Issuers:
 
     oidc: IssuerTokens | None = None
     access: IssuerTokens | None = None
-    sign_in: SignIn | None = None
+    sign_in: IssuerSignIn | None = None
     """Sign-in of people at the OpenID Connect issuer; None where the settings name no client for it."""
 
     async def principal(self, credentials: Credentials, headers: Callable[[str], Sequence[str]], now: int) -> Principal:

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import Forbidden, IssuerUnavailable, Unauthenticated, UpstreamTimeout
 from app.ports.issuer import IssuerDocument
-from app.services.access.sign_in import PENDING_SECONDS, PendingSignIn, SignIn
+from app.services.access.issuer_sign_in import PENDING_SECONDS, IssuerSignIn, PendingSignIn
 from tests.support.issuers import URL, MemoryIssuer, Seconds, claims_of, jwk_of, token_of, tokens_of
 from tests.support.service import NOW
 
@@ -20,7 +20,7 @@ PATH = "/console/callback"
 class Console:
     """A sign-in, and the issuer behind it."""
 
-    sign_in: SignIn
+    sign_in: IssuerSignIn
     issuer: MemoryIssuer
     clock: Seconds
 
@@ -42,7 +42,7 @@ class Console:
 @pytest.fixture
 def console() -> Console:
     issuer, clock = MemoryIssuer(), Seconds()
-    sign_in = SignIn(
+    sign_in = IssuerSignIn(
         tokens_of(issuer, clock=clock),
         client_id=CLIENT,
         client_secret="a secret",

@@ -34,7 +34,7 @@ class PendingSignIn:
     expires_at: int
 
 
-class SignIn:
+class IssuerSignIn:
     """Begins and finishes sign-ins at one issuer. It keeps nothing between the two."""
 
     def __init__(
