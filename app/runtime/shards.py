@@ -100,11 +100,11 @@ class Shards:
         if not turns:
             return
         sent = authorization()
-        tenant_id = self.main.credentials.tenant_seen(sent)
-        if tenant_id is None and issuers is not None:
-            tenant_id = issuers.tenant_seen(sent)
-        if tenant_id is not None:
-            turns.check(tenant_id)
+        principal = self.main.credentials.seen(sent)
+        if principal is None and issuers is not None:
+            principal = issuers.seen(sent)
+        if principal is not None:
+            turns.check(principal.tenant_id)
 
     async def of(self, tenant_id: str) -> Runtime:
         """Return the runtime of the shard where a tenant lives.

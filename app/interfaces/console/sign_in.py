@@ -51,7 +51,8 @@ class SignInPages:
         form = await FormFields.of_form(request)
         token = form["credential"].removeprefix("Bearer ").strip()
         try:
-            principal = principal_of(self._shards, [f"Bearer {token}"])
+            sent = {"authorization": [f"Bearer {token}"]}
+            principal = await principal_of(self._shards, lambda name: sent.get(name, []))
             sign_in = self._door.begin(principal, _end_of(token))
             await self._door.greet(request, sign_in)
         except (Unauthenticated, Forbidden) as refusal:

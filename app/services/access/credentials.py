@@ -199,13 +199,8 @@ class Credentials:
             raise refused("no bearer token")
         return self.verify(token, now)
 
-    def tenant_seen(self, authorization: Sequence[str]) -> str | None:
-        """Return the tenant of a header's credential, which may have expired; None if it was not verified before."""
-        principal = self.seen(authorization)
-        return None if principal is None else principal.tenant_id
-
     def seen(self, authorization: Sequence[str]) -> Principal | None:
-        """Return the principal of a header's credential, as ``tenant_seen`` does its tenant."""
+        """Return the principal of a header's credential, which may have expired; None if it was not verified before."""
         verified = self._verified.get("".join(authorization).partition(" ")[2])
         return None if verified is None else verified.principal
 

@@ -77,10 +77,10 @@ class IssuerTokens:
             return False
         return claims.get("iss") == self.keys.issuer.url
 
-    def tenant_seen(self, token: str) -> str | None:
-        """Return the tenant of a token, which may have expired; None if it was not verified before."""
+    def seen(self, token: str) -> Principal | None:
+        """Return the principal of a token, which may have expired; None if it was not verified before."""
         verified = self._verified.get(token)
-        return None if verified is None else verified.principal.tenant_id
+        return None if verified is None else verified.principal
 
     async def verify(self, token: str, now: int) -> Principal:
         """Return the principal of a token at ``now`` (ms since the epoch).

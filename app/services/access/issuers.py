@@ -32,7 +32,7 @@ class Issuers:
             IssuerUnavailable: the issuer of a token does not answer, and its key is not known.
         """
         authorization = headers("authorization")
-        if len(authorization) <= 1 and credentials.tenant_seen(authorization) is None:
+        if len(authorization) <= 1 and credentials.seen(authorization) is None:
             token = _bearer(authorization)
             if token is not None and self.oidc is not None and self.oidc.takes(token):
                 return await self.oidc.verify(token, now)
@@ -47,10 +47,10 @@ class Issuers:
             raise refused("there is not exactly one assertion of Cloudflare Access")
         return await self.access.verify(assertions[0], now)
 
-    def tenant_seen(self, authorization: Sequence[str]) -> str | None:
-        """Return the tenant of a header's token, which may have expired; None if it was not verified before."""
+    def seen(self, authorization: Sequence[str]) -> Principal | None:
+        """Return the principal of a header's token, which may have expired; None if it was not verified before."""
         token = _bearer(authorization)
-        return None if token is None or self.oidc is None else self.oidc.tenant_seen(token)
+        return None if token is None or self.oidc is None else self.oidc.seen(token)
 
 
 def _bearer(authorization: Sequence[str]) -> str | None:
