@@ -23,8 +23,8 @@ from app.interfaces.http.call_report import call_report
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
 from app.interfaces.request_state import NOTE, SESSION_COOKIE, TRACE_ID, VERIFIED
-from app.services.access.issuers import ASSERTION_HEADER
 from app.observability.traces import TRACEPARENT, Traces
+from app.services.access.issuers import ASSERTION_HEADER
 
 BODY_BYTES = 256 * 1024
 """The most bytes of a usual body: the largest content and metadata fit with each character escaped. A larger body is
