@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 
@@ -29,6 +29,8 @@ _DISCOVERY = "/.well-known/openid-configuration"
 _READ, _REDEEM = "issuer.read", "issuer.redeem"
 _REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _BASIC = "client_secret_basic"
+_MAX_ORIGINS = 8
+"""Origins of one issuer's documents over the life of the process."""
 
 
 class HttpIssuer:
@@ -40,29 +42,25 @@ class HttpIssuer:
         """Open no connection yet; with ``keys_url`` the issuer publishes keys there, and no document beside them."""
         self.url = url
         self._keys_url = keys_url
-        self._upstream = Upstream(
-            "The issuer",
-            base_url="",
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            seconds=seconds,
-            metrics=metrics,
-        )
+        self._metrics = metrics
+        self._seconds = seconds
+        self._upstreams: dict[str, Upstream] = {}
+        """The connections by origin: keys may lie at another host than the issuer's."""
 
     async def read(self) -> IssuerDocument:
         """Read the issuer's document and its keys anew."""
-        with self._upstream.measured(_READ):
-            if self._keys_url is not None:
-                return IssuerDocument(await self._keys(self._keys_url))
-            document = await self._document(self.url.rstrip("/") + _DISCOVERY)
-            if document.get("issuer") != self.url:
-                raise UpstreamRejected("The issuer's document names another issuer than OIDC_ISSUER.")
-            methods = document.get("token_endpoint_auth_methods_supported", [_BASIC])
-            return IssuerDocument(
-                await self._keys(_endpoint(document, "jwks_uri")),
-                _endpoint(document, "authorization_endpoint") if "authorization_endpoint" in document else None,
-                _endpoint(document, "token_endpoint") if "token_endpoint" in document else None,
-                takes_basic=isinstance(methods, list) and _BASIC in methods,
-            )
+        if self._keys_url is not None:
+            return IssuerDocument(await self._keys(self._keys_url))
+        document = await self._document(self.url.rstrip("/") + _DISCOVERY)
+        if document.get("issuer") != self.url:
+            raise UpstreamRejected("The issuer's document names another issuer than OIDC_ISSUER.")
+        methods = document.get("token_endpoint_auth_methods_supported", [_BASIC])
+        return IssuerDocument(
+            await self._keys(_endpoint(document, "jwks_uri")),
+            _endpoint(document, "authorization_endpoint") if "authorization_endpoint" in document else None,
+            _endpoint(document, "token_endpoint") if "token_endpoint" in document else None,
+            takes_basic=isinstance(methods, list) and _BASIC in methods,
+        )
 
     async def redeem(self, document: IssuerDocument, grant: CodeGrant) -> Mapping[str, Any]:
         """Redeem a code once, and return the token endpoint's answer."""
@@ -82,24 +80,26 @@ class HttpIssuer:
             form["client_id"] = grant.client_id
             if grant.client_secret is not None:
                 form["client_secret"] = grant.client_secret
+        upstream, path = self._upstream(document.token_endpoint)
         call = Call(
             _REDEEM,
             "POST",
-            document.token_endpoint,
+            path,
             urlencode(form).encode(),
             content_type="application/x-www-form-urlencoded",
             headers=headers,
             max_bytes=MAX_DOCUMENT_BYTES,
         )
-        with self._upstream.measured(_REDEEM):
-            response = await self._upstream.send(call)
+        with upstream.measured(call):
+            response = await upstream.send(call)
             if response.status_code in _REFUSALS:
                 raise CodeRefused
-            return self._object(response)
+            return _object(upstream, response)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._upstream.close()
+        for upstream in self._upstreams.values():
+            await upstream.close()
 
     async def _keys(self, url: str) -> list[Jwk]:
         keys = (await self._document(url)).get("keys")
@@ -110,15 +110,35 @@ class HttpIssuer:
         return keys
 
     async def _document(self, url: str) -> Mapping[str, Any]:
-        return self._object(await self._upstream.send(Call(_READ, "GET", url, max_bytes=MAX_DOCUMENT_BYTES)))
+        upstream, path = self._upstream(url)
+        call = Call(_READ, "GET", path, max_bytes=MAX_DOCUMENT_BYTES)
+        with upstream.measured(call):
+            return _object(upstream, await upstream.send(call))
 
-    def _object(self, response: httpx.Response) -> Mapping[str, Any]:
-        if response.status_code != HTTPStatus.OK:  # a redirect too: what it leads to nobody has set
-            raise UpstreamRejected(f"The issuer answered {response.status_code}.")
-        document = self._upstream.read_json(response)
-        if not isinstance(document, dict):
-            raise UpstreamRejected("The issuer answered no object.")
-        return document
+    def _upstream(self, url: str) -> tuple[Upstream, str]:
+        """Return the connections to a URL's origin, and the rest of the URL."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if origin not in self._upstreams:
+            if len(self._upstreams) == _MAX_ORIGINS:
+                raise UpstreamRejected("The issuer's documents name more and more hosts.")
+            self._upstreams[origin] = Upstream(
+                "The issuer",
+                base_url=origin,
+                headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+                seconds=self._seconds,
+                metrics=self._metrics,
+            )
+        return self._upstreams[origin], parts._replace(scheme="", netloc="", fragment="").geturl()
+
+
+def _object(upstream: Upstream, response: httpx.Response) -> Mapping[str, Any]:
+    if response.status_code != HTTPStatus.OK:  # a redirect too: what it leads to nobody has set
+        raise UpstreamRejected(f"The issuer answered {response.status_code}.")
+    document = upstream.read_json(response)
+    if not isinstance(document, dict):
+        raise UpstreamRejected("The issuer answered no object.")
+    return document
 
 
 def _endpoint(document: Mapping[str, Any], name: str) -> str:

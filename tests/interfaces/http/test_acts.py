@@ -304,7 +304,7 @@ async def test_a_check_finds_rows_that_were_changed_or_are_missing(service: Serv
 
 async def test_an_export_whose_caller_goes_away_has_failed(service: Service) -> None:
     await service.store("a fox")
-    principal = principal_of(service.shards, [service.credential(admin=True)["Authorization"]])
+    principal = await principal_of(service.shards, httpx.Headers(service.credential(admin=True)).get_list)
     entry = (await admit(service.shards, principal, RequestNote())).within("admin")
     begun = await entry.begin("memories.export")
     await begun.end(GeneratorExit())

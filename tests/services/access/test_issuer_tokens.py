@@ -76,7 +76,7 @@ async def test_a_wrong_claim_is_no_credential(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mark", [{"typ": "ID"}, {"token_use": "id"}])
-async def test_an_id_token_is_refused_where_its_issuer_marks_it(mark: dict[str, str]) -> None:
+async def test_an_id_token_is_refused_where_its_issuer_marks_it(mark: dict[str, Any]) -> None:
     with pytest.raises(Unauthenticated):
         await principal(claims_of(**mark), typ="JWT")
 
