@@ -49,6 +49,17 @@ class CallEntry:
         self.principal.check_scopes(scopes)
         return replace(self, scopes=scopes, channel=channel or self.channel)
 
+    def for_agent(self, agent_id: str | None) -> "CallEntry":
+        """Return this call as one of a credential for this agent alone; with None the call as it is.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+        """
+        if agent_id is None:
+            return self
+        self.principal.check_agent(agent_id)
+        return replace(self, principal=replace(self.principal, agent_id=agent_id))
+
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services for a call about one agent.
 

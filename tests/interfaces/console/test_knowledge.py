@@ -103,3 +103,14 @@ async def test_a_run_of_another_agent_or_another_tenant_is_not_there(service: Se
     async with browsing(service, "rival", admin=True) as browser:
         assert RUN not in (await browser.open("/console/runs")).text
         assert (await browser.open(f"/console/runs/{RUN}")).status == 404
+
+
+async def test_an_administrator_sees_of_workflows_what_the_agent_that_was_picked_has_learned(service: Service) -> None:
+    await workflow(service, "quick")
+    await begun(service)
+    await service.post("/workflows/quick/outcome", {"run_id": RUN, "score": 1.0}, agent="bot")
+    async with browsing(service, admin=True) as browser:
+        page = await browser.open("/console/workflows?agent=bot")
+        assert "quick 67 %" in page.text
+        page = await browser.open("/console/workflows?agent=other")
+        assert "quick 50 %" in page.text

@@ -14,7 +14,7 @@ from app.interfaces.cursors import Listing
 page: Final = ConsolePage(
     "workflows",
     "Workflows",
-    "The ways to do a task that compete for it, and what is known of the rate at which each succeeds.",
+    "The ways to do a task that compete for it, and how often each succeeds, as the agent knows it.",
     "Knowledge",
 )
 _PAGE = 50
@@ -26,7 +26,7 @@ async def listing(visit: Visit) -> View:
     query = visit.query
     asked = {name: query[name] for name in ("agent_type", "task_type")}
     agent_type, task_type = query.get("agent_type"), query.get("task_type")
-    services, _ = visit.entry.shared()
+    services, _ = visit.entry.for_agent(visit.agent_id).shared()
     try:
         of_page = Listing(visit.entry, "workflows", query.get("cursor"), agent_type=agent_type, task_type=task_type)
         found = await services.workflows.page(agent_type, task_type, limit=_PAGE, after=of_page.after)
@@ -43,7 +43,7 @@ async def listing(visit: Visit) -> View:
 async def curves(visit: Visit) -> Response:
     """Draw the posteriors of the workflows of a task."""
     agent_type, task_type = visit.query.required("agent_type"), visit.query.required("task_type")
-    services, _ = visit.entry.shared()
+    services, _ = visit.entry.for_agent(visit.agent_id).shared()
     found = await services.workflows.page(agent_type, task_type, limit=limits.MAX_WORKFLOWS_OF_TASK)
     picture = workflow_curves.render(agent_type, task_type, found.items)
     return Response(picture, media_type=workflow_curves.MEDIA_TYPE, headers=workflow_curves.HEADERS)
@@ -53,6 +53,6 @@ async def curves(visit: Visit) -> Response:
 async def one(visit: Visit) -> View:
     """Show a workflow, its text, and the texts that it had."""
     workflow_id = visit.path["workflow_id"]
-    services, _ = visit.entry.shared()
+    services, _ = visit.entry.for_agent(visit.agent_id).shared()
     workflow = await services.workflows.get(workflow_id)
     return View.of("workflow.html", workflow=workflow, versions=await services.workflows.versions(workflow_id))
