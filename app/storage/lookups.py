@@ -30,6 +30,11 @@ _OWNER = """
 SELECT memory.agent_id FROM long_term_memory AS memory
 WHERE memory.id = ?1 ->> 'id' AND +memory.tenant_id = ?1 ->> 'tenant_id'
 """
+_CONTENTS = """
+SELECT memory.id, substr(memory.content, 1, 400) AS content
+FROM json_each(?1 -> 'ids') AS wanted CROSS JOIN long_term_memory AS memory
+WHERE memory.id = wanted.value AND +memory.tenant_id = ?1 ->> 'tenant_id'
+"""
 
 
 def by_id(scope: Scope, memory_id: str) -> ScopedStatement:
@@ -45,3 +50,8 @@ def by_words(scope: Scope, words: Sequence[str]) -> ScopedStatement:
 def owner(tenant: Tenant, memory_id: str) -> ScopedStatement:
     """Read the agent of the tenant that has a memory; no row: none has."""
     return ScopedStatement.read(tenant, _OWNER, id=memory_id)
+
+
+def contents(tenant: Tenant, ids: Sequence[str]) -> ScopedStatement:
+    """Read the ``id`` and the beginning of the ``content`` of these memories, of whichever agents."""
+    return ScopedStatement.read(tenant, _CONTENTS, ids=list(ids))

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.domain.advice import advice
 from app.domain.errors import (
+    Forbidden,
     MemoryGatewayError,
     MethodNotAllowed,
     NoSuchPath,
@@ -26,12 +27,14 @@ from app.interfaces.console import sign_in
 from app.interfaces.console.door import Door, SessionTimes
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
-from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageRoute, See, View, Visit
+from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageAnswer, PageRoute, See, View, Visit
 from app.interfaces.console.pages import HOME, PAGES, PICK
 from app.interfaces.console.rendering import STYLESHEET, STYLESHEET_PATH, Layout, Templates
 from app.interfaces.console.sign_in import SignInPages
+from app.interfaces.console.tokens import SignIn
 from app.interfaces.request_state import NOTE
 from app.observability.logs import log_failure
+from app.runtime.entry import CallEntry
 from app.runtime.shards import Shards
 
 HEADERS = {
@@ -48,6 +51,8 @@ HEADERS = {
 }
 """What each answer of the console has, unless it has its own."""
 _FOR_EVER = "public, max-age=31536000, immutable"
+_SUBJECTS = ("agent_id", "consolidation_id", "credential_id", "memory_id", "run_id", "session_id", "workflow_id")
+"""The fields of forms and parts of paths that name what an act is about."""
 
 _Answer: TypeAlias = Callable[[Request], Awaitable[View | Response]]
 
@@ -140,11 +145,20 @@ class Console:
         return answer
 
     async def _visit(self, request: Request, route: PageRoute) -> Response:
+        entry, session = await self._door.enter(request)
+        try:
+            response = await self._entered(request, route, entry, session)
+        except Forbidden as error:
+            entry.refused(error, route.act or "access")
+            raise
+        self._door.renew(response, session)
+        return response
+
+    async def _entered(self, request: Request, route: PageRoute, entry: CallEntry, session: SignIn) -> Response:
+        form = FormFields({})
         if route.method == "POST":
             check_origin(request)
-        entry, session = await self._door.enter(request)
-        form = await FormFields.of_form(request) if route.method == "POST" else FormFields({})
-        if route.method == "POST":
+            form = await FormFields.of_form(request)
             self._form_keys.check(session, form)
         visit = Visit(entry.within(*route.scopes), session, request.path_params, FormFields.of_query(request), form)
         request.state.layout = layout = replace(
@@ -155,20 +169,17 @@ class Console:
             form_key=self._form_keys.of(session),
         )
         try:
-            answer = await route.function(visit)
+            answer = await _answer(route, visit)
         except NoAgent:
             answer = See.at(PICK.path, to=route.page.name)
         except TenantMoved as moved:
             if not moved.repeatable:
                 raise
             entry, _ = await self._door.enter(request)
-            answer = await route.function(replace(visit, entry=entry.within(*route.scopes)))
+            answer = await _answer(route, replace(visit, entry=entry.within(*route.scopes)))
         if isinstance(answer, See):
-            response = self._redirect(request, answer, layout)
-        else:
-            response = answer if isinstance(answer, Response) else self._html(request, answer, layout)
-        self._door.renew(response, session)
-        return response
+            return self._redirect(request, answer, layout)
+        return answer if isinstance(answer, Response) else self._html(request, answer, layout)
 
     def _redirect(self, request: Request, see: See, layout: Layout | None = None) -> Response:
         return RedirectResponse((layout or self._layout(request)).url(see.path, **see.query), 303)
@@ -190,6 +201,15 @@ class Console:
         if retry_after is not None:
             response.headers["Retry-After"] = str(retry_after)
         return response
+
+
+async def _answer(route: PageRoute, visit: Visit) -> PageAnswer:
+    """Return the answer of a page's function; the row of an administrative act is written around it."""
+    if route.act is None:
+        return await route.function(visit)
+    subject = {name: value for name in _SUBJECTS if (value := visit.path.get(name) or visit.form.get(name))}
+    async with visit.entry.acting(route.act, **subject):
+        return await route.function(visit)
 
 
 async def _stylesheet(_: Request) -> Response:

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from starlette.responses import Response
 
+from app.domain.acts import ActName
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.tokens import SignIn
 from app.runtime.entry import CallEntry
@@ -88,7 +89,7 @@ PageFunction: TypeAlias = Callable[[Visit], Awaitable[PageAnswer]]
 class PageRoute:
     """A path of a page below the console, one of its methods, and the function that answers.
 
-    ``scopes`` are those that the credential has to have.
+    ``scopes`` are those that the credential has to have. ``act`` is the administrative act that a form does.
     """
 
     page: "ConsolePage"
@@ -96,6 +97,7 @@ class PageRoute:
     method: Literal["GET", "POST"]
     function: PageFunction
     scopes: Sequence[AccessScope]
+    act: ActName | None = None
 
 
 class ConsolePage:
@@ -122,22 +124,32 @@ class ConsolePage:
         """Declare the function that shows the page, or with a path one of its parts; without scopes it reads."""
         return self._declare(path, "GET", scopes or ("read",))
 
-    def post(self, path: str, *scopes: AccessScope) -> Callable[[PageFunction], PageFunction]:
+    def post(
+        self, path: str, *scopes: AccessScope, act: ActName | None = None
+    ) -> Callable[[PageFunction], PageFunction]:
         """Declare the function that takes a form, and the scopes that it needs, as the route of the API does.
 
-        Whether the form is ours was checked before.
+        Whether the form is ours was checked before. An administrator's form names the act that it does, whose row is
+        written around the function.
+
+        Raises:
+            ValueError: an administrator's form names no act, or another form names one.
         """
-        return self._declare(path, "POST", scopes)
+        if ("admin" in scopes) != (act is not None):
+            raise ValueError(
+                f"{self.path}{path} is an administrator's and declares no act, or is not and declares one."
+            )
+        return self._declare(path, "POST", scopes, act)
 
     def is_for(self, principal: Principal) -> bool:
         """Tell whether the menu shows the page to a principal; the services decide what the page may do."""
         return self.reach == "agent" or (principal.admin and (self.reach == "admin" or principal.agent_id is None))
 
     def _declare(
-        self, path: str, method: Literal["GET", "POST"], scopes: Sequence[AccessScope]
+        self, path: str, method: Literal["GET", "POST"], scopes: Sequence[AccessScope], act: ActName | None = None
     ) -> Callable[[PageFunction], PageFunction]:
         def declare(function: PageFunction) -> PageFunction:
-            self.routes.append(PageRoute(self, f"{self.path}{path}", method, function, scopes))
+            self.routes.append(PageRoute(self, f"{self.path}{path}", method, function, scopes, act))
             return function
 
         return declare

@@ -19,6 +19,10 @@ _WORDS: Final = {
     "succession": "what it replaces",
     "reader": "the reader",
     "reranker": "the reranker",
+    # parts of a context
+    "shared_context": "shared documents",
+    "long_term": "long-term memory",
+    "window": "the window",
     # how a memory came
     "http": "HTTP",
     "mcp": "MCP",

@@ -1,6 +1,6 @@
 """Looks memories up that a recall may not return: by an id or by words, also expired, replaced and forgotten ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain import limits
@@ -8,7 +8,7 @@ from app.domain.errors import FieldError, InvalidRequest
 from app.domain.memory import Memory, Scope, Tenant
 from app.retrieval.query.terms import terms
 from app.services.tenant.backends import TenantBackends
-from app.storage.lookups import by_id, by_words, owner
+from app.storage.lookups import by_id, by_words, contents, owner
 from app.storage.rows import read_memory
 
 
@@ -68,3 +68,13 @@ class Lookup:
         limits.check(("memory_id", limits.MEMORY_ID, memory_id))
         (rows,) = await self._backends.data.database.run([owner(Tenant(self._backends.tenant_id), memory_id)])
         return str(rows[0]["agent_id"]) if rows else None
+
+    async def contents(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the beginnings of the contents of these memories of the tenant, by their ids, at most 50.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        statement = contents(Tenant(self._backends.tenant_id), ids[: limits.MAX_UNDO_NAMED])
+        (rows,) = await self._backends.data.database.run([statement])
+        return {str(row["id"]): str(row["content"]) for row in rows}

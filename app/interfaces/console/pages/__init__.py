@@ -13,6 +13,8 @@ from app.interfaces.console.pages import (
     operations,
     runs,
     search,
+    session_start,
+    undo,
     usage,
     workflows,
 )
@@ -24,6 +26,8 @@ PICK: Final = agents.page
 PAGES: Final[Sequence[ConsolePage]] = (
     search.page,
     memories.page,
+    session_start.page,
+    undo.page,
     facts.page,
     workflows.page,
     runs.page,

@@ -1,0 +1,158 @@
+"""The page that takes back a source: what it would do is shown first, and a second step does it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from app.interfaces.console.page import ConsolePage
+from app.interfaces.console.pages import PAGES
+from tests.interfaces.console.browser import Browser, Form, browsing
+from tests.support.service import Service
+
+OSLO, ROME = "Ann lives in Oslo.", "Ann lives in Rome."
+FACT = {"agent_id": "bot", "subject": "Ann", "predicate": "lives in", "single": True}
+
+
+async def preview(browser: Browser, **named: str) -> Any:
+    form = (await browser.open("/console/undo")).form("/console/undo")
+    return await browser.send(form, filled=form.fields | named)
+
+
+async def acts(service: Service) -> list[dict[str, Any]]:
+    answer = await service.client.get("/audit/acts/export", headers=service.credential(admin=True))
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+async def test_a_session_is_taken_back_after_what_that_would_do_was_shown(service: Service) -> None:
+    await service.store("Ann drinks tea.", session_id="good")
+    await service.store("Ann pays to the account 123.", session_id="bad")
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, session_id="bad", agent_id="bot")
+        assert "1 memory is deleted" in page.text
+        assert "Ann pays to the account 123." in page.text
+        assert "Nothing was changed yet" in page.text
+        assert len(await service.contents("Ann", top_k=5)) == 2
+        page = await browser.send(page.form("/run"))
+        assert "1 memory was deleted" in page.text
+    assert await service.contents("Ann", top_k=5) == ["Ann drinks tea."]
+
+
+async def test_a_credential_is_taken_back_it_is_revoked_and_what_it_replaced_holds_again(service: Service) -> None:
+    await service.post("/facts", FACT | {"object": "Oslo"})
+    service.later(1)
+    poisoned = service.credential(agent="bot")
+    await service.client.post("/facts", json=FACT | {"object": "Rome"}, headers=poisoned)
+    token = poisoned["Authorization"].removeprefix("Bearer ")
+    id_ = jwt.decode(token, options={"verify_signature": False})["jti"]
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, credential_id=id_)
+        for part in (
+            "1 memory is deleted",
+            "1 that was replaced holds again",
+            "The credential is revoked",
+            "Oslo",
+            "Rome",
+        ):
+            assert part in page.text
+        page = await browser.send(page.form("/run"))
+    assert ["Oslo" in content for content in await service.contents("Where does Ann live?")] == [True]
+    answer = await service.client.post("/recall", json={"agent_id": "bot", "query": "x"}, headers=poisoned)
+    assert answer.status_code == 401
+
+
+async def test_a_memory_leads_to_the_undo_of_its_session_and_its_credential(service: Service) -> None:
+    await service.store("Ann drinks tea.", session_id="s 1/2")
+    async with browsing(service, admin=True) as browser:
+        page = await browser.open("/console/memories?agent=bot")
+        page = await browser.open(page.link("/memories/0"))
+        shown = await browser.open(page.labelled("The session s 1/2"))
+        assert "1 memory is deleted" in shown.text
+    async with browsing(service, agent="bot", admin=True) as browser:
+        page = await browser.open("/console/memories")
+        page = await browser.open(page.link("/memories/0"))
+        assert "/console/undo" not in page.html
+
+
+async def test_taking_back_leaves_a_row_of_an_administrative_act_and_looking_does_not(service: Service) -> None:
+    await service.store("Ann drinks tea.", session_id="s")
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, session_id="s", agent_id="bot")
+        assert [act for act in await acts(service) if act["act"] == "taught.undo"] == []
+        await browser.send(page.form("/run"))
+    (act,) = [act for act in await acts(service) if act["act"] == "taught.undo"]
+    assert (act["outcome"], act["channel"]) == ("done", "console")
+    assert act["subject"]["session_id"] == "s"
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"session_id": "s", "agent_id": ""},
+        {"run_id": "no run"},
+        {"run_id": "01K2Z7A1B2C3D4E5F6G7H8J9KM"},
+        {"session_id": "s", "agent_id": "bot", "run_id": "01K2Z7A1B2C3D4E5F6G7H8J9KM"},
+        {"credential_id": "x" * 65},
+        {"session_id": "s" * 10_000, "agent_id": "bot"},
+        {"agent_id": "bot"},
+    ],
+)
+async def test_what_names_no_one_source_is_refused_beside_the_form(service: Service, named: dict[str, str]) -> None:
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, **named)
+        assert page.status in {404, 422}
+        assert page.form("/console/undo")
+        assert "Take it back" not in page.text
+
+
+async def test_a_credential_does_not_take_back_its_own_work(service: Service) -> None:
+    credential = service.credential(admin=True)
+    id_ = jwt.decode(credential["Authorization"].removeprefix("Bearer "), options={"verify_signature": False})["jti"]
+    async with browsing(service, admin=True) as browser:
+        await browser.sign_in(credential)
+        assert (await preview(browser, credential_id=id_)).status == 422
+
+
+@pytest.mark.parametrize("credential", [{"agent": "bot"}, {"agent": "bot", "admin": True}, {}])
+async def test_only_an_administrator_of_all_agents_takes_a_source_back(
+    service: Service, credential: dict[str, Any]
+) -> None:
+    await service.store("Ann drinks tea.", session_id="s")
+    async with browsing(service, **credential) as browser:
+        page = await browser.open("/console/search?agent=bot")
+        assert "/console/undo" not in page.html
+        assert (await browser.open("/console/undo?session_id=s&agent_id=bot")).status == 403
+        fields = {"session_id": "s", "agent_id": "bot", "form_key": page.form("/sign-out").fields["form_key"]}
+        assert (await browser.send(Form("/console/undo/run", "post", fields))).status == 403
+    assert await service.contents("Ann") == ["Ann drinks tea."]
+
+
+def test_every_form_of_an_administrator_does_an_act() -> None:
+    forms = [route for page in PAGES for route in page.routes if route.method == "POST"]
+    assert {route.act is not None for route in forms if "admin" in route.scopes} == {True}
+    page = ConsolePage("x", "X", "", None)
+    with pytest.raises(ValueError, match="declares no act"):
+        page.post("/do", "admin")
+    with pytest.raises(ValueError, match="is not and declares one"):
+        page.post("/do", "write", act="taught.undo")
+
+
+async def test_a_session_start_shows_what_the_agent_would_be_given(service: Service, tmp_path: Path) -> None:  # noqa: ARG001
+    await service.post("/facts", FACT | {"object": "Oslo"})
+    await service.store("Ann drinks green tea.")
+    async with browsing(service, agent="bot") as browser:
+        page = await browser.open("/console/session-start")
+        assert "Oslo" in page.text
+        assert "green tea" not in page.text
+        page = await browser.send(page.form("/session-start"), query="what does Ann drink?")
+        assert "green tea" in page.text
+        page = await browser.send(page.form("/session-start"), max_tokens="0")
+        assert page.status == 422
+        assert page.form("/session-start")
+
+
+async def test_a_session_start_of_an_empty_agent_says_so(service: Service) -> None:
+    async with browsing(service, agent="bot") as browser:
+        assert "would be given nothing" in (await browser.open("/console/session-start")).text
