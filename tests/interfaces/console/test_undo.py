@@ -1,7 +1,6 @@
 """The page that takes back a source: what it would do is shown first, and a second step does it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jwt
@@ -103,7 +102,7 @@ async def test_what_names_no_one_source_is_refused_beside_the_form(service: Serv
     async with browsing(service, admin=True) as browser:
         page = await preview(browser, **named)
         assert page.status in {404, 422}
-        assert page.form("/console/undo")
+        assert page.form("/console/undo").method == "get"
         assert "Take it back" not in page.text
 
 
@@ -139,7 +138,7 @@ def test_every_form_of_an_administrator_does_an_act() -> None:
         page.post("/do", "write", act="taught.undo")
 
 
-async def test_a_session_start_shows_what_the_agent_would_be_given(service: Service, tmp_path: Path) -> None:  # noqa: ARG001
+async def test_a_session_start_shows_what_the_agent_would_be_given(service: Service) -> None:
     await service.post("/facts", FACT | {"object": "Oslo"})
     await service.store("Ann drinks green tea.")
     async with browsing(service, agent="bot") as browser:
@@ -150,7 +149,15 @@ async def test_a_session_start_shows_what_the_agent_would_be_given(service: Serv
         assert "green tea" in page.text
         page = await browser.send(page.form("/session-start"), max_tokens="0")
         assert page.status == 422
-        assert page.form("/session-start")
+        assert page.form("/session-start").fields["max_tokens"] == "0"
+
+
+async def test_a_session_start_shows_the_summary_that_a_hook_gives(service: Service) -> None:
+    await service.store("Ann drinks green tea.")
+    async with browsing(service, agent="bot") as browser:
+        page = await browser.open("/console/session-start")
+        page = await browser.send(page.form("/session-start"), what="summary")
+        assert "green tea" in page.text
 
 
 async def test_a_session_start_of_an_empty_agent_says_so(service: Service) -> None:

@@ -10,24 +10,28 @@ from app.services.assembly.assembler import ContextWanted
 page: Final = ConsolePage(
     "session-start",
     "Session start",
-    "What the agent would be given at the start of a turn now, of every tier, within a budget of tokens.",
+    "What the agent would be given now: the pieces of every tier within a budget of tokens, or the summary of a hook.",
     "Memory",
 )
-FIELDS = ("query", "instance", "agent_type", "max_tokens")
+FIELDS = ("what", "query", "instance", "agent_type", "max_tokens")
 _TOKENS = 2_000
 
 
 @page.get()
 async def show(visit: Visit) -> View:
-    """Assemble the context, as the API does, and show its pieces in their order."""
+    """Show the pieces of the context in their order, or the summary; both are what the API answers with."""
     agent, query = visit.agent, visit.query
     asked = {name: query[name] for name in FIELDS}
+    shown = {"asked": asked, "assembled": None, "summary": None, "refusal": None, "budget": 0}
+    services = visit.entry.agent(agent)
     try:
+        if asked["what"] == "summary":
+            return View("session_start.html", shown | {"summary": await services.profiles.summary(agent, None)})
         wanted = _wanted(visit, agent, query)
-        assembled = await visit.entry.agent(agent).assembler.assemble(wanted)
+        assembled = await services.assembler.assemble(wanted)
     except InvalidRequest as refusal:
-        return View.of("session_start.html", refusal.status, asked=asked, assembled=None, refusal=refusal, budget=0)
-    return View.of("session_start.html", asked=asked, assembled=assembled, refusal=None, budget=wanted.max_tokens)
+        return View("session_start.html", shown | {"refusal": refusal}, refusal.status)
+    return View("session_start.html", shown | {"assembled": assembled, "budget": wanted.max_tokens})
 
 
 def _wanted(visit: Visit, agent: str, query: FormFields) -> ContextWanted:
