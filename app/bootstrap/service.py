@@ -46,7 +46,7 @@ from app.runtime.places import Places
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.services.access.credentials import Credentials
-from app.services.access.revocations import Revocations
+from app.services.access.revocations import CredentialUses, Revocations
 from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import IMPORT_LINES, TenantLimits
 from app.services.tenant.background import Background
@@ -143,6 +143,7 @@ class _Process:
             wait_seconds=settings.request_wait_seconds,
             tenant_recalls=settings.tenant_recalls_per_minute,
             agent_recalls=settings.agent_recalls_per_minute,
+            credential_requests=settings.credential_requests_per_minute,
         )
         if isinstance(plain, TransformerEmbedder):
             self._admission.requests.watch(plain)
@@ -228,6 +229,7 @@ class _Process:
             stored_bytes=stack.stored_bytes,
             check_room=stack.check_room,
             revocations=self._revocations(),
+            credential_uses=CredentialUses(),
             recall_log=self._recall_log(),
             call_shares=None,
             model_spend=self._model_spend(),

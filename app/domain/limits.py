@@ -49,7 +49,9 @@ MAX_IDEMPOTENCY_KEYS = 10_000
 MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
 MAX_REVOCATIONS = 10_000
-"""How many credentials a tenant may have revoked by undoing their writes."""
+"""How many credentials a tenant may have revoked over HTTP."""
+MAX_CREDENTIALS = 10_000
+"""How many credentials of a tenant are recorded beside those that were recorded when they were first used."""
 MAX_UNDO_COUNTED = 2_000
 """Memories that the dry run of an undo counts: beyond this number its count is a lower bound."""
 MAX_UNDO_NAMED = 50
@@ -91,9 +93,21 @@ def _messages(value: Sequence[Any]) -> Violation | None:
     return Violation(f"has {len(value)} messages, from 1 to {MAX_MESSAGES} are allowed")
 
 
+def _speakers(value: Sequence[Any]) -> Violation | None:
+    if not 1 <= len(value) <= MAX_SPEAKERS:
+        return Violation(f"has {len(value)} names, from 1 to {MAX_SPEAKERS} are allowed")
+    return next(filter(None, map(SPEAKER.violation, value)), None)
+
+
 AGENT_ID = CREDENTIAL_ID = form(
     ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64
 )
+MAX_SPEAKERS = 20
+"""Speakers that one credential names."""
+SPEAKER = characters(100)
+SPEAKERS = Bound(_speakers, {"minItems": 1, "maxItems": MAX_SPEAKERS})
+CREDENTIAL_SECONDS = number("must be from 60 to 31622400, which is 366 days", 60, 366 * 24 * 3600)
+CREDENTIAL_REQUESTS = number("must be from 1 to 1000000", 1, 1_000_000)
 TOPIC = form(rf"[^/\x00-\x20]{{1,{TOPIC_CHARACTERS}}}", "must be a topic in normal form")
 SEARCH_QUERY = characters(SEARCH_QUERY_CHARACTERS)
 MEMORY_ID = form(MEMORY_ID_FORM, "must be a memory's id, a ULID")

@@ -18,6 +18,8 @@ EPISODES = 100_000
 """How many episodes a tenant may have, where the settings set no other number."""
 
 LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
+RateName: TypeAlias = Literal["recalls_per_minute", "requests_per_minute", "credential_changes_per_minute"]
+"""What a process counts by the minute."""
 LIMIT_NAMES: tuple[LimitName, ...] = ("memories", "bytes", "stores_per_minute")
 TIERS: tuple[str, ...] = ("working", "episodic", "procedural", "shared_context", "audit", "blobs", "ingestion")
 """The tiers beside long-term memory whose bytes ``usage`` counts; ``ingestion``: messages that are no memories yet."""
@@ -73,8 +75,8 @@ def _numbers(limits: Limits) -> list[int]:
 class Use:
     """One limit, and how much of it is used."""
 
-    name: LimitName | Literal["recalls_per_minute", "episodes", "runs"]
-    scope: Literal["agent", "tenant"]
+    name: LimitName | RateName | Literal["episodes", "runs"]
+    scope: Literal["agent", "tenant", "credential"]
     used: int
     limit: int
 

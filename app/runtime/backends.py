@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from app.domain.author import Author
 from app.domain.circuits import Circuit
@@ -27,15 +28,18 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
+from app.services.access.credentials import Principal
 from app.services.access.delegation import Delegation
 from app.services.access.issuers import Issuers
-from app.services.access.revocations import Revocations
+from app.services.access.revocations import CredentialUses, Revocations
+from app.services.access.scopes import CredentialWanted
 from app.services.models.language_model import ModelShares, ModelWaits, TenantLanguageModel
 from app.services.models.reader import READER_SECONDS, TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import (
     Clock,
+    TenantAccess,
     TenantBackends,
     TenantData,
     TenantIndex,
@@ -91,6 +95,11 @@ class Backends:
     """Those who let in callers beside this service's own credentials; None where the settings name none."""
     delegation: Delegation = field(default_factory=Delegation)
     """What callers without a credential are told of the issuer."""
+
+    mint: Callable[[str, CredentialWanted, int], tuple[str, Principal]] | None = None
+    """Signs a credential of a tenant, as ``Credentials.mint`` does; None: nothing is minted here."""
+    credential_uses: CredentialUses = field(default_factory=CredentialUses)
+    """The uses of credentials, until they are written."""
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     """The notes of recalls and runs, until they are written."""
@@ -203,6 +212,9 @@ class Backends:
             screening=replace(self.screening, note=audit.request),
             limits=self.limits,
             background=self.background,
+            access=TenantAccess()
+            if self.mint is None
+            else TenantAccess(partial(self.mint, tenant_id), self.revocations.seen),
         )
 
     def _data_of(

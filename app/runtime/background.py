@@ -13,7 +13,7 @@ from app.domain.errors import Unavailable
 from app.indexing.jobs.backfill import backfill_claims, free_tasks
 from app.indexing.jobs.merge_words import merge_words
 from app.ports.reader import Reader
-from app.runtime import archive, ingestions, language_model, processes, recall_log, snapshots, windows
+from app.runtime import archive, credential_uses, ingestions, language_model, processes, recall_log, snapshots, windows
 from app.runtime.backends import Backends
 from app.runtime.language_model import name_missing_models
 from app.runtime.periodic import READY_SECONDS, PeriodicWork
@@ -63,6 +63,7 @@ def periodic_works(
     resumed = chain([ingestions.LEASED_SECONDS], repeat(ingestions.LOOK_SECONDS))
     merge = partial(merge_words, backends.database, pause=pace.words_seconds / _MERGE_STEPS)
     write_recalls, recalls_seconds = partial(recall_log.write_recalls, backends), recall_log.WRITE_SECONDS
+    write_uses, uses_seconds = partial(credential_uses.write_uses, backends), credential_uses.WRITE_SECONDS
     write_spend, spend_seconds = partial(language_model.write_spend, backends), language_model.WRITE_SECONDS
     keep_snapshots = partial(snapshots.snapshot_all, backends, backends.snapshots_kept, may_work)
     move_old = partial(archive.archive_all, backends, backends.archive_days or 0, may_work)
@@ -79,6 +80,7 @@ def periodic_works(
         ),
         PeriodicWork("windows", partial(_while, may_work, settle), "windows_wait", pace.windows_seconds, may_work),
         PeriodicWork("words", merge, "words_merge_waits", pace.words_seconds, may_work, wanted=words_missing),
+        PeriodicWork("credential uses", write_uses, "credential_uses_wait", uses_seconds, served, delay=uses_seconds),
         PeriodicWork("recall log", write_recalls, "recall_log_waits", recalls_seconds, served, delay=recalls_seconds),
     ]
     if backends.model is not None:

@@ -198,6 +198,7 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
 
     Raises:
         Unauthenticated: the credential was revoked.
+        QuotaExceeded: the credential has made as many requests in this minute as it may.
         Overloaded: the call has waited for its turn for too long, or would have to.
         RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
         ShardUnavailable: the tenant's shard is missing, or cannot be used.
@@ -205,13 +206,17 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
     """
     sharded = shards.places.sharded
     backends = shards.main.backends
-    runtime = await shards.of(principal.tenant_id) if sharded else shards.main
-    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
-    await backends.admission.requests.wait(principal.tenant_id)
+    tenant_id, credential_id = principal.tenant_id, principal.credential_id
+    structlog.contextvars.bind_contextvars(tenant=tenant_id, credential=credential_id)
+    now = backends.clock()
+    if credential_id is not None:
+        backends.admission.credentials.admit(tenant_id, credential_id, principal.requests_per_minute, now)
+    runtime = await shards.of(tenant_id) if sharded else shards.main
+    await backends.admission.requests.wait(tenant_id)
     if runtime.not_ready is not None:
         return CallEntry(replace(principal, may_be_revoked=True), shards, runtime, channel, note)
     if backends.calls is not None:
-        backends.calls.admit(principal.tenant_id)
+        backends.calls.admit(tenant_id)
     try:
         await runtime.backends.revocations.check(principal, runtime.read_revocations)
     except Unauthenticated as error:
@@ -221,6 +226,7 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
         shards.places.sharded and not sharded
     ):  # the check has found that there is another shard by now: enter again, to find the tenant's shard
         return await admit(shards, principal, note, channel)
+    runtime.backends.credential_uses.note(principal, now)
     return CallEntry(principal, shards, runtime, channel, note)
 
 

@@ -18,6 +18,7 @@ from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.background import MAX_RETRY_SECONDS, RETRY_SECONDS, Pace, background_works
 from app.runtime.checks import Checks, another_config
+from app.runtime.credential_uses import write_uses
 from app.runtime.language_model import write_spend
 from app.runtime.periodic import PeriodicWork, stop
 from app.runtime.processes import release_all, release_own
@@ -53,7 +54,7 @@ class Runtime:
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and the closing functions."""
         self._schema = SchemaWatch(backends.database, self._wait_for_data, backends.migrations)
-        self.backends = backends = replace(backends, explain=self._schema.why)
+        self.backends = backends = replace(backends, explain=self._schema.why, mint=credentials.mint)
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
@@ -274,6 +275,7 @@ class Runtime:
         backends = self.backends
         left: Sequence[tuple[str, Callable[[], Awaitable[None]], Callable[[], dict[str, int]]]] = [
             ("model_spend_lost", partial(write_spend, backends), dict),
+            ("credential_uses_lost", partial(write_uses, backends), dict),
             ("recall_log_lost", partial(write_recalls, backends), lambda: {"rows": len(backends.recall_log)}),
             ("marks_left", self.indexer.close, dict),  # the rows are checked again
             ("leases_left", partial(release_own, backends), dict),

@@ -8,6 +8,7 @@ from app.services.access.acts import Acts
 from app.services.archive.reading import Archives
 from app.services.assembly.assembler import Assembler
 from app.services.blobs.blobs import Blobs
+from app.services.credentials.registry import CredentialRegistry
 from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
 from app.services.memories.consolidation import Consolidations
@@ -82,6 +83,11 @@ class TenantServices:
     def agent_memory(self) -> AgentMemory:
         """Return the service of profiles, by the names of Cloudflare's Agent Memory."""
         return AgentMemory(self.backends)
+
+    @property
+    def credentials(self) -> CredentialRegistry:
+        """Return the service that lists, mints and revokes credentials."""
+        return CredentialRegistry(self.backends)
 
     @property
     def undo(self) -> Undo:

@@ -67,6 +67,13 @@ class QuotaSettings(BaseModel):
             "`memory-gateway quota` sets no other limit."
         ),
     )
+    credential_requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description=(
+            "Requests that one credential may make in a minute, of each process, where it was not minted with a limit "
+            "of its own."
+        ),
+    )
     agent_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Recalls and explanations an agent may make in a minute, of each process."
     )

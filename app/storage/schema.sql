@@ -256,7 +256,7 @@ CREATE TABLE profile (
 CREATE UNIQUE INDEX profile_by_name ON profile (tenant_id, namespace, name);
 
 
--- === Who may write
+-- === Who may read and write
 
 -- Revoked credentials: one by its id, or with the id '' all of a tenant that were issued before a moment. revoked_at is
 -- later in each row than in those before it, so that a replica reads only the new rows.
@@ -268,6 +268,28 @@ CREATE TABLE revocation (
   PRIMARY KEY (tenant_id, credential_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX revocation_order ON revocation (revoked_at);
+
+-- The credentials that were minted here or seen in use (docs/decisions/0075-credentials-narrow-and-listed.md). Whether one was
+-- revoked is said by revocation alone. speakers: a JSON array; [] where an erasure of the tenant took the names away. channel: by
+-- what it was minted, with minted_by the credential that did it; NULL: it was recorded when it was first used.
+CREATE TABLE credential (
+  tenant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  agent_id TEXT,
+  scopes TEXT NOT NULL,
+  speakers TEXT,
+  requests_per_minute INTEGER,
+  channel TEXT,
+  minted_by TEXT,
+  minted_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  last_used_at INTEGER,
+  PRIMARY KEY (tenant_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX credential_newest ON credential (tenant_id, minted_at, id);
+CREATE INDEX credential_of_agent ON credential (tenant_id, agent_id, minted_at, id);
+CREATE INDEX credential_of_minter ON credential (tenant_id, minted_by, minted_at, id) WHERE minted_by IS NOT NULL;
+CREATE INDEX credential_ending ON credential (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 
 -- The gate of every write of memories, stated once. The first statement of a run inserts its lines into write_admission; the
 -- trigger lets each of them in or stops the run with RAISE(ABORT, code), which undoes all of it. The statements behind it ask
@@ -3282,4 +3304,5 @@ INSERT INTO schema_compatibility (name, oldest) VALUES
   ('0050_ancestors_end.sql', '0037_compatibility.sql'),
   ('0051_superseded_claims.sql', '0037_compatibility.sql'),
   ('0052_restored_archives.sql', '0037_compatibility.sql'),
+  ('0053_credentials.sql', '0037_compatibility.sql'),
   ('0054_administrative_acts.sql', '0037_compatibility.sql');

@@ -14,6 +14,8 @@ from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
 from memory_gateway_client.tiers import (
+    access,
+    access_types,
     assembly,
     assembly_types,
     audit,
@@ -60,10 +62,24 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, undoing, consolidating, assembly, episodic, working, procedural, context, audit, facts, ingesting)
+MODULES = (
+    calls,
+    access,
+    undoing,
+    consolidating,
+    assembly,
+    episodic,
+    working,
+    procedural,
+    context,
+    audit,
+    facts,
+    ingesting,
+)
 """Where the operations are."""
 ANSWER_MODULES = (
     answers,
+    access_types,
     undoing_types,
     consolidating_types,
     assembly_types,
@@ -139,6 +155,7 @@ EXAMPLES: Mapping[str, Any] = {
     "messages": [{"role": "user", "content": "c"}],
     "name": "house-style",
     "min_score": 0.0,
+    "minted_by": "c-1",
     "object": "Oslo",
     "occurred_at": TIME,
     "operation_id": "o",
@@ -149,10 +166,13 @@ EXAMPLES: Mapping[str, Any] = {
     "recency_days": 1.5,
     "reference_time": TIME,
     "as_of": TIME,
+    "requests_per_minute": 60,
     "retention_days": 9,
     "run_id": "r",
+    "scopes": ["read"],
     "session_id": "s",
     "single": True,
+    "speakers": ["Ann"],
     "started_after": TIME,
     "started_before": TIME,
     "status": "running",

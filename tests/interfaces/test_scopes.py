@@ -20,7 +20,7 @@ from tests.support.tokens import CLAIMS, sign
 OPEN = {
     *("/healthz", "/readyz", "/metrics", "/tools", "/llms.txt", "/", "/docs", "/openapi.json", "/docs/assets/{name}"),
     *("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
-    "/mcp",  # each tool has its own scopes
+    *("/mcp", "/console", "/console/{path}"),  # each tool and each page has its own scopes
 }
 READING_POSTS = {
     *("/recall", "/recall/explain", "/facts/recall", "/context/assemble"),
@@ -34,6 +34,7 @@ BOTH = {
 AGENTS_MAY_DELETE = "/working/{agent_id}/{instance}/{key}"
 """The one path whose DELETE is an agent's; every other is an administrator's."""
 ADMINISTRATION = {
+    *("GET /credentials", "POST /credentials"),
     *(
         "GET /audit",
         "GET /audit/acts",

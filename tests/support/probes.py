@@ -211,6 +211,37 @@ async def probe_tool_list(service: Service, tenant: str, agent_id: str) -> list[
     return await _called(service, tenant, agent_id, "list", *({"about": each} for each in asked))
 
 
+async def probe_credentials(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask which credentials there are, also those of the owner's agent, and those that the owner's have minted."""
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    del agent_id
+    asked: list[dict[str, str]] = [{}, {"agent_id": "keeper"}, {"minted_by": entry["source"]["credential_id"]}]
+    answers = [await service.client.get("/credentials", params=each, headers=headers) for each in asked]
+    assert all(entry["source"]["credential_id"] not in answer.text for answer in answers)
+    return [_without_time(answer) for answer in answers]
+
+
+async def probe_mint(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Mint a credential for an agent that has the name of the owner's; it reaches nothing of the owner."""
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    del agent_id
+    answer = await service.client.post("/credentials", json={"agent_id": "keeper"}, headers=headers)
+    token = answer.json()["token"]
+    listed = await service.client.get("/memories", headers={"Authorization": f"Bearer {token}"})
+    return [_without_time(_without(answer, token)), _without_time(listed)]
+
+
+async def probe_revoke(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Revoke the owner's credential by its very id, and look that it holds."""
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)
+    del agent_id
+    ids = (entry["source"]["credential_id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    answers = [await service.client.delete(f"/credentials/{id_}", headers=headers) for id_ in ids]
+    return [_without_time(_without(answer, id_)) for answer, id_ in zip(answers, ids, strict=True)]
+
+
 async def probe_undo(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Ask for the work of the owner's credential to be undone, with its very id."""
     (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
@@ -353,6 +384,9 @@ PROBES: dict[str, Probe] = {
     "list": probe_tool_list,
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /operations/{operation_id}": probe_operation,
+    "GET /credentials": probe_credentials,
+    "POST /credentials": probe_mint,
+    "DELETE /credentials/{credential_id}": probe_revoke,
     "DELETE /credentials/{credential_id}/memories": probe_undo,
     "POST /undo": probe_undo_learned,
     "GET /consolidations": probe_consolidations,

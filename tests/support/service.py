@@ -17,7 +17,7 @@ from app.interfaces.http.metrics_readers import MetricsReaders
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
-from app.services.access.scopes import READ_WRITE, AccessScope
+from app.services.access.scopes import EVERY_SCOPE, READ_WRITE, AccessScope, CredentialWanted
 from app.settings import Settings
 from tests.support import migrated
 from tests.support.backends import Backend
@@ -52,7 +52,8 @@ class Service:
         scopes: Collection[AccessScope] = READ_WRITE,
     ) -> dict[str, str]:
         now = self.runtime.backends.clock()
-        token = self.runtime.credentials.issue(tenant, now=now, agent_id=agent, admin=admin, scopes=scopes)
+        wanted = CredentialWanted(agent, EVERY_SCOPE if admin else scopes)
+        token, _ = self.runtime.credentials.mint(tenant, wanted, now)
         return {"Authorization": f"Bearer {token}"}
 
     async def post(self, path: str, body: Any, *, tenant: str = "acme", **credential: Any) -> httpx.Response:

@@ -42,6 +42,8 @@ class Pruned:
     recalls: int
     blobs: int
     """Large values of rows that were overwritten or deleted, in this run or before it."""
+    credentials: int = 0
+    """Credentials that had expired long ago."""
 
 
 class Prune:
@@ -62,7 +64,8 @@ class Prune:
         ``objects`` is the object store; None: there is none.
 
         ``audit_days``: how old audit rows, the tool calls of runs, the rows of recalls, the receipts of erasures,
-        finished ingestions, the outcomes of workflows and the counts of what models have cost become;
+        finished ingestions, the outcomes of workflows, the counts of what models have cost and credentials that have
+        expired become;
         ``episode_days``: how old episodes and runs become.
         """
         self._database = database
@@ -101,6 +104,7 @@ class Prune:
             workflow_outcomes=await self._repeat(pruning.delete_outcomes(audited_until, MAX_CHUNK)),
             tool_calls=await self._repeat(pruning.delete_tool_calls(audited_until, MAX_CHUNK)),
             recalls=await self._repeat(pruning.delete_recalls(audited_until, MAX_CHUNK)),
+            credentials=await self._repeat(pruning.delete_credentials(audited_until, MAX_CHUNK)),
             blobs=await self._let_go(),
         )
         if pruned.memories:

@@ -27,7 +27,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "usage": ("usage.usage", "Show what a tenant and its agents use of their limits."),
     },
     "Credentials": {
-        "token": ("credentials.token", "Mint a credential, or revoke one."),
+        "token": ("credentials.token", "Mint, list and revoke credentials."),
     },
     "Operate": {
         "migrate": ("migrating.migrate", "Bring the database's schema up to date."),

@@ -1,5 +1,6 @@
 """Commands that mint and revoke credentials, and take back what one has written."""
 
+import asyncio
 from dataclasses import asdict
 from typing import Any
 
@@ -7,8 +8,11 @@ import click
 import jwt
 
 from app.bootstrap import build_credentials
+from app.bootstrap.files import DATABASE_FILE
+from app.domain import limits
+from app.domain.errors import MemoryGatewayError
 from app.domain.limits import is_id
-from app.domain.moments import wall_clock
+from app.domain.moments import format_moment, wall_clock
 from app.interfaces.cli.parameters import (
     DEFAULT,
     CommandAnswer,
@@ -20,14 +24,31 @@ from app.interfaces.cli.parameters import (
     quiet_settings,
     run,
     with_runtime,
+    with_shards,
 )
 from app.interfaces.cli.sections import CommandGroup
+from app.interfaces.http.schemas.credentials import CredentialAnswer
+from app.interfaces.text import json_text
 from app.runtime.runtime import Runtime
-from app.services.access.credentials import DEFAULT_SECONDS
-from app.services.access.scopes import ACCESS_SCOPES, READ_WRITE, AccessScope
+from app.runtime.shards import Shards
+from app.services.access.credentials import Principal
+from app.services.access.scopes import (
+    ACCESS_SCOPES,
+    DEFAULT_SECONDS,
+    EVERY_SCOPE,
+    READ_WRITE,
+    AccessScope,
+    CredentialWanted,
+    granted,
+)
 from app.services.memories.undo import CredentialWrites
-from app.storage.system import revocations
+from app.settings import Settings
+from app.storage.credentials import CredentialFilter, ListedCredential
+from app.storage.listing import ListPosition
 
+_PAGE = 100
+_RECORD_SECONDS = 20
+"""How long a credential that was minted waits to be recorded."""
 _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 
 
@@ -55,6 +76,11 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
     multiple=True,
     help="Let it speak for this person; give it again for each other. Without it, it speaks for anybody.",
 )
+@click.option(
+    "--requests-per-minute",
+    type=click.IntRange(1, 1_000_000),
+    help="Let it make so many requests in a minute, of each process; without it, as many as the settings say.",
+)
 @as_json_option
 @click.pass_context
 def token(
@@ -64,32 +90,109 @@ def token(
     expires: int | None,
     speakers: tuple[str, ...],
     scopes: tuple[AccessScope, ...],
+    requests_per_minute: int | None,
     *,
     admin: bool,
     for_ever: bool,
     as_json: bool,
 ) -> None:
-    """Mint a credential, or revoke one.
+    """Mint, list and revoke credentials.
 
-    Without a command it mints one for --tenant and prints it.
+    Without a command it mints one for --tenant and prints it, and records it where the database is there.
     """
     if context.invoked_subcommand is not None:
         return
     if for_ever and expires is not None:
         raise click.UsageError("--expires and --for-ever exclude each other.")
-    minted = build_credentials(quiet_settings()).issue(
-        tenant,
-        now=wall_clock(),
-        agent_id=agent,
-        admin=admin,
-        scopes=scopes or READ_WRITE,
-        seconds=None if for_ever else expires or DEFAULT_SECONDS,
-        speakers=speakers or None,
+    limits.check(("speakers", limits.SPEAKERS, speakers or None))
+    settings = quiet_settings()
+    wanted = CredentialWanted(
+        agent,
+        EVERY_SCOPE if admin else granted(scopes or READ_WRITE),
+        speakers or None,
+        None if for_ever else expires or DEFAULT_SECONDS,
+        requests_per_minute,
     )
-    claims = _claims(minted)
-    CommandAnswer({"token": minted, "id": claims["jti"], "expires_at": claims.get("exp")}, minted).print(
-        as_json=as_json
-    )
+    minted, principal = build_credentials(settings).mint(tenant, wanted, wall_clock())
+    recorded, why = run(_record(settings, principal))
+    CommandAnswer(
+        {
+            "token": minted,
+            "id": principal.credential_id,
+            "expires_at": None if principal.expires_at is None else principal.expires_at // 1000,
+            "recorded": recorded,
+        },
+        minted,
+        notes=[] if why is None else [f"It is listed once it is used: {why}"],
+    ).print(as_json=as_json)
+
+
+async def _record(settings: Settings, principal: Principal) -> tuple[bool, str | None]:
+    """Record a credential where there is a database; return whether it was recorded, and what was in the way."""
+    if not settings.on_cloudflare and not (settings.data_dir / DATABASE_FILE).exists():
+        return False, None
+
+    async def record(shards: Shards) -> None:
+        services = (await shards.of(principal.tenant_id)).services(principal.tenant_id)
+        await services.credentials.record(principal)
+
+    try:
+        async with asyncio.timeout(_RECORD_SECONDS):
+            await with_shards(settings, record)
+    except TimeoutError:
+        return False, "the database did not answer in time."
+    except MemoryGatewayError as error:  # who has the secret may mint without the database
+        return False, error.detail
+    return True, None
+
+
+@token.command("list")
+@click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="List the credentials of this tenant.")
+@click.option("--agent", type=Id(), help="List only those for this agent alone.")
+@click.option("--minted-by", type=Id(), help="List only those that the credential with this id has minted.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Print at most this many.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each credential.")
+def list_credentials(tenant: str, agent: str | None, minted_by: str | None, limit: int, *, as_json: bool) -> None:
+    """List credentials, newest first.
+
+    Each line says what one may do, who minted it and when it was last used. No token is shown: none is kept. A
+    credential is in the list from when it was minted where the database was there, else from its first use on.
+    """
+    where = CredentialFilter(agent, minted_by)
+
+    async def work(runtime: Runtime) -> tuple[int, bool]:
+        registry, shown = runtime.services(tenant).credentials, 0
+        after: ListPosition | None = None
+        while True:
+            page = await registry.list(where, limit=min(_PAGE, limit - shown), after=after)
+            for credential in page.items:
+                told = CredentialAnswer.model_validate(credential).model_dump(exclude_none=True)
+                click.echo(json_text(told) if as_json else _line(credential))
+            after, shown = page.after, shown + len(page.items)
+            if after is None or shown == limit:
+                return shown, after is not None
+
+    shown, more = run(with_runtime(work, tenant))
+    if not shown and not as_json:
+        click.echo("nothing found")
+    if more:
+        click.echo(f"There are more than {limit}: --limit shows them.", err=True)
+
+
+def _line(credential: ListedCredential) -> str:
+    """Return a line about a credential."""
+    agent = "all agents" if credential.agent_id is None else f"agent {credential.agent_id}"
+    by = credential.minted_by or credential.channel or "unknown"
+    used = "never" if credential.last_used_at is None else format_moment(credential.last_used_at)
+    parts = [credential.id, "+".join(credential.scopes), agent, f"minted {format_moment(credential.minted_at)} by {by}"]
+    parts.append(f"used {used}")
+    if credential.revoked_at is not None:
+        parts.append(f"revoked {format_moment(credential.revoked_at)}")
+    elif credential.expires_at is not None:
+        parts.append(
+            f"{'expired' if credential.expires_at <= wall_clock() else 'until'} {format_moment(credential.expires_at)}"
+        )
+    return "  ".join(parts)
 
 
 @token.command()
@@ -108,17 +211,18 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None) -> Co
         raise click.UsageError("Give a credential or --issued-before.")
     if issued_before is not None and issued_before > wall_clock():
         raise click.UsageError("--issued-before is in the future: what is minted until then would not hold.")
+    recorded = True
     if credential is not None:
         credential_id = _id_of(credential, tenant)
-        statement = revocations.revoke(tenant, credential_id)
         what: dict[str, Any] = {"id": credential_id}
+        revoked = run(with_runtime(lambda runtime: runtime.services(tenant).credentials.revoke(credential_id), tenant))
+        recorded = revoked.recorded
     else:
-        statement = revocations.revoke_all(tenant, issued_before or 0)
-        what = {"issued_before": issued_before}
-
-    run(with_runtime(lambda runtime: runtime.backends.database.run([statement]), tenant))
+        what, before = {"issued_before": issued_before}, issued_before or 0
+        run(with_runtime(lambda runtime: runtime.services(tenant).credentials.revoke_issued_before(before), tenant))
+    unknown = ["No credential with this id is known here, minted or used: is it the right one?"]
     text = "Revoked. Within 30 seconds every replica refuses it."
-    return CommandAnswer({"revoked": {"tenant": tenant, **what}}, text)
+    return CommandAnswer({"revoked": {"tenant": tenant, **what}}, text, notes=[] if recorded else unknown)
 
 
 @token.command()

@@ -32,10 +32,10 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
     These are expired memories and working memory, and old audit rows, tool calls of runs, rows of recalls, receipts,
-    ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows, and large values that
-    no row has any more. Before that, memories that restate each other are merged, as `consolidate` does it, unless
-    CONSOLIDATE is false. It is made for cron, and safe beside running servers. Where a shard cannot be used, the others
-    are pruned, and the command exits with 1.
+    ingestions, credentials that have expired, counts of model calls, idempotency keys, episodes, runs and outcomes of
+    workflows, and large values that no row has any more. Before that, memories that restate each other are merged, as
+    `consolidate` does it, unless CONSOLIDATE is false. It is made for cron, and safe beside running servers. Where a
+    shard cannot be used, the others are pruned, and the command exits with 1.
     """
     settings = quiet_settings()
 
@@ -54,7 +54,7 @@ def _answer(pruned: Pruned, merged: Consolidated | None) -> CommandAnswer:
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
         f"receipts, {pruned.ingestions} ingestions, {pruned.model_spend} counts of model calls, {pruned.episodes} "
         f"episodes, {pruned.runs} runs, {pruned.workflow_outcomes} outcomes of workflows, {pruned.tool_calls} tool "
-        f"calls and {pruned.recalls} rows of recalls deleted.\n"
+        f"calls, {pruned.recalls} rows of recalls and {pruned.credentials} expired credentials deleted.\n"
         f"{pruned.working} expired rows of working memory and {pruned.blobs} large values deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}

@@ -29,8 +29,8 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 
-ACCESS = (Unauthenticated, Forbidden, Overloaded)
-"""Errors of the credential, and of waiting for the tenant's turn."""
+ACCESS = (Unauthenticated, Forbidden, QuotaExceeded, Overloaded)
+"""Errors of the credential, of its rate, and of waiting for the tenant's turn."""
 BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 """Errors of a request's body."""
 UPSTREAM = (

@@ -11,7 +11,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError
+from app.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedRequest,
+    MemoryGatewayError,
+    QuotaExceeded,
+    Unavailable,
+)
 from app.domain.request_note import RequestNote
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server, trace
 from app.interfaces.request_state import NOTE, VERIFIED
@@ -78,6 +85,8 @@ class McpEndpoint:
         refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
         challenge = self._delegation.challenge(error)
         headers = {} if challenge is None else {"WWW-Authenticate": challenge}
+        if isinstance(error, QuotaExceeded | Unavailable) and error.retry_after is not None:
+            headers["Retry-After"] = str(error.retry_after)
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)
 
     @property

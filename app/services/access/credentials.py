@@ -1,7 +1,7 @@
 """Credentials: signed JSON Web Tokens that name the tenant (RFC 7519; docs/architecture.md)."""
 
 import hmac
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import Any
@@ -14,16 +14,18 @@ from ulid import ULID
 from app.domain.author import Author, WriteChannel
 from app.domain.canaries import PROBE_TENANT, RESERVED_AGENTS
 from app.domain.errors import Forbidden, Unauthenticated
-from app.domain.limits import is_id
+from app.domain.limits import MAX_SPEAKERS, is_id
 from app.domain.moments import moment
 from app.services.access.scopes import (
     ADMIN_WORD,
     CLAIM_OF,
     CLAIMS,
+    DEFAULT_SECONDS,
     EVERY_SCOPE,
     READ_WRITE,
     WORDS,
     AccessScope,
+    CredentialWanted,
 )
 
 _ALGORITHM = "HS256"
@@ -38,15 +40,12 @@ _CHECKED_HERE: Options = {
     "verify_nbf": False,
     "verify_iat": False,
 }
-_MAX_SPEAKERS = 20
 _REMEMBERED = 1024
 """Verified credentials that are remembered: their signatures need not be checked twice."""
 CHALLENGE = 'Bearer realm="memory-gateway"'
 """The value of a refusal's header ``WWW-Authenticate``."""
 SCOPES = (*WORDS, ADMIN_WORD)
 """The words that a credential's claim ``scope`` may have."""
-DEFAULT_SECONDS = 90 * 24 * 3600
-"""Seconds for which a credential holds, unless another time is given."""
 REFUSED = (
     "Send a credential that holds: Authorization: Bearer <token>. There is none, or it has expired or was revoked, or "
     "it was minted with another secret than this service has: run memory-gateway token with the DATA_DIR or "
@@ -76,6 +75,12 @@ class Principal:
     """Whether the credential was not checked for revocation, since the service was not ready."""
     token_id: str | None = None
     """The id of this one token of an issuer, whose ``credential_id`` is its subject's; None for a credential."""
+    expires_at: int | None = None
+    """Milliseconds since the epoch; None: it holds until it is revoked."""
+    requests_per_minute: int | None = None
+    """How many requests the credential may make in a minute, of each process; None: as the settings say."""
+    registered: bool = False
+    """Whether the tenant's register keeps the credential, which one of this service's own secrets signed."""
 
     @property
     def admin(self) -> bool:
@@ -161,29 +166,38 @@ class Credentials:
         now: int,
         agent_id: str | None = None,
         admin: bool = False,
-        scopes: Collection[AccessScope] = READ_WRITE,
         seconds: int | None = DEFAULT_SECONDS,
         speakers: Sequence[str] | None = None,
     ) -> str:
         """Sign a credential that holds for ``seconds`` from ``now`` (ms since the epoch), or with None for good.
 
-        ``admin`` gives every scope. With ``speakers`` a memory that the credential writes counts as its speaker's only
-        for these speakers.
+        It reads and writes; ``admin`` gives every scope. ``mint`` signs one that is narrower.
         """
+        scopes = EVERY_SCOPE if admin else READ_WRITE
+        return self._sign(tenant_id, CredentialWanted(agent_id, scopes, speakers, seconds), now)
+
+    def mint(self, tenant_id: str, wanted: CredentialWanted, now: int) -> tuple[str, Principal]:
+        """Sign a credential at ``now`` (ms since the epoch), and return it with the principal that it names."""
+        token = self._sign(tenant_id, wanted, now)
+        return token, self.verify(token, now)
+
+    def _sign(self, tenant_id: str, wanted: CredentialWanted, now: int) -> str:
         claims: dict[str, Any] = {
             "iss": _NAME,
             "aud": _NAME,
             "jti": str(ULID.from_datetime(moment(now))),
             "iat": now // 1000,
             "tenant": tenant_id,
-            "scope": CLAIMS[EVERY_SCOPE if admin or "admin" in scopes else frozenset(scopes)],
+            "scope": CLAIMS[EVERY_SCOPE if "admin" in wanted.scopes else frozenset(wanted.scopes)],
         }
-        if agent_id is not None:
-            claims["agent"] = agent_id
-        if seconds is not None:
-            claims["exp"] = now // 1000 + seconds
-        if speakers is not None:
-            claims["speakers"] = list(speakers)
+        if wanted.agent_id is not None:
+            claims["agent"] = wanted.agent_id
+        if wanted.seconds is not None:
+            claims["exp"] = now // 1000 + wanted.seconds
+        if wanted.speakers is not None:
+            claims["speakers"] = list(wanted.speakers)
+        if wanted.requests_per_minute is not None:
+            claims["requests_per_minute"] = wanted.requests_per_minute
         kid, secret = next(iter(self._secrets.items()))
         return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid, "typ": _TYPE})
 
@@ -287,13 +301,31 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
         raise Forbidden("The credential's scope is not for memories: it has none of 'memory', 'memory:read' and so on.")
     if ADMIN_WORD in words and scopes == READ_WRITE:
         scopes = EVERY_SCOPE
-    return Principal(tenant_id, agent_id, scopes, credential_id, int(issued_at), _speakers(claims))
+    expires_at = _moment(claims, "exp", inf)
+    return Principal(
+        tenant_id,
+        agent_id,
+        scopes,
+        credential_id,
+        int(issued_at),
+        _speakers(claims),
+        expires_at=int(expires_at) if isfinite(expires_at) else None,
+        requests_per_minute=_requests(claims),
+        registered=True,
+    )
+
+
+def _requests(claims: Mapping[str, Any]) -> int | None:
+    requests = claims.get("requests_per_minute")
+    if requests is not None and (isinstance(requests, bool) or not isinstance(requests, int) or requests < 1):
+        raise refused("its requests_per_minute is no number of requests")
+    return requests
 
 
 def _speakers(claims: Mapping[str, Any]) -> frozenset[str] | None:
     speakers = claims.get("speakers")
     if speakers is None:
         return None
-    if not isinstance(speakers, list) or len(speakers) > _MAX_SPEAKERS or not all(isinstance(s, str) for s in speakers):
+    if not isinstance(speakers, list) or len(speakers) > MAX_SPEAKERS or not all(isinstance(s, str) for s in speakers):
         raise refused("its speakers are no list of names")
     return frozenset(speaker.strip().lower() for speaker in speakers)

@@ -1,7 +1,10 @@
-"""The revoked credentials, as the database has told them at most 20 seconds ago, or since the request began."""
+"""What a process knows of the credentials that it lets in: which were revoked, and which were used.
+
+The revoked ones are known as the database has told them at most 20 seconds ago, or since the request began.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,6 +13,12 @@ from app.services.access.credentials import Principal, refused
 
 MAX_AGE_SECONDS = 20.0
 """From this age on, new revocations are read before a request goes on."""
+
+
+USE_MS = 3_600_000
+"""A credential's use is noted once in this time, in milliseconds."""
+_MOST_USED = 10_000
+"""Credentials of which a process remembers that their use was noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +111,48 @@ class Revocations:
             before = self._issued_before.get(revocation.tenant_id, 0)
             self._issued_before[revocation.tenant_id] = max(before, revocation.issued_before)
         self._last = revocation.revoked_at
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialUse:
+    """A use of a credential at a moment, in milliseconds since the epoch."""
+
+    principal: Principal
+    at: int
+
+
+class CredentialUses:
+    """The uses of credentials that are not written yet: at most one an hour of each credential. All tenants share them.
+
+    A request neither waits for the database nor makes a call of it. The uses that a process holds when it is killed are
+    lost, until the credential is used an hour later.
+    """
+
+    def __init__(self, most: int = _MOST_USED) -> None:
+        """Begin without uses; ``most`` credentials are remembered, and as many uses wait."""
+        self._most = most
+        self._noted: dict[tuple[str, str | None], int] = {}
+        self._waiting: dict[tuple[str, str | None], CredentialUse] = {}
+
+    def note(self, principal: Principal, now: int) -> None:
+        """Note that a credential is used at ``now``, where it was not noted in the hour before and there is room."""
+        key = (principal.tenant_id, principal.credential_id)
+        if not principal.registered or now - self._noted.get(key, -USE_MS) < USE_MS:
+            return
+        if len(self._waiting) >= self._most:
+            return
+        self._noted.pop(key, None)
+        if len(self._noted) >= self._most:
+            del self._noted[next(iter(self._noted))]
+        self._noted[key] = now
+        self._waiting[key] = CredentialUse(principal, now)
+
+    def take(self, most: int) -> Sequence[CredentialUse]:
+        """Return the next uses to write, oldest first, which wait no longer."""
+        keys = list(self._waiting)[:most]
+        return [self._waiting.pop(key) for key in keys]
+
+    def restore(self, uses: Sequence[CredentialUse]) -> None:
+        """Let uses wait again that could not be written."""
+        for use in uses:
+            self._waiting.setdefault((use.principal.tenant_id, use.principal.credential_id), use)

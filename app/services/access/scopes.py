@@ -1,6 +1,7 @@
-"""The scopes of a credential: what it is good for, besides whom (docs/security.md)."""
+"""What a credential is good for: its scopes (docs/security.md), and what else it is minted with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 AccessScope: TypeAlias = Literal["read", "write", "admin"]
@@ -33,6 +34,25 @@ CLAIM_OF: Mapping[AccessScope, str] = {
     "admin": CLAIMS[EVERY_SCOPE],
 }
 """The claim of a credential that gives a scope, and no more than it needs."""
+
+
+DEFAULT_SECONDS = 90 * 24 * 3600
+"""Seconds for which a credential holds, unless another time is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialWanted:
+    """A credential that is to be minted."""
+
+    agent_id: str | None = None
+    """The only agent that it is to be good for; None: all of the tenant's."""
+    scopes: Collection[AccessScope] = READ_WRITE
+    speakers: Sequence[str] | None = None
+    """The speakers that it is to speak for; None: every speaker."""
+    seconds: int | None = DEFAULT_SECONDS
+    """How long it is to hold; None: until it is revoked."""
+    requests_per_minute: int | None = None
+    """Its own limit in each process; None: that of the settings."""
 
 
 def granted(names: Iterable[AccessScope]) -> frozenset[AccessScope]:

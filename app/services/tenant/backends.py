@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs, Vector
-from app.domain.errors import IndexNotProvisioned, Unavailable
+from app.domain.errors import ConfigurationError, IndexNotProvisioned, Unavailable
 from app.domain.limits import WINDOW_TOKENS
 from app.domain.memory import Scope, Tenant
 from app.domain.query import RECALL_PART_SECONDS, Filter
@@ -25,6 +25,8 @@ from app.ports.vector_index import (
     WritesWithin,
 )
 from app.retrieval.channels.channel import Channel
+from app.services.access.credentials import Principal
+from app.services.access.scopes import CredentialWanted
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
@@ -240,6 +242,20 @@ class TenantLimits:
     """Bytes of turns that leave their window once they are in long-term memory: these bytes are not counted twice."""
 
 
+def _no_mint(_: CredentialWanted, __: int) -> tuple[str, Principal]:
+    raise ConfigurationError("This process has no secret to sign credentials with.")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantAccess:
+    """What the service of the tenant's credentials does beside its database."""
+
+    mint: Callable[[CredentialWanted, int], tuple[str, Principal]] = _no_mint
+    """Signs a credential of the tenant, as ``Credentials.mint`` does."""
+    revoked: Callable[[int], None] = lambda _: None
+    """Takes the moment of a revocation, so that the next request of this process reads it."""
+
+
 @dataclass(frozen=True, slots=True)
 class TenantBackends:
     """The backends of one tenant's services; ``app.runtime.backends`` makes them for each request."""
@@ -260,6 +276,7 @@ class TenantBackends:
     """Keeps content that should not be kept out of what this request writes."""
     background: Background
     """The work that goes on after its request was answered."""
+    access: TenantAccess = field(default_factory=TenantAccess)
     process: str = "process"
     """The name of this process; the holder of each of its leases begins with this name."""
     run_id: str | None = None

@@ -25,6 +25,8 @@ _MINUTE_MS = 60_000
 REFUSED_MS = 60_000
 """Milliseconds after a refused store in which an agent's stores are checked before they are embedded."""
 _MOST_REFUSED = 10_000
+CREDENTIAL_CHANGES = 60
+"""How many credentials a tenant may mint and revoke in a minute, of each process."""
 
 
 class Admission:
@@ -37,11 +39,12 @@ class Admission:
         patience_seconds: float = PATIENCE_SECONDS,
         tenant_recalls: int | None = None,
         agent_recalls: int | None = None,
+        credential_requests: int | None = None,
     ) -> None:
         """Take the seconds that a request waits for its turn, and long work for requests.
 
         ``tenant_recalls`` and ``agent_recalls`` limit the recalls of each tenant and agent in a minute; None is no
-        limit.
+        limit. ``credential_requests`` limits the requests of each credential that has no limit of its own.
         """
         self.reads = Shares(READS)
         """The shares of runs of the database that only read."""
@@ -54,6 +57,7 @@ class Admission:
         self.requests = RequestTurns(wait_seconds=wait_seconds, shares=(self.reads, self.texts))
         self.long_work = LongWork(patience_seconds)
         self.recalls = RecallRates(tenant_recalls, agent_recalls)
+        self.credentials = CredentialRates(credential_requests)
         self.refusals = Refusals()
 
 
@@ -103,6 +107,14 @@ class TenantAdmission:
         """Count a recall, or an explanation of one; raises ``QuotaExceeded`` as ``RecallRates.admit`` does."""
         self._process.recalls.admit(Scope(self._tenant_id, agent_id), now)
 
+    def credential_requests(self, own: int | None) -> int | None:
+        """Return how many requests a credential may make in a minute, whose own limit is ``own``; None: any number."""
+        return self._process.credentials.limit(own)
+
+    def credential_change(self, now: int) -> None:
+        """Count that a credential is minted or revoked; raises ``QuotaExceeded`` as ``CredentialRates.change`` does."""
+        self._process.credentials.change(self._tenant_id, now)
+
     def store_refused(self, agent_id: str, now: int) -> None:
         """Note that a store was refused at ``now``, in milliseconds since the epoch."""
         self._process.refusals.note(Scope(self._tenant_id, agent_id), now)
@@ -145,11 +157,72 @@ class RecallRates:
         self._of_tenant[scope.tenant_id] = of_tenant + 1
 
 
+class CredentialRates:
+    """Counts, in the current minute and this process, requests by their credential, and changes of credentials."""
+
+    def __init__(self, requests: int | None = None) -> None:
+        """Take the limit of requests of each credential that has no limit of its own; None is no limit."""
+        self._requests = requests
+        self._minute = 0
+        self._counted: dict[tuple[str, str | None], int] = {}
+
+    def limit(self, own: int | None) -> int | None:
+        """Return how many requests a credential may make in a minute, whose own limit is ``own``; None: any number."""
+        return self._requests if own is None else own
+
+    def admit(self, tenant_id: str, credential_id: str, own: int | None, now: int) -> None:
+        """Count a request of a credential at ``now``, in milliseconds since the epoch; ``own`` is its own limit.
+
+        Raises:
+            QuotaExceeded: the credential has made as many requests in this minute as it may.
+        """
+        most = self._requests if own is None else own
+        if most is None:
+            return
+        used, passed = self._count((tenant_id, credential_id), most, now)
+        if used >= most:
+            raise QuotaExceeded(
+                f"The credential has made the {most} requests that it may make in a minute. Nothing was done.",
+                reached=Use("requests_per_minute", "credential", used, most).header,
+                retry_after=_seconds_left(passed),
+            )
+
+    def change(self, tenant_id: str, now: int) -> None:
+        """Count that a credential of a tenant is minted or revoked at ``now``, in milliseconds since the epoch.
+
+        Raises:
+            QuotaExceeded: the tenant has minted and revoked as many in this minute as it may.
+        """
+        used, passed = self._count((tenant_id, None), CREDENTIAL_CHANGES, now)
+        if used >= CREDENTIAL_CHANGES:
+            raise QuotaExceeded(
+                f"The tenant has minted and revoked {CREDENTIAL_CHANGES} credentials in this minute, as many as it may."
+                " None was minted or revoked.",
+                reached=Use("credential_changes_per_minute", "tenant", used, CREDENTIAL_CHANGES).header,
+                retry_after=_seconds_left(passed),
+            )
+
+    def _count(self, of: tuple[str, str | None], most: int, now: int) -> tuple[int, int]:
+        """Count one more where ``most`` allows it; return the count before, and how long the minute has lasted."""
+        minute, passed = divmod(now, _MINUTE_MS)
+        if minute != self._minute:
+            self._minute = minute
+            self._counted.clear()
+        used = self._counted.get(of, 0)
+        if used < most:
+            self._counted[of] = used + 1
+        return used, passed
+
+
+def _seconds_left(passed: int) -> int:
+    return -(-(_MINUTE_MS - passed) // 1000)
+
+
 def _exceeded(use: Use, passed: int) -> QuotaExceeded:
     return QuotaExceeded(
         f"This is over the {use.scope}'s limit of {use.limit} recalls per minute. Nothing was recalled.",
         reached=use.header,
-        retry_after=-(-(_MINUTE_MS - passed) // 1000),
+        retry_after=_seconds_left(passed),
     )
 
 

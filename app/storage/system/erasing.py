@@ -63,6 +63,8 @@ tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_ag
 """
 _DELETE_NAMESPACES = f"DELETE FROM namespace WHERE {_OF_WHOLE_TENANT}"
 _DELETE_SPEND = f"DELETE FROM model_spend WHERE {_OF_WHOLE_TENANT}"
+# A credential holds on until it is revoked, and its row tells of it; the names of people go.
+_FORGET_SPEAKERS = f"UPDATE credential SET speakers = '[]' WHERE {_OF_WHOLE_TENANT} AND speakers IS NOT NULL"
 # A row of counts that the deletion has brought to 0 still names an agent. An operator's limits (quota) stay.
 _DELETE_USAGE = f"""
 DELETE FROM usage WHERE {OF_SCOPE.format(table="usage")} AND usage.memories <= 0 AND usage.bytes <= 0
@@ -211,6 +213,7 @@ def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[S
         _DELETE_PROFILES,
         _DELETE_NAMESPACES,
         _DELETE_SPEND,
+        _FORGET_SPEAKERS,
     )
     return [
         *(Statement.write(sql, repeatable=True, **argument) for sql in changes),

@@ -76,6 +76,9 @@ DELETE FROM ingestion WHERE id IN (
   SELECT old.id FROM ingestion AS old WHERE old.finished_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
+_DELETE_CREDENTIALS = _BY_TENANT.format(
+    table="credential", key="tenant_id, id", old="old.tenant_id, old.id", at="expires_at"
+)
 _DELETE_SPEND = """
 DELETE FROM model_spend WHERE (tenant_id, day, stage) IN (
   SELECT old.tenant_id, old.day, old.stage FROM model_spend AS old
@@ -168,6 +171,11 @@ def delete_ingestions(until: int, limit: int) -> list[Statement]:
 def delete_spend(until: int, limit: int) -> list[Statement]:
     """Delete the next counts of what models cost on days that were over by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_SPEND, until=until, limit=limit)]
+
+
+def delete_credentials(until: int, limit: int) -> list[Statement]:
+    """Delete the next credentials that had expired by ``until`` from the register; returns a row for each."""
+    return [Statement.write(_DELETE_CREDENTIALS, until=until, limit=limit)]
 
 
 def delete_working(until: int, limit: int) -> list[list[Statement]]:

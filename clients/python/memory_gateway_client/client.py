@@ -17,6 +17,7 @@ from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
 from memory_gateway_client.tiers import (
+    access,
     assembly,
     blobs,
     consolidating,
@@ -89,6 +90,9 @@ class _Client(Generic[H]):
     erase_tenant = _Method(calls.erase_tenant)
     forget = _Method(calls.forget)
     unforget = _Method(calls.unforget)
+    credentials = _Method(access.credentials)
+    mint_credential = _Method(access.mint_credential)
+    revoke_credential = _Method(access.revoke_credential)
     undo = _Method(calls.undo)
     undo_learned = _Method(undoing.undo_learned)
     consolidations = _Method(consolidating.consolidations)

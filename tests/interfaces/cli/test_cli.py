@@ -411,7 +411,8 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         (
             "2 expired memories deleted.\n"
             "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions, 0 counts of model calls, "
-            "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls and 0 rows of recalls deleted.\n"
+            "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls, 0 rows of recalls and "
+            "0 expired credentials deleted.\n"
             "0 expired rows of working memory and 0 large values deleted.\n"
             "0 memories and 0 facts merged into others, 0 chains closed, 0 expired tasks deleted.\n"
         ),
@@ -430,6 +431,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         "workflow_outcomes": 0,
         "tool_calls": 0,
         "recalls": 0,
+        "credentials": 0,
         "blobs": 0,
         "consolidated": {"tenants": 1, "agents": 1, "memories": 0, "facts": 0, "chains": 0, "tasks": 0},
     }

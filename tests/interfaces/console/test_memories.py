@@ -166,11 +166,9 @@ async def test_a_memory_is_forgotten_and_that_is_taken_back(service: Service) ->
 
 async def test_a_credential_that_may_only_read_changes_nothing(service: Service) -> None:
     await service.store(TEA)
-    now = service.runtime.backends.clock()
-    token = service.runtime.credentials.issue("acme", now=now, agent_id="bot", scopes=READ)
     async with browsing(service, agent="bot") as writer, browsing(service, agent="bot") as browser:
         form = (await page_of(writer)).form("/forget")
-        await browser.sign_in({"Authorization": f"Bearer {token}"})
+        await browser.sign_in(service.credential(agent="bot", scopes=READ))
         page = await page_of(browser)
         assert page.status == 200
         page = await browser.send(form, form_key=page.form("/sign-out").fields["form_key"])

@@ -39,6 +39,9 @@ async def test_operations_have_plain_ids(service: Service) -> None:
     looks_after = {
         "explain",
         "list_memories",
+        "credentials",
+        "mint_credential",
+        "revoke_credential",
         "get_memory",
         "usage",
         "get_agent",

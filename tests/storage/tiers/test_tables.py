@@ -12,7 +12,7 @@ OF_THE_CORE = {
     *("long_term_memory", "outbox", "idempotency", "idempotency_count", "agent", "usage", "message", "ingestion"),
     *("namespace", "profile", "claim", "memory_source", "pass", "proposal", "model_spend"),
     # What stays when its tenant is erased: what was done, the proofs of erasures, and what an operator has set.
-    *("audit", "administrative_act", "erasure", "quota", "revocation"),
+    *("audit", "administrative_act", "erasure", "quota", "revocation", "credential"),
 }
 """Tables with rows of tenants that ``app.storage.system.erasing`` and the triggers of memories take care of."""
 OF_THE_DIRECTORY = {"tenant_places", "tenant_moves", "tenant_epochs", "tenant_changes", "tenant_renumbered"}

@@ -1,0 +1,1 @@
+"""Credentials: the register of a tenant's."""
