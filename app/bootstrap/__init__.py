@@ -4,6 +4,7 @@ It is the only package that names concrete adapters.
 """
 
 from app.bootstrap.account import Close, build_client, process_name
+from app.bootstrap.backups import back_up_files
 from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards
 from app.bootstrap.files import DATABASE_FILE, shard_file
 from app.bootstrap.models import build_embedder, build_reader
@@ -20,6 +21,7 @@ from app.bootstrap.service import (
 __all__ = [
     "DATABASE_FILE",
     "Close",
+    "back_up_files",
     "build_client",
     "build_credentials",
     "build_embedder",

@@ -21,7 +21,7 @@ async def vacuum_files(settings: Settings) -> Mapping[str, Vacuumed]:
         StorageFull: there is no room to write a file anew.
         DatabaseUnavailable: a file cannot be read or written.
     """
-    return {name: await asyncio.to_thread(vacuum, path) for name, path in (await _files(settings)).items()}
+    return {name: await asyncio.to_thread(vacuum, path) for name, path in (await database_files(settings)).items()}
 
 
 async def file_rooms(settings: Settings) -> Mapping[str, FileRoom]:
@@ -29,11 +29,12 @@ async def file_rooms(settings: Settings) -> Mapping[str, FileRoom]:
 
     Raises as ``vacuum_files`` does.
     """
-    files = {name: path for name, path in (await _files(settings)).items() if path.exists()}
+    files = {name: path for name, path in (await database_files(settings)).items() if path.exists()}
     return {name: await asyncio.to_thread(file_room, path) for name, path in files.items()}
 
 
-async def _files(settings: Settings) -> Mapping[str, Path]:
+async def database_files(settings: Settings) -> Mapping[str, Path]:
+    """Return the file of each shard, by the shards' names; raises ``ConfigurationError`` where there is none yet."""
     main = data_dir(settings) / DATABASE_FILE
     if not main.exists():
         raise ConfigurationError(f"There is no database in {main.parent} yet.")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,8 +15,10 @@ from app.storage.migrations.runner import SCHEMA, applied_migrations, known_migr
 from memory_gateway_double.server import Handle
 from tests.conformance.wrangler import Wrangler
 from tests.contracts.conftest import d1_database
+from tests.deploy.commands import shell_lines
 from tests.support.schema_text import READ, objects
 
+DEPLOY = Path(__file__).parents[2] / "deploy" / "README.md"
 MIGRATIONS = Path(runner.__file__).parent / "before"
 NAMES = sorted(file.name for file in MIGRATIONS.glob("*.sql"))
 LATER = [migration.name for migration in known_migrations() if migration.name not in NAMES]
@@ -95,3 +98,14 @@ def printed(output: str) -> Any:
     start = re.search(r"^[\[{]", output, re.MULTILINE)
     assert start is not None, output
     return json.loads(output[start.start() :])
+
+
+def test_wrangler_has_every_command_and_option_that_an_operator_is_told_to_use(wrangler: Wrangler) -> None:
+    told = [line for line in shell_lines(DEPLOY.read_text("utf-8")) if line.startswith("npx wrangler d1 ")]
+    assert told
+    for line in told:
+        words = shlex.split(line)[2:]
+        options = [word for word in words if word.startswith("--")]
+        shown = wrangler.ok(*words[:3], "--help")
+        assert f"wrangler {' '.join(words[:3])} " in shown
+        assert [option for option in options if option not in shown] == [], line

@@ -47,6 +47,8 @@ def invocations(lines: Sequence[str]) -> Iterator[list[str]]:
             if "memory-gateway" not in command:
                 continue
             words = shlex.split(command)
+            if words[0] in {"kubectl", "npx"}:  # names ours as a thing; what a container runs stands behind the dashes
+                words = words[words.index("--") + 1 :] if "--" in words else []
             at = next((n for n, word in enumerate(words) if PurePosixPath(word).name == "memory-gateway"), len(words))
             if words[at + 1 :]:
                 yield words[at + 1 :]

@@ -7,7 +7,8 @@ from pathlib import Path
 from app.domain.errors import ConfigurationError
 
 _KID = "local"
-_NAME = "auth-secret"
+AUTH_FILE = "auth-secret"
+"""The name of the file in the data directory."""
 _SECRET_BYTES = 32
 
 
@@ -17,7 +18,7 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
     Raises:
         ConfigurationError: the secret can be neither read nor created.
     """
-    path = data_dir / _NAME
+    path = data_dir / AUTH_FILE
     try:
         if not path.exists():
             _make(path)
@@ -31,7 +32,7 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
 
 def _make(path: Path) -> None:
     """Write a secret atomically; of two concurrent processes, the first one's counts."""
-    draft = path.with_name(f"{_NAME}.{secrets.token_hex(8)}")
+    draft = path.with_name(f"{AUTH_FILE}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(48))

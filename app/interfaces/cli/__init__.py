@@ -48,6 +48,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Move data": {
         "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),
         "import": ("transfer.import_", "Store the memories of a file, an export's or another system's."),
+        "backup": ("backup.backup", "Copy the data of the embedded default into the new FOLDER."),
         "archive": ("archive.archive", "List, read and restore what was archived because it is old."),
         "snapshot": ("snapshot.snapshot", "List, make, verify and restore snapshots of a tenant."),
         "verify": ("transfer.verify", "Check that an exported file is whole and unchanged."),
