@@ -1,7 +1,9 @@
-"""Opens the export of traces that the settings ask for."""
+"""Opens the export of traces that the settings ask for, and shows the room on the disk."""
 
+import shutil
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.domain.errors import ConfigurationError
@@ -32,3 +34,9 @@ def open_traces(settings: Settings, metrics: Metrics, process: str) -> "TraceExp
     export: TraceExport = module.TraceExport(settings, metrics.registry, process=process, version=version(_PACKAGE))
     metrics.traces = export.traces
     return export
+
+
+def show_disk(metrics: Metrics, folder: Path) -> None:
+    """Show how much room is left where a folder is, or is to be."""
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    metrics.disk(lambda: shutil.disk_usage(there).free)

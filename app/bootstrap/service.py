@@ -25,7 +25,7 @@ from app.bootstrap.models import (
     query_prefix,
     with_prefixes,
 )
-from app.bootstrap.observing import open_traces
+from app.bootstrap.observing import open_traces, show_disk
 from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
 from app.domain.errors import ConfigurationError
 from app.domain.moments import wall_clock
@@ -126,6 +126,8 @@ class _Process:
         self._command = command
         self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
+        if not on_cloudflare:
+            show_disk(metrics, settings.data_dir)
         export = None if command else open_traces(settings, metrics, self._name)
         self._breakers = breakers = Breakers(metrics)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)

@@ -1,6 +1,6 @@
 """The notes of a request, taken while it is handled."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -54,6 +54,7 @@ class RequestNote:
         embedded_characters: Characters of the same texts.
         model_tokens: Tokens of the request's calls of language models until it was answered.
         acted: Whether an administrative act of the request has begun: its row tells how it ends.
+        quotas_near: Names of the quotas of which the request has left little.
         spans: Opens the spans of the request's operations; None where the request is not traced.
         found: How often content that should not be kept was found in the request, by what was done and its kind.
     """
@@ -67,6 +68,7 @@ class RequestNote:
     embedded_characters: int = 0
     model_tokens: int = 0
     acted: bool = False
+    quotas_near: Sequence[str] = ()
     spans: Spans | None = None
     found: dict[tuple[Handling, SensitiveKind], int] = field(default_factory=dict)
 

@@ -7,28 +7,16 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from app.domain.audit import RecallNote, ToolCall
 from app.domain.request_note import RequestNote
+from app.observability.names import OTHER, Names
 
-MOST_TOOLS = 50
+MOST_TOOLS = 20
 """How many names of tools are told apart; all others count as ``other``."""
-MOST_TENANTS = 200
-OTHER = "other"
+MOST_TENANTS = 100
+_MOST_PAIRS = 100
+"""Pairs of a tool or a tenant with an outcome that are told apart."""
+_MOST_CODES = 100
 
-_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-
-
-class _Names:
-    """The first names that are seen; every other name becomes ``other``."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._seen: set[str] = set()
-
-    def of(self, name: str) -> str:
-        if name not in self._seen:
-            if len(self._seen) >= self._most:
-                return OTHER
-            self._seen.add(name)
-        return name
+_SECONDS = (0.1, 0.5, 2.5, 10.0, 60.0)
 
 
 class AuditMetrics:
@@ -36,21 +24,41 @@ class AuditMetrics:
 
     def __init__(self, registry: CollectorRegistry, *, tenants: bool = False) -> None:
         """Create the metrics; ``tenants``: count the costs and the errors of each tenant too, by its name."""
-        self._tools = _Names(MOST_TOOLS)
-        self._tenants = _Names(MOST_TENANTS)
+        self._tools = Names(MOST_TOOLS)
+        self._tenants = Names(MOST_TENANTS)
         self._seconds = Histogram(
             "memory_gateway_tool_seconds",
-            "Duration of the tool calls of runs, as their callers report it, by tool (the first 50, then other).",
+            "Duration of the tool calls of runs, as their callers report it, by tool (the first 20, then other).",
             ["tool"],
             buckets=_SECONDS,
             registry=registry,
         )
         self._messages = Histogram(
             "memory_gateway_mcp_tool_seconds",
-            "Duration of calls of the service's own tools over MCP, by tool and outcome (ok, degraded, gone (nobody "
-            "waited for the answer), or the error's code).",
-            ["tool", "outcome"],
+            "Duration of calls of the service's own tools over MCP, by tool.",
+            ["tool"],
             buckets=_SECONDS,
+            registry=registry,
+        )
+        self._message_outcomes = Counter(
+            "memory_gateway_mcp_tool_calls",
+            "Calls of the service's own tools over MCP, by tool and outcome (ok, degraded, gone (nobody waited for the "
+            "answer), or the error's code; other beyond 100 pairs).",
+            ["tool", "outcome"],
+            registry=registry,
+        )
+        self._message_names = Names(_MOST_PAIRS)
+        self._problems = Counter(
+            "memory_gateway_problems",
+            "Requests that were answered with an error, by its code (the first 100, then other).",
+            ["code"],
+            registry=registry,
+        )
+        self._codes = Names(_MOST_CODES)
+        self._quotas_near = Counter(
+            "memory_gateway_quota_near",
+            "Requests that left little of a quota, by its name.",
+            ["quota"],
             registry=registry,
         )
         self._errors = Counter(
@@ -81,13 +89,15 @@ class AuditMetrics:
         if tenants:
             self._refused = Counter(
                 "memory_gateway_tenant_errors",
-                "Requests of tenants (the first 200, then other) that were answered with an error, by its code.",
+                "Requests of tenants (the first 100, then other) that were answered with an error, by its code (other "
+                "beyond 100 pairs).",
                 ["tenant", "code"],
                 registry=registry,
             )
+            self._refused_names = Names(_MOST_PAIRS)
             self._cost = Counter(
                 "memory_gateway_tenant_cost",
-                "What tenants (the first 200, then other) have used, by kind: tool_tokens, model_tokens, recalls, "
+                "What tenants (the first 100, then other) have used, by kind: tool_tokens, model_tokens, recalls, "
                 "embedded_characters, embedding_tokens (where the provider counts them).",
                 ["tenant", "kind"],
                 registry=registry,
@@ -123,9 +133,17 @@ class AuditMetrics:
     def request(self, note: RequestNote, seconds: float) -> None:
         """Count a request that was answered."""
         if note.tool:
-            self._messages.labels(note.tool, note.outcome).observe(seconds)
-        if note.code and not note.gone and self._refused is not None:
-            self._refused.labels(self._tenants.of(note.tenant_id), note.code).inc()
+            known = self._message_names.of(f"{note.tool} {note.outcome}") != OTHER
+            self._message_outcomes.labels(note.tool, note.outcome if known else OTHER).inc()
+            self._messages.labels(note.tool).observe(seconds)
+        for quota in note.quotas_near:
+            self._quotas_near.labels(quota).inc()
+        if note.code and not note.gone:
+            self._problems.labels(self._codes.of(note.code)).inc()
+            if self._refused is not None:
+                tenant = self._tenants.of(note.tenant_id)
+                known = self._refused_names.of(f"{tenant} {note.code}") != OTHER
+                self._refused.labels(tenant, note.code if known else OTHER).inc()
 
     def model_tokens(self, tenant_id: str, tokens: int) -> None:
         """Count tokens of a call of a language model for a tenant."""

@@ -9,31 +9,30 @@ from prometheus_client import Metric
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long the requests of one route have taken, in seconds, by this process since it began.
+    """How long the requests of one kind have taken, in seconds, by this process since it began.
 
     ``median`` and ``slow`` are upper bounds: half of the requests, and 95 in 100, took no longer. They are
     bounds of the histogram's buckets, infinite where a request took longer than the last one.
     """
 
-    route: str
+    kind: str
     requests: int
     median: float
     slow: float
 
 
 def latencies(metrics: Iterable[Metric]) -> list[Latency]:
-    """Return the latency of each route, the most asked first, of a histogram with the labels method and route."""
+    """Return the latency of each kind of request, the most asked first, of a histogram with the label kind."""
     buckets: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
     for metric in metrics:
         for sample in metric.samples:
-            if sample.name.endswith("_bucket") and sample.labels["route"]:
-                route = f"{sample.labels['method']} {sample.labels['route']}"
-                buckets[route][float(sample.labels["le"])] += sample.value
+            if sample.name.endswith("_bucket"):
+                buckets[sample.labels["kind"]][float(sample.labels["le"])] += sample.value
     found = [
-        Latency(route, int(counts[float("inf")]), _within(counts, 0.5), _within(counts, 0.95))
-        for route, counts in buckets.items()
+        Latency(kind, int(counts[float("inf")]), _within(counts, 0.5), _within(counts, 0.95))
+        for kind, counts in buckets.items()
     ]
-    return sorted(found, key=lambda latency: (-latency.requests, latency.route))
+    return sorted(found, key=lambda latency: (-latency.requests, latency.kind))
 
 
 def _within(counts: Mapping[float, float], share: float) -> float:

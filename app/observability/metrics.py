@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -17,15 +17,20 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.sensitive import Handling, SensitiveKind
 from app.domain.shards import MAIN
 from app.observability.canary_metrics import CanaryMetrics
+from app.observability.gauges import NEWEST, OutboxGauges, ShardGauges
 from app.observability.latency import Latency, latencies
+from app.observability.names import OTHER, Names
 from app.observability.traces import Traces, fail
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_NEWEST: Literal["livemostrecent"] = "livemostrecent"
-"""A gauge shows the value that a living worker set last."""
+_CALL_SECONDS = (0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_MOST_CALLS = 100
+"""Operations with an outcome that are told apart."""
+_REFUSED, _FAILED = 400, 500
+_KINDS = frozenset({"store", "recall", "ingest", "mcp"})
 _LEAST: Literal["livemin"] = "livemin"
 """A gauge shows the smallest value of the living workers."""
 _MOST: Literal["livemax"] = "livemax"
@@ -33,7 +38,7 @@ _MOST: Literal["livemax"] = "livemax"
 _CIRCUIT_STATES: tuple[CircuitState, ...] = ("closed", "half_open", "open")
 NO_ATTRIBUTES: Mapping[str, str | int] = {}
 _REFRESH_SECONDS = 5.0
-_TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
+_TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
 
 class Metrics:
@@ -41,23 +46,42 @@ class Metrics:
 
     def __init__(self, *, of_workers: bool = False) -> None:
         """Create the metrics; ``of_workers``: this process is one of several, whose metrics are shown together."""
+        disable_created_metrics()  # a second series for each counter, which nothing asks for
         self.traces: Traces | None = None
         """Opens spans of requests and calls; None: nothing is traced."""
         self._of_workers = of_workers
         self.registry = CollectorRegistry()
-        self._requests = Histogram(
-            "memory_gateway_request_seconds",
-            "Duration of requests, by method, route and outcome (the answer's status, or gone: nobody waited for one).",
+        self._requests = Counter(
+            "memory_gateway_requests",
+            "Requests by method, route and outcome: ok, failed (5xx), or refused (4xx), which have no route: "
+            "memory_gateway_problems_total has their codes.",
             ["method", "route", "outcome"],
-            buckets=_SECONDS,
             registry=self.registry,
         )
         self._of_request = cache(self._requests.labels)
-        self._calls = Histogram(
-            "memory_gateway_upstream_seconds",
-            "Duration of calls to other services, by operation and outcome (ok, or the error's code).",
-            ["operation", "outcome"],
+        self._gone = Counter(
+            "memory_gateway_requests_gone", "Requests that nobody waited for any more.", registry=self.registry
+        )
+        self._seconds = Histogram(
+            "memory_gateway_request_seconds",
+            "Duration of requests by kind: store, recall, ingest and mcp by the end of the route, else read or write.",
+            ["kind"],
             buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._of_kind = cache(self._seconds.labels)
+        self._calls = Counter(
+            "memory_gateway_upstream_calls",
+            "Calls to other services, by operation and outcome (ok, or the error's code; other beyond 100 pairs).",
+            ["operation", "outcome"],
+            registry=self.registry,
+        )
+        self._call_names = Names(_MOST_CALLS)
+        self._call_seconds = Histogram(
+            "memory_gateway_upstream_seconds",
+            "Duration of calls to other services, by operation.",
+            ["operation"],
+            buckets=_CALL_SECONDS,
             registry=self.registry,
         )
         self._tokens = Histogram(
@@ -67,11 +91,18 @@ class Metrics:
             buckets=_TOKENS,
             registry=self.registry,
         )
-        self._model_calls = Histogram(
-            "memory_gateway_model_seconds",
-            "Duration of calls of language models, by stage, model and outcome (ok, or the error's code).",
+        self._model_calls = Counter(
+            "memory_gateway_model_calls",
+            "Calls of language models, by stage, model and outcome (ok, or the error's code; other beyond 100).",
             ["stage", "model", "outcome"],
-            buckets=(*_SECONDS, 60.0),
+            registry=self.registry,
+        )
+        self._model_names = Names(_MOST_CALLS)
+        self._model_seconds = Histogram(
+            "memory_gateway_model_seconds",
+            "Duration of calls of language models, by stage and model.",
+            ["stage", "model"],
+            buckets=(*_CALL_SECONDS, 30.0, 60.0),
             registry=self.registry,
         )
         self._model_tokens = Counter(
@@ -98,7 +129,7 @@ class Metrics:
             "memory_gateway_cloudflare_ratelimit",
             "Cloudflare's own rate limit as its last answer told it.",
             ["policy", "figure"],
-            multiprocess_mode=_NEWEST,
+            multiprocess_mode=NEWEST,
             registry=self.registry,
         )
         self._circuits = Gauge(
@@ -115,21 +146,29 @@ class Metrics:
             registry=self.registry,
         )
         self._budgets: dict[str, _BudgetGauge] = {}
-        self._outbox = _OutboxGauges(self.registry)
-        self._shards = _ShardGauges(self.registry)
+        """Gauges whose values are asked for when they are shown, by their names."""
+        self._outbox = OutboxGauges(self.registry)
+        self._shards = ShardGauges(self.registry)
         self.canaries = CanaryMetrics(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the declared path, empty without one; ``status`` is 0 without an answer."""
-        self._of_request(method, route, str(status) if status else "gone").observe(seconds)
+        if not status:
+            self._gone.inc()
+            return
+        outcome = "ok" if status < _REFUSED else "refused" if status < _FAILED else "failed"
+        self._of_request(method, "" if outcome == "refused" else route, outcome).inc()
+        self._of_kind(_kind(method, route)).observe(seconds)
 
     def latencies(self) -> list[Latency]:
-        """Return how long the requests of each route have taken, by this process since it began."""
-        return latencies(self._requests.collect())
+        """Return how long the requests of each kind have taken, by this process since it began."""
+        return latencies(self._seconds.collect())
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""
-        self._calls.labels(operation, outcome).observe(seconds)
+        known = self._call_names.of(f"{operation} {outcome}") != OTHER
+        self._calls.labels(operation, outcome if known else OTHER).inc()
+        self._call_seconds.labels(operation).observe(seconds)
 
     @contextmanager
     def measured(
@@ -177,7 +216,9 @@ class Metrics:
 
     def model_call(self, stage: str, model: str, outcome: str, seconds: float, tokens: int) -> None:
         """Count one call of a language model; ``outcome`` is ``ok`` or an error's code."""
-        self._model_calls.labels(stage, model, outcome).observe(seconds)
+        known = self._model_names.of(f"{stage} {model} {outcome}") != OTHER
+        self._model_calls.labels(stage, model, outcome if known else OTHER).inc()
+        self._model_seconds.labels(stage, model).observe(seconds)
         self._model_tokens.labels(stage, model).inc(tokens)
 
     def sensitive_content(self, kind: SensitiveKind, handling: Handling, times: int) -> None:
@@ -205,6 +246,10 @@ class Metrics:
         if "embedding_calls_left" not in self._budgets:
             meaning = "Calls of the embeddings API this process may still make in this minute"
             self._add_budget("embedding_calls_left", meaning, calls_left)
+
+    def disk(self, free: Callable[[], float]) -> None:
+        """Take the function that returns how many bytes are free on the disk of the data."""
+        self._add_budget("disk_free_bytes", "Bytes that are free on the disk of the data", free)
 
     def _add_budget(self, name: str, meaning: str, calls_left: Callable[[], float]) -> None:
         gauge = Gauge(
@@ -249,6 +294,13 @@ class Metrics:
         return generate_latest(together)
 
 
+def _kind(method: str, route: str) -> str:
+    last = route.rpartition("/")[2]
+    if last in _KINDS:
+        return last
+    return "read" if method in {"GET", "HEAD"} else "write"
+
+
 @dataclass(frozen=True, slots=True)
 class _BudgetGauge:
     """The gauge of a call budget, and the function that returns how many calls are left.
@@ -261,81 +313,3 @@ class _BudgetGauge:
 
     def refresh(self) -> None:
         self.gauge.set(self.calls_left())
-
-
-class _OutboxGauges:
-    """The status of the outbox of all shards, each at the last round of this process's indexer there."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._shards: dict[str, OutboxStatus] = {}
-        self._rows = Gauge(
-            "memory_gateway_outbox_rows",
-            "Rows of the outbox, over all tenants, by what they wait for.",
-            ["state"],
-            multiprocess_mode=_NEWEST,
-            registry=registry,
-        )
-        self._oldest = Gauge(
-            "memory_gateway_outbox_oldest_undelivered_seconds",
-            "Age of the oldest row that the index has not taken.",
-            multiprocess_mode=_NEWEST,
-            registry=registry,
-        )
-        self._lag = Gauge(
-            "memory_gateway_outbox_delivery_lag_seconds",
-            "Longest time from stored to known visible in the index, of the last minute.",
-            multiprocess_mode=_NEWEST,
-            registry=registry,
-        )
-        self._erasures = Gauge(
-            "memory_gateway_erasures", "Erasures under way.", multiprocess_mode=_NEWEST, registry=registry
-        )
-        self._words_missing = Gauge(
-            "memory_gateway_words_missing",
-            "Shards whose index of words is damaged, or is made again: recalls say lexical_unavailable.",
-            multiprocess_mode=_NEWEST,
-            registry=registry,
-        )
-        self._holders: set[str] = set()
-        self._lease = Gauge(
-            "memory_gateway_indexer_lease",
-            "1 for the process that holds the indexer's lease, 0 for those that held it before.",
-            ["holder"],
-            multiprocess_mode=_NEWEST,
-            registry=registry,
-        )
-
-    def show(self, status: OutboxStatus, shard: str) -> None:
-        self._shards[shard] = status
-        every = list(self._shards.values())
-        for state in ("undelivered", "unconfirmed", "confirmed", "dead_letters"):
-            self._rows.labels(state).set(sum(getattr(each, state) for each in every))
-        self._oldest.set(max(each.oldest_undelivered_seconds for each in every))
-        self._lag.set(max(each.delivery_lag_seconds for each in every))
-        self._erasures.set(sum(each.erasures for each in every))
-        self._words_missing.set(sum(each.words_missing for each in every))
-        holders = {each.lease_holder for each in every if each.lease_holder is not None}
-        for holder in self._holders - holders:
-            self._lease.labels(holder).set(0)
-        for holder in holders:
-            self._lease.labels(holder).set(1)
-        self._holders = holders
-
-
-class _ShardGauges:
-    """The size of each shard, as this process last measured it."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, meaning: str) -> Gauge:
-            return Gauge(
-                f"memory_gateway_shard_{name}", meaning, ["shard"], multiprocess_mode=_NEWEST, registry=registry
-            )
-
-        self._bytes = gauge("bytes", "Size of the shard's database.")
-        self._vectors = gauge("vectors", "Memories of the shard, each of which has a vector.")
-        self._tenants = gauge("tenants", "Tenants that the directory places in the shard.")
-
-    def show(self, name: str, stored_bytes: int, vectors: int, tenants: int) -> None:
-        self._bytes.labels(name).set(stored_bytes)
-        self._vectors.labels(name).set(vectors)
-        self._tenants.labels(name).set(tenants)

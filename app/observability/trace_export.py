@@ -31,13 +31,7 @@ class TraceExport:
         """
         # The SDK logs each batch that is lost; here one line says it, and a metric counts.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        counter = Counter(
-            "memory_gateway_spans",
-            "Spans by what became of them: ended, and exported, or lost since the collector did not take them. What "
-            "has ended and is neither waits, or found the queue full.",
-            ["outcome"],
-            registry=registry,
-        )
+        counter = span_counter(registry)
         self._provider = TracerProvider(
             sampler=_sampler(settings), resource=_resource(settings, process, version), shutdown_on_exit=False
         )
@@ -60,6 +54,17 @@ class TraceExport:
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await done.wait()
+
+
+def span_counter(registry: CollectorRegistry) -> Counter:
+    """Create the counter of spans, by outcome."""
+    return Counter(
+        "memory_gateway_spans",
+        "Spans by what became of them: ended, and exported, or lost since the collector did not take them. What "
+        "has ended and is neither waits, or found the queue full.",
+        ["outcome"],
+        registry=registry,
+    )
 
 
 class WatchedExporter(SpanExporter):

@@ -183,7 +183,7 @@ async def test_what_each_answered_call_has_cost_is_told_and_counted(subject: Sub
     assert first > 0
     assert second == 0
     assert third > 0
-    assert samples(subject.metrics, "memory_gateway_model_seconds_count") == {(name, "ok", "verify"): 3}
+    assert samples(subject.metrics, "memory_gateway_model_calls_total") == {(name, "ok", "verify"): 3}
     assert samples(subject.metrics, "memory_gateway_model_tokens_total") == {(name, "verify"): first + third}
 
 
@@ -193,7 +193,7 @@ async def test_a_call_that_was_not_answered_costs_nothing(subject: Subject) -> N
         await subject.ask("verify")
     assert subject.spent == []
     name = subject.model.name("verify")
-    counted = samples(subject.metrics, "memory_gateway_model_seconds_count")
+    counted = samples(subject.metrics, "memory_gateway_model_calls_total")
     assert counted == {(name, "upstream_overloaded", "verify"): 1}
 
 

@@ -9,6 +9,7 @@ from app.domain.audit import RecallNote, ToolCall
 from app.domain.errors import DatabaseRejected, MemoryGatewayError, SchemaTooNew, Unavailable
 from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
+from app.observability.trace_export import span_counter
 from app.settings import Settings
 from tests.deploy.commands import SETTINGS, invocations, refusal, shell_lines
 from tests.deploy.dockerfile import ROOT
@@ -86,6 +87,8 @@ def test_every_metric_the_readme_names_is_one_of_the_service() -> None:
     audited = AuditMetrics(metrics.registry, tenants=True)
     audited.recall(RecallNote("acme", "bot", "http", None, None, channels=("vector",)))
     audited.tool_call("acme", ToolCall("01K2Z4M1V7Q8T3B5N6C7D8E9FA", "search", None, "", "error", "1.5", tokens=1))
+    metrics.disk(lambda: 1)
+    span_counter(metrics.registry)
     shown = metrics.render().decode()
     named = re.findall(r"`(memory_gateway_\w+)`", _README)
     assert named

@@ -47,4 +47,4 @@ def test_a_query_names_a_metric_that_there_is_and_its_labels(query: str, shown: 
 
 
 def test_every_question_has_queries() -> None:
-    assert len(QUERIES) == 8
+    assert len(QUERIES) == 9

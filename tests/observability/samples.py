@@ -17,4 +17,4 @@ def samples(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
 
 def calls(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """Return how many calls there were, by operation and outcome."""
-    return samples(metrics, "memory_gateway_upstream_seconds_count")
+    return samples(metrics, "memory_gateway_upstream_calls_total")

@@ -23,17 +23,17 @@ def test_calls_are_counted_by_operation_and_outcome_with_their_duration(metrics:
     metrics.call("d1.query", "ok", 0.25)
     metrics.call("d1.query", "rate_limited", 0.0)
     assert calls(metrics) == {("d1.query", "ok"): 2, ("d1.query", "rate_limited"): 1}
-    assert samples(metrics, "memory_gateway_upstream_seconds_sum")["d1.query", "ok"] == 0.75
+    assert samples(metrics, "memory_gateway_upstream_seconds_sum")["d1.query",] == 0.75
 
 
 def test_a_bucket_counts_the_calls_up_to_its_bound(metrics: Metrics) -> None:
     for seconds in (0.004, 0.3, 12.0, 99.0):
         metrics.call("d1.query", "ok", seconds)
     buckets = samples(metrics, "memory_gateway_upstream_seconds_bucket")
-    counted = {float(le): count for le, *_ in buckets for count in [buckets[le, "d1.query", "ok"]]}
-    assert counted[0.005] == 1
+    counted = {float(le): count for (le, _), count in buckets.items()}
+    assert counted[0.025] == 1
     assert counted[0.5] == 2
-    assert counted[30.0] == 3
+    assert counted[10.0] == 2
     assert counted[math.inf] == 4
 
 
@@ -41,7 +41,7 @@ def test_calls_of_the_embedder_below_100_ms_up_to_500_and_above_are_told_apart(m
     for seconds in (0.09, 0.2, 0.3, 0.6):
         metrics.call("openai.embeddings", "ok", seconds)
     buckets = samples(metrics, "memory_gateway_upstream_seconds_bucket")
-    counted = {float(le): count for le, *_ in buckets for count in [buckets[le, "openai.embeddings", "ok"]]}
+    counted = {float(le): count for (le, _), count in buckets.items()}
     assert (counted[0.1], counted[0.25], counted[0.5]) == (1, 2, 3)
 
 

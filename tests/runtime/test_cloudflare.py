@@ -164,7 +164,7 @@ async def test_the_share_of_the_budget_is_not_overdrawn(tmp_path: Path, account:
     assert double.calls()["unknown"] == 1  # asked once whether there is an edge
     assert sum(count for name, count in double.calls().items() if name.startswith(CLOUDFLARE)) <= 100
     assert "memory_gateway_cloudflare_calls_left" in metrics
-    assert 'memory_gateway_upstream_seconds_count{operation="vectorize.query",outcome="ok"}' in metrics
+    assert 'memory_gateway_upstream_calls_total{operation="vectorize.query",outcome="ok"}' in metrics
 
 
 async def test_a_memory_is_recalled_before_the_index_shows_it(tmp_path: Path) -> None:

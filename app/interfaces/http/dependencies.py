@@ -183,9 +183,10 @@ BodylessAdministrator = Annotated[CallEntry, Depends(_Credential("admin", media_
 """The entry of an administrator's request that needs no body."""
 
 
-def _warns(response: Response) -> Warn:
+def _warns(request: Request, response: Response) -> Warn:
     def warn(uses: Sequence[Use]) -> None:
         if uses:
+            request.scope["state"][NOTE].quotas_near = [use.name for use in uses]
             response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
     return warn

@@ -47,7 +47,7 @@ async def test_the_parts_the_backlog_and_the_dead_letters_are_shown_to_an_admini
     async with browsing(service, admin=True) as browser:
         page = await browser.open("/console/operations")
         assert page.status == 200
-        for told in ("database", "sqlite", "works", "POST /store", f"refused: {HOSTILE}", MEMORY):
+        for told in ("database", "sqlite", "works", "95 of 100 within", f"refused: {HOSTILE}", MEMORY):
             assert told in page.text
         assert "img" not in {name for name, _ in page.tags}
 

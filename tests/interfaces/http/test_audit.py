@@ -180,7 +180,7 @@ async def test_metrics_tell_what_tools_took_and_name_no_tenant_unless_that_is_se
             await send(service, call(call_id=CALL, tool="tool 0", outcome="error", tokens=5, ms=1500))
             await service.recall("tea")
             metrics = (await service.client.get("/metrics")).text
-            assert 'memory_gateway_tool_seconds_count{tool="other"} 10.0' in metrics
+            assert 'memory_gateway_tool_seconds_count{tool="other"} 40.0' in metrics
             assert 'memory_gateway_tool_seconds_sum{tool="tool 0"} 1.501' in metrics
             assert 'memory_gateway_tool_errors_total{tool="tool 0"} 1.0' in metrics
             assert 'memory_gateway_tool_tokens_total{tool="tool 0"} 5.0' in metrics

@@ -227,8 +227,8 @@ async def test_metrics_tell_errors_by_tenant_tools_over_mcp_and_the_tokens_of_em
     await service.post("/recall", {"agent_id": "bot"}, tenant="beta")
     metrics = (await service.client.get("/metrics")).text
     for line in (
-        'memory_gateway_mcp_tool_seconds_count{outcome="ok",tool="store_memory"} 1.0',
-        'memory_gateway_mcp_tool_seconds_count{outcome="invalid_request",tool="recall_memory"} 1.0',
+        'memory_gateway_mcp_tool_calls_total{outcome="ok",tool="store_memory"} 1.0',
+        'memory_gateway_mcp_tool_calls_total{outcome="invalid_request",tool="recall_memory"} 1.0',
         'memory_gateway_tenant_errors_total{code="invalid_request",tenant="acme"} 1.0',
         'memory_gateway_tenant_errors_total{code="invalid_request",tenant="beta"} 1.0',
         'memory_gateway_tenant_cost_total{kind="embedding_tokens",tenant="acme"} 4.0',
@@ -256,7 +256,7 @@ async def test_metrics_tell_a_call_over_mcp_whose_caller_went_away_as_gone(tmp_p
 
 
 def counted_as(outcome: str) -> str:
-    return f'memory_gateway_mcp_tool_seconds_count{{outcome="{outcome}",tool="store_memory"}} 1.0'
+    return f'memory_gateway_mcp_tool_calls_total{{outcome="{outcome}",tool="store_memory"}} 1.0'
 
 
 async def call_and_go_away(url: str, service: Service, gate: Gate) -> None:

@@ -12,7 +12,6 @@ page: Final = ConsolePage(
     "admin",
 )
 _NEWEST = 50
-_ROUTES = 12
 
 
 @page.get("", "admin")
@@ -24,7 +23,7 @@ async def show(visit: Visit) -> View:
     return View.of(
         "operations.html",
         state=state,
-        latencies=[latency for latency in state.latencies if "/console" not in latency.route][:_ROUTES],
+        latencies=state.latencies,
         backlog=backlog,
         dead_letters=[letter for letter in dead_letters if only_agent in {None, letter.agent_id}],
         erasures=await services.gateway.erasures(only_agent, _NEWEST),
