@@ -46,7 +46,7 @@ class Metrics:
 
     def __init__(self, *, of_workers: bool = False) -> None:
         """Create the metrics; ``of_workers``: this process is one of several, whose metrics are shown together."""
-        disable_created_metrics()  # a second series for each counter, which nothing asks for
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nothing asks for
         self.traces: Traces | None = None
         """Opens spans of requests and calls; None: nothing is traced."""
         self._of_workers = of_workers
