@@ -6,6 +6,7 @@ It is the only package that names concrete adapters.
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.backups import back_up_files
 from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards
+from app.bootstrap.deployment import DeploymentOptions, build_deployment, build_destruction
 from app.bootstrap.files import DATABASE_FILE, shard_file
 from app.bootstrap.models import build_embedder, build_reader
 from app.bootstrap.provisioning import build_provisioning, make_shard
@@ -21,9 +22,12 @@ from app.bootstrap.service import (
 __all__ = [
     "DATABASE_FILE",
     "Close",
+    "DeploymentOptions",
     "back_up_files",
     "build_client",
     "build_credentials",
+    "build_deployment",
+    "build_destruction",
     "build_embedder",
     "build_objects",
     "build_provisioning",

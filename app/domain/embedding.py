@@ -45,7 +45,7 @@ class EmbeddingConfig:
 
     def index_name_in(self, shard: str) -> str:
         """Return the name of the config's index in a shard beside the first: ``index_name`` with ``-shard-<name>``."""
-        return _cut(f"{self.index_name}-shard-{shard}")
+        return index_name_in_shard(self.index_name, shard)
 
     @property
     def label(self) -> str:
@@ -198,6 +198,11 @@ def _from_json(text: str) -> EmbeddingConfig:
 
 
 @lru_cache(maxsize=64)
+def index_name_in_shard(index_name: str, shard: str) -> str:
+    """Return the name that an index has in a shard beside the first, cut to what Vectorize takes."""
+    return _cut(f"{index_name}-shard-{shard}")
+
+
 def _index_name(provider: str, model: str) -> str:
     return _cut(_NO_NAME.sub("-", f"lt-memory-{provider}-{model}".lower()))
 

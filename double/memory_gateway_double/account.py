@@ -4,9 +4,9 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memory_gateway_double.clock import Clock
@@ -35,14 +35,17 @@ from memory_gateway_double.models.rerank_endpoint import RerankEndpoint
 from memory_gateway_double.models.workers_ai import WorkersAI
 from memory_gateway_double.r2 import PREFIX as R2_API
 from memory_gateway_double.r2 import R2
+from memory_gateway_double.r2_buckets import R2Buckets
 from memory_gateway_double.rate_limit import RateLimit
 from memory_gateway_double.recorder import RecordedRequest, Recorder
+from memory_gateway_double.rights import Rights
 from memory_gateway_double.routing import Found, Router
 from memory_gateway_double.users import Users
 from memory_gateway_double.v4 import AUTHENTICATION_ERROR, failure, not_routed, refused
 from memory_gateway_double.vectorize.index import Delays
 from memory_gateway_double.vectorize.rest import Vectorize
 from memory_gateway_double.wire import ConnectionCut, Refusal, Reply, Request
+from memory_gateway_double.workers import Workers
 
 CLOUDFLARE = "/client/v4"
 
@@ -60,16 +63,20 @@ class DoubleOptions:
     write show at once. ``metadata_index_seconds``: how long a metadata index that is listed takes until it holds the
     vectors that are processed from then on; None: as long as a batch. ``approximate_scores``: scores are off by at
     most 0.005, unless values are asked for.
+    ``limited_tokens``: further API tokens, with the permissions that each has, such as ``D1 Write``; ``api_token``
+    may do all. ``workers_subdomain``: the account's below workers.dev; empty where it has none.
     ``data_dir``: where it keeps its data; None keeps it in memory.
     """
 
     account_id: str = "0" * 32
     api_token: str = "double-token"  # noqa: S105 - opens nothing but the double
+    limited_tokens: Mapping[str, Collection[str]] = field(default_factory=dict)
     openai_api_key: str = "double-key"
     reranker_api_key: str = "double-reranker-key"
     r2_bucket: str = "double-blobs"
     r2_access_key_id: str = "double-access-key"
     r2_secret_access_key: str = "double-secret-key"  # noqa: S105 - opens nothing but the double
+    workers_subdomain: str = "double"
     time_scale: float = 1.0
     rate_limit: bool = True
     atomic_batch: bool = True
@@ -100,7 +107,10 @@ class Double:
             options.seed,
             approximate=options.approximate_scores,
         )
-        self.r2 = R2(self._journal, self.clock, options.r2_bucket, options.r2_access_key_id)
+        self._rights = Rights(options.api_token, options.limited_tokens)
+        keys = {options.r2_access_key_id, *self._rights.token_ids}
+        self.r2 = R2(self._journal, self.clock, options.r2_bucket, keys)
+        self.workers = Workers(self._journal, self.clock, options.workers_subdomain)
         self.rerankings = Rerankings()
         self.models = LanguageModels()
         self._openai = OpenAI(options.openai_api_key, self.clock, self.models)
@@ -213,9 +223,12 @@ class Double:
             return
         if not request.path.startswith(f"{CLOUDFLARE}/"):
             raise not_routed(request.path)
-        if request.headers.get("authorization") != f"Bearer {self._options.api_token}":
+        token = self._rights.token(request)
+        if token is None:
             raise refused(401, AUTHENTICATION_ERROR, "Authentication error")
         self.rate_limit.take()
+        if not self._rights.allows(token, request):
+            raise refused(403, AUTHENTICATION_ERROR, "Authentication error")
         account = request.parameters.get("account")
         if account is None or account == self._options.account_id:
             return
@@ -250,7 +263,7 @@ class Double:
 
     def _routes(self) -> Router:
         account = f"{CLOUDFLARE}/accounts/{{account}}"
-        users = Users(self._options.account_id, self._options.api_token)
+        users = Users(self._options.account_id)
         return Router(
             [
                 *self.d1.routes(account),
@@ -259,6 +272,8 @@ class Double:
                 *self._openai.routes(),
                 *self._rerank.routes(),
                 *self.r2.routes(),
+                *R2Buckets(self.r2, self.clock).routes(account),
+                *self.workers.routes(account),
                 *users.routes(CLOUDFLARE, account),
             ]
         )

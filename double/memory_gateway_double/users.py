@@ -6,6 +6,7 @@ https://developers.cloudflare.com/api/resources/user/
 import hashlib
 from collections.abc import Iterator
 
+from memory_gateway_double.rights import token_id
 from memory_gateway_double.routing import Route
 from memory_gateway_double.v4 import ok, page
 from memory_gateway_double.wire import Reply, Request
@@ -16,12 +17,11 @@ _SINCE = "2026-01-01T00:00:00.000000Z"
 
 
 class Users:
-    """One user with one account and one token."""
+    """One user with one account and its tokens."""
 
-    def __init__(self, account_id: str, api_token: str) -> None:
+    def __init__(self, account_id: str) -> None:
         """Derive the ids that nobody chooses."""
         self._account = {"id": account_id, "name": _NAME, "type": "standard", "created_on": _SINCE, "settings": {}}
-        self._token_id = hashlib.sha256(api_token.encode()).hexdigest()[:32]
         self._user_id = hashlib.sha256(account_id.encode()).hexdigest()[:32]
 
     def routes(self, prefix: str, account: str) -> Iterator[Route]:
@@ -33,8 +33,9 @@ class Users:
         yield Route("accounts", "GET", f"{prefix}/accounts", self._accounts)
         yield Route("accounts", "GET", account, self._one_account)
 
-    async def _verify(self, _: Request) -> Reply:
-        return ok({"id": self._token_id, "status": "active"})
+    async def _verify(self, request: Request) -> Reply:
+        token = request.headers.get("authorization", "").partition(" ")[2]
+        return ok({"id": token_id(token), "status": "active"})
 
     async def _user(self, _: Request) -> Reply:
         return ok({"id": self._user_id, "email": _EMAIL, "first_name": _NAME, "last_name": None, "suspended": False})

@@ -16,8 +16,11 @@ from tests.conformance.toolchain import FOLDER, NODE, TSC
 _ACCOUNT = re.compile(r"/client/v4/accounts/(?P<account>[^/]+)(?P<rest>/.*)")
 _INDEX = "/vectorize/v2/indexes"
 METHODS = {
+    ("GET", "/tokens/verify"): "accounts.tokens.verify",
     ("GET", "/d1/database"): "d1.database.list",
     ("POST", "/d1/database"): "d1.database.create",
+    ("GET", "/d1/database/([^/]+)"): "d1.database.get",
+    ("DELETE", "/d1/database/([^/]+)"): "d1.database.delete",
     ("POST", "/d1/database/([^/]+)/query"): "d1.database.query",
     ("GET", _INDEX): "vectorize.indexes.list",
     ("POST", _INDEX): "vectorize.indexes.create",
@@ -28,11 +31,21 @@ METHODS = {
     ("POST", f"{_INDEX}/([^/]+)/delete_by_ids"): "vectorize.indexes.deleteByIDs",
     ("GET", f"{_INDEX}/([^/]+)/metadata_index/list"): "vectorize.indexes.metadataIndex.list",
     ("POST", f"{_INDEX}/([^/]+)/metadata_index/create"): "vectorize.indexes.metadataIndex.create",
+    ("DELETE", f"{_INDEX}/([^/]+)"): "vectorize.indexes.delete",
+    ("GET", "/r2/buckets"): "r2.buckets.list",
+    ("POST", "/r2/buckets"): "r2.buckets.create",
+    ("DELETE", "/r2/buckets/([^/]+)"): "r2.buckets.delete",
+    ("GET", "/r2/buckets/([^/]+)/objects"): "r2.buckets.objects.list",
+    ("GET", "/workers/subdomain"): "workers.subdomains.get",
+    ("GET", "/workers/scripts"): "workers.scripts.list",
+    ("DELETE", "/workers/scripts/([^/]+)"): "workers.scripts.delete",
+    ("GET", "/workers/scripts/([^/]+)/settings"): "workers.scripts.scriptAndVersionSettings.get",
     ("POST", "/ai/run/(.+)"): "ai.run",
 }
 """What our adapters call, and what the client calls it. A request that is not here fails the test."""
 
 _NUMBERS = {"page", "per_page"}
+_BOOLEANS = {"force"}
 _SECONDS = 60
 
 
@@ -126,7 +139,10 @@ def _call(request: RecordedRequest) -> str:
 
 def _parameters(request: RecordedRequest, account_id: str) -> str:
     body = request.body.decode()
-    query = {key: int(value) if key in _NUMBERS else value for key, value in request.query.items()}
+    query = {
+        key: int(value) if key in _NUMBERS else value == "true" if key in _BOOLEANS else value
+        for key, value in request.query.items()
+    }
     parameters = {"account_id": account_id, **query}
     if request.headers.get("content-type") == "application/x-ndjson":
         return f"{{ ...{json.dumps(parameters)}, body: new File([{json.dumps(body)}], 'vectors.ndjson') }}"

@@ -22,9 +22,13 @@ class WithRemoteBindings:
     ``{internalCode, description}``, of which its binding makes the message that it throws: ``5006: AiError: ...``.
     """
 
-    def __init__(self, double: Double) -> None:
-        """Take the account; the binding ``AI`` is its models, each other one's name in lower case is an index of it."""
+    def __init__(self, double: Double, indexes: Mapping[str, str] | None = None) -> None:
+        """Take the account; the binding ``AI`` is its models, each other one an index of it.
+
+        ``indexes`` has the index of a binding, whose name in lower case it is where none is given.
+        """
         self._double = double
+        self._indexes = indexes or {}
         self._base = f"/client/v4/accounts/{double.options.account_id}"
         self._authorization = f"Bearer {double.options.api_token}".encode()
 
@@ -41,7 +45,7 @@ class WithRemoteBindings:
             await _send(send, *answer.of_binding())
 
     def _as_rest(self, scope: Scope, told: Mapping[str, str], answer: "_Answer") -> Scope:
-        verb, path = _over_rest(told)
+        verb, path = _over_rest(told, self._indexes)
         headers = [(b"authorization", self._authorization)]
         if "mf-header-content-type" in told:
             headers.append((b"content-type", told["mf-header-content-type"].encode("latin-1")))
@@ -56,12 +60,12 @@ class WithRemoteBindings:
         }
 
 
-def _over_rest(told: Mapping[str, str]) -> tuple[str, str]:
+def _over_rest(told: Mapping[str, str], indexes: Mapping[str, str]) -> tuple[str, str]:
     """Return what a binding's call is over REST: its method, and its path within the account."""
     if told["mf-binding"] == "AI":
         return "POST", f"/ai/run/{told['mf-header-cf-consn-model-id']}"
     method = told["mf-url"].rpartition("/")[2]
-    index = f"/vectorize/v2/indexes/{told['mf-binding'].lower()}"
+    index = f"/vectorize/v2/indexes/{indexes.get(told['mf-binding'], told['mf-binding'].lower())}"
     return "GET" if method == "info" else "POST", f"{index}/{_METHODS.get(method, method)}"
 
 

@@ -10,6 +10,8 @@ _MODULES = FOLDER / "node_modules"
 NODE = _MODULES / "node" / "bin" / "node"
 """Of a version that wrangler and the inspector take, whichever one the machine has."""
 WRANGLER = _MODULES / "wrangler" / "bin" / "wrangler.js"
+CF = _MODULES / "cf" / "bin" / "cf"
+"""Cloudflare's other command line, a preview, which shows its commands for these products by CF_HIDE_COMMANDS=false."""
 INSPECTOR = _MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 TSC = _MODULES / "typescript" / "bin" / "tsc"
 CLAUDE_CODE = _MODULES / ".bin" / "claude"
@@ -35,6 +37,7 @@ def missing() -> list[str]:
     tools = {
         "node": NODE,
         "wrangler": WRANGLER,
+        "cf": CF,
         "typescript": TSC,
         "inspector": INSPECTOR,
         "esbuild": _MODULES / "esbuild",

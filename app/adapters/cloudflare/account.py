@@ -1,4 +1,4 @@
-"""Finds and creates the D1 database and the Vectorize index of an account, for provisioning.
+"""Finds, creates and deletes the D1 database and the Vectorize index of an account.
 
 https://developers.cloudflare.com/api/resources/d1/subresources/database/methods/create/ and
 https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/methods/create/
@@ -60,6 +60,10 @@ class Account:
         result = await self._post("d1.create", _DATABASES, body)
         return _uuid(result)
 
+    async def delete_database(self, database_id: str) -> None:
+        """Delete a database with all that it holds."""
+        await self._client.call(Call("d1.delete", "DELETE", f"{_DATABASES}/{database_id}"))
+
     async def index_exists(self, name: str) -> bool:
         """Return whether an index of this name exists."""
         found = _entries((await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result)
@@ -73,6 +77,10 @@ class Account:
             "config": {"dimensions": config.dimensions, "metric": "cosine"},
         }
         await self._post("vectorize.create", _INDEXES, body)
+
+    async def delete_index(self, name: str) -> None:
+        """Delete an index with all that it holds."""
+        await self._client.call(Call("vectorize.delete", "DELETE", f"{_INDEXES}/{name}"))
 
     async def create_metadata_indexes(self, index_name: str, wanted: Mapping[str, IndexType]) -> None:
         """Request metadata indexes, which Vectorize creates some time later."""

@@ -132,15 +132,29 @@ class Provisioning:
         Raises:
             UpstreamTimeout: the metadata indexes do not work after a long wait; another run continues to wait.
         """
-        database_id = plan.database_id
-        if database_id is None:
-            database_id = await self._account.create_database(self._wanted.database_name, plan.placement)
-            where = f" in the jurisdiction {plan.placement.jurisdiction}" if plan.placement.jurisdiction else ""
-            report(f"created the D1 database {self._wanted.database_name}{where}: {database_id}")
+        database_id = await self.apply_database(plan, report)
+        await self.apply_index(plan, database_id, report)
+        return database_id
+
+    async def apply_database(self, plan: MissingSteps, report: Report) -> str:
+        """Create the database, without a schema, if there is none, and return its id."""
+        if plan.database_id is not None:
+            return plan.database_id
+        database_id = await self._account.create_database(self._wanted.database_name, plan.placement)
+        where = f" in the jurisdiction {plan.placement.jurisdiction}" if plan.placement.jurisdiction else ""
+        report(f"created the D1 database {self._wanted.database_name}{where}: {database_id}")
+        return database_id
+
+    async def apply_index(self, plan: MissingSteps, database_id: str, report: Report) -> None:
+        """Carry out the steps after the database was created: its schema, the index and the metadata indexes.
+
+        Raises:
+            UpstreamTimeout: the metadata indexes do not work after a long wait; another run continues to wait.
+        """
         for name in await migrate(self._open_database(database_id)):
             report(f"applied migration {name}")
         if not (plan.index or plan.metadata_indexes or plan.proof):
-            return database_id
+            return
         database, config = self._open_database(database_id), self._wanted.config
         await index_build.begin(database, config)
         if plan.index:
@@ -151,7 +165,6 @@ class Provisioning:
             report(f"requested the metadata indexes {', '.join(plan.metadata_indexes)}")
         await self._prove(report)
         await index_build.end(database, config)
-        return database_id
 
     async def _was_stopped(self, database_id: str) -> bool:
         """Return whether an earlier run began to make the index and did not finish.

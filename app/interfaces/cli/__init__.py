@@ -54,6 +54,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "verify": ("transfer.verify", "Check that an exported file is whole and unchanged."),
     },
     "Cloudflare": {
+        "deploy": ("deploy.deploy", "Make all that a service needs in an account, or take it back."),
         "provision": ("operations.provision", "Create what the service needs in a Cloudflare account."),
     },
 }

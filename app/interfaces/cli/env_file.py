@@ -1,4 +1,4 @@
-"""The file of settings that ``provision --write-env`` keeps up to date."""
+"""The file of settings that ``provision`` and ``deploy`` keep up to date (``--write-env``)."""
 
 import io
 import os
@@ -11,8 +11,8 @@ from dotenv.parser import parse_stream
 
 from app.domain.errors import ConfigurationError
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-"""The characters that need no quoting in a line of the file."""
+_PLAIN = re.compile(r"[A-Za-z0-9_=,:/.@+-]+")
+"""The characters that need no quoting in a line of the file, whether docker, a shell or the service reads it."""
 
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> None:

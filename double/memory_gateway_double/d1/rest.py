@@ -75,6 +75,11 @@ class D1:
             self._journal.record(_STORE, "create", facts)
             return database.uuid
 
+    def names(self) -> list[str]:
+        """Return the names of the databases."""
+        with self._lock:
+            return [database.name for database in self._databases.values()]
+
     def close(self) -> None:
         """Close every database."""
         with self._lock:
@@ -138,7 +143,9 @@ class D1:
         return page(request, found, per_page=_PER_PAGE)
 
     async def _get(self, request: Request) -> Reply:
-        database = self._find(request)
+        """Show a database, by its id or its name: wrangler asks for either."""
+        named = [each for each in list(self._databases.values()) if each.name == request.parameters["database"]]
+        database = named[0] if named else self._find(request)
 
         def look() -> dict[str, object]:
             return {**_summary(database), "num_tables": database.tables(), "file_size": database.size()}

@@ -111,6 +111,10 @@ class Vectorize:
         """Return how many writes of each index do not show yet."""
         return {name: index.pending() for name, index in list(self._indexes.items())}
 
+    def metadata_indexes(self, name: str) -> dict[str, str]:
+        """Return the metadata indexes that an index lists, each with its type."""
+        return dict(self._indexes[name].declared())
+
     def _open(self, description: Description) -> Index:
         index = Index(description, self._clock, self._delays, self._seed, approximate=self._approximate)
         self._indexes[description.name] = index
