@@ -197,12 +197,12 @@ def _from_json(text: str) -> EmbeddingConfig:
     return config if config.index_name == index_name else EmbeddingConfig(provider, model, dimensions, shortened=True)
 
 
-@lru_cache(maxsize=64)
 def index_name_in_shard(index_name: str, shard: str) -> str:
     """Return the name that an index has in a shard beside the first, cut to what Vectorize takes."""
     return _cut(f"{index_name}-shard-{shard}")
 
 
+@lru_cache(maxsize=64)
 def _index_name(provider: str, model: str) -> str:
     return _cut(_NO_NAME.sub("-", f"lt-memory-{provider}-{model}".lower()))
 
