@@ -13,7 +13,7 @@ from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.deployment.deploying import Deployment
 from app.adapters.cloudflare.deployment.destroying import Destruction
 from app.adapters.cloudflare.deployment.edge_worker import EdgeSources
-from app.adapters.cloudflare.deployment.resources import CloudflareResources, WantedDeployment, WantedEdge
+from app.adapters.cloudflare.deployment.resources import CloudflareResources, DeploymentSpec, EdgeSpec
 from app.adapters.cloudflare.deployment.secrets import DeploymentSecrets, SettingsFile
 from app.adapters.cloudflare.deployment.wrangler import Wrangler, find_wrangler
 from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
@@ -80,7 +80,7 @@ def build_deployment(
     token = settings.cloudflare_api_token or ""
     file = SettingsFile(str(path), held, _carried(settings), token, write)
     secrets = DeploymentSecrets.of(file, given)
-    wanted = WantedDeployment(
+    wanted = DeploymentSpec(
         name=options.name,
         placement=options.placement,
         config=embedder.config,
@@ -119,10 +119,10 @@ def _resources(client: CloudflareClient) -> CloudflareResources:
     )
 
 
-def _edge(settings: Settings, options: DeploymentOptions, secrets: list[str]) -> WantedEdge:
+def _edge(settings: Settings, options: DeploymentOptions, secrets: list[str]) -> EdgeSpec:
     folder = options.edge_sources or Path(app.__file__).resolve().parents[1] / "deploy" / "edge"
     if not (folder / "wrangler.jsonc").is_file():
-        return WantedEdge(None, None)
+        return EdgeSpec(None, None)
     sources = EdgeSources(folder)
     command = find_wrangler(options.wrangler, sources.wrangler_version)
     account = {
@@ -131,7 +131,7 @@ def _edge(settings: Settings, options: DeploymentOptions, secrets: list[str]) ->
     }
     if settings.cloudflare_api_base_url != BASE_URL:
         account["CLOUDFLARE_API_BASE_URL"] = settings.cloudflare_api_base_url
-    return WantedEdge(sources, None if command is None else Wrangler(command, folder, account, secrets))
+    return EdgeSpec(sources, None if command is None else Wrangler(command, folder, account, secrets))
 
 
 def _carried(settings: Settings) -> dict[str, str]:

@@ -12,7 +12,7 @@ from app.adapters.cloudflare.deployment.edge_worker import SECRET, digest_of
 from app.adapters.cloudflare.deployment.plan import DeploymentPlan, metadata_digest
 from app.adapters.cloudflare.deployment.resources import (
     CloudflareResources,
-    WantedDeployment,
+    DeploymentSpec,
     find_deployment,
 )
 from app.adapters.cloudflare.deployment.rights import Permission, check_reading, check_writing, needed, token_id
@@ -39,7 +39,7 @@ class Deployment:
 
     def __init__(
         self,
-        wanted: WantedDeployment,
+        wanted: DeploymentSpec,
         resources: CloudflareResources,
         provisioning: Provisioning,
         file: SettingsFile,

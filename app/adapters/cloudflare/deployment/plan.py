@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.adapters.cloudflare.deployment.edge_worker import SECRET, digest_of, is_bound, secret_names
-from app.adapters.cloudflare.deployment.resources import FoundDeployment, WantedDeployment, WantedEdge
+from app.adapters.cloudflare.deployment.resources import DeploymentSpec, EdgeSpec, FoundDeployment
 from app.adapters.cloudflare.deployment.secrets import AUTH, DeploymentSecrets, SettingsFile, r2_secret, writable
 from app.adapters.cloudflare.deployment.steps import DeploymentStep, StepStatus
 
@@ -19,7 +19,7 @@ _ANOTHER_NAME = "Choose another --name, or delete it if nobody needs it"
 class DeploymentPlan:
     """The steps of a deployment, and what they were made from."""
 
-    wanted: WantedDeployment
+    wanted: DeploymentSpec
     found: FoundDeployment
     secrets: DeploymentSecrets
     file: SettingsFile
@@ -186,7 +186,7 @@ class DeploymentPlan:
                 return DeploymentStep(part, name, StepStatus.EXISTS)
         return self._worker_to_deploy(edge)
 
-    def _worker_to_deploy(self, edge: WantedEdge) -> DeploymentStep:
+    def _worker_to_deploy(self, edge: EdgeSpec) -> DeploymentStep:
         part, name, found = "edge Worker", self.wanted.worker, self.found
         if edge.wrangler is None:
             cure = "Install Node.js 22 or newer, which has npx, or name wrangler with --wrangler; then run this again"

@@ -21,7 +21,7 @@ from app.storage.system.deployment import DeploymentLedger, read_ledger
 
 
 @dataclass(frozen=True, slots=True)
-class WantedEdge:
+class EdgeSpec:
     """The edge Worker that a deployment is to have; None as ``sources`` or ``wrangler`` where it is not installed."""
 
     sources: EdgeSources | None
@@ -29,7 +29,7 @@ class WantedEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedDeployment:
+class DeploymentSpec:
     """What a deployment is to be.
 
     Attributes:
@@ -47,7 +47,7 @@ class WantedDeployment:
     config: EmbeddingConfig
     metadata: Mapping[str, IndexType]
     blobs: bool
-    edge: WantedEdge | None
+    edge: EdgeSpec | None
     database_id: str | None = None
 
     @property
@@ -104,7 +104,7 @@ class FoundDeployment:
 
 
 async def find_deployment(
-    wanted: WantedDeployment, resources: CloudflareResources, provisioning: Provisioning, token_id: str
+    wanted: DeploymentSpec, resources: CloudflareResources, provisioning: Provisioning, token_id: str
 ) -> FoundDeployment:
     """Look at everything that a deployment consists of, and change nothing."""
     database_id = await resources.account.database_id(wanted.name)
