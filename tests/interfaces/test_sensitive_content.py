@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.domain.author import Author
 from app.services.transfer.lines import memory_line, row_line
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
@@ -232,4 +233,18 @@ async def test_a_model_is_shown_labels_and_what_it_says_itself_is_masked(tmp_pat
         operation = (await service.post("/profiles/bot/ingest", body)).json()["operation_id"]
         await ended(service, operation)
         assert model.asked
+    assert_nowhere(tmp_path)
+
+
+async def test_a_correction_is_masked_and_made_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, sensitive_content="mask") as service:
+        await service.store("The token is old")
+        (entry,) = await service.recall("The token is old")
+        corrections = service.runtime.services("acme", Author()).corrections
+        made = [
+            await corrections.correct("bot", entry["id"], f"The token is {TOKEN}", service.runtime.backends.clock())
+            for _ in range(2)
+        ]
+        assert made[0] == made[1]
+        assert await service.contents("The token is") == ["The token is [token]"]
     assert_nowhere(tmp_path)

@@ -1,5 +1,6 @@
 """Corrects memories: stores what holds now, and states that it replaces the memory that does not."""
 
+from dataclasses import replace
 from math import inf
 
 from app.domain import limits
@@ -11,6 +12,7 @@ from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
 from app.services.profiles.profile import ProfileService
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.screening import Screening
 from app.storage.corrections import correct, of_newer, take_back
 
 
@@ -36,6 +38,7 @@ class Corrections:
             QuotaExceeded, LongTermDisabled, Erasing, Unavailable: as a store does; nothing was written, or the new
                 memory alone, and asking again is safe.
         """
+        content = await self._backends.screened(content, "content")
         found = await Lookup(self._backends).one(agent_id, memory_id)
         if found is None or (found.memory.expires_at or inf) <= self._backends.clock():
             raise NotFound("The agent has no such memory.")
@@ -46,7 +49,8 @@ class Corrections:
         at = max(min(at, self._backends.clock()), _happened_at(old) + 1)
         metadata = {key: value for key, value in old.metadata.items() if key != FACT_KEY}
         new = NewMemory(content, metadata, occurred_at=at, expires_at=old.expires_at)
-        new_id = await LongTermMemoryGateway(self._backends).store(agent_id, new)
+        screened = replace(self._backends, screening=Screening())  # its other fields are those of what is there
+        new_id = await LongTermMemoryGateway(screened).store(agent_id, new)
         now = self._backends.clock()
         await self._backends.data.database.run(correct(old.scope, memory_id, new_id, self._backends.author, now=now))
         if self._is_ahead(old):
