@@ -5,7 +5,7 @@ It is the only package that names concrete adapters.
 
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.backups import back_up_files
-from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards
+from app.bootstrap.databases import open_database, open_databases, open_for_act, open_tenant_database, read_shards
 from app.bootstrap.deployment import DeploymentOptions, build_deployment, build_destruction
 from app.bootstrap.files import DATABASE_FILE, shard_file
 from app.bootstrap.models import build_embedder, build_reader
@@ -38,6 +38,7 @@ __all__ = [
     "make_shard",
     "open_database",
     "open_databases",
+    "open_for_act",
     "open_maintenance",
     "open_tenant_database",
     "process_name",

@@ -8,15 +8,21 @@ from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.bootstrap.account import Close, open_account, open_short_command, process_name, shard_database_id
-from app.bootstrap.files import open_file
+from app.bootstrap.files import DATABASE_FILE, open_file
 from app.bootstrap.unusable import UnusableDatabase
+from app.domain.acts import DEPLOYMENT
 from app.domain.errors import ConfigurationError, DatabaseRejected, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard
 from app.observability.metrics import Metrics
 from app.ports.database import Database, Statement
+from app.services.access.acting import RunStatements
 from app.settings import Settings
 from app.storage.migrations.runner import check_current
+from app.storage.presence import Presence
+from app.storage.scoped import TenantDatabase
 from app.storage.system import directory
+
+_HAS_ACTS = Statement.read("SELECT name FROM sqlite_master WHERE name = 'administrative_act'")
 
 
 async def open_database(settings: Settings) -> tuple[Database, Close]:
@@ -89,6 +95,37 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
         database = main if shard is None else opens(shard)
         await check_current(database)
         return database, opened.pop_all().aclose
+
+
+@asynccontextmanager
+async def open_for_act(settings: Settings, tenant_id: str) -> AsyncIterator[RunStatements | None]:
+    """Open the database that keeps a tenant's acts, or with ``DEPLOYMENT`` those of all, for a row of a command.
+
+    None where there is no database yet, or its schema is from before acts had rows: then the row can only be written
+    once the command has made it.
+
+    Raises:
+        ConfigurationError: a setting or the shard's file is missing.
+        ShardUnavailable: the directory does not name the shard.
+        Unavailable: a database does not answer.
+    """
+    made = settings.cloudflare_d1_database_id if settings.on_cloudflare else _file_size(settings)
+    if not made:
+        yield None
+        return
+    async with AsyncExitStack() as opened:
+        opens = await _databases(settings, opened)
+        main = opens(None)
+        shards = await _shards_of(main)
+        shard = None if tenant_id == DEPLOYMENT else await _shard_of_tenant(main, tenant_id)
+        database = main if shard is None else opens(shard)
+        (there,) = await database.run([_HAS_ACTS])
+        yield TenantDatabase(tenant_id, database, presence=Presence(bool(shards))).run if there else None
+
+
+def _file_size(settings: Settings) -> int:
+    path = settings.data_dir / DATABASE_FILE
+    return path.stat().st_size if path.exists() else 0
 
 
 async def _databases(

@@ -37,6 +37,9 @@ class WorkSettings(BaseModel):
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         400, description="Days for which `memory-gateway prune` keeps audit rows and the receipts of erasures."
     )
+    act_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        400, description="Days for which `memory-gateway prune` keeps the rows of administrative acts."
+    )
     episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )

@@ -16,6 +16,8 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.storage.system import blobs, episodes, pruning
 from app.storage.system.clock import database_time
 
+ACT_DAYS = 400
+"""How old rows of administrative acts become, unless another age is given."""
 MAX_CHUNK = 500
 """How many rows of one kind one run of the database deletes."""
 
@@ -44,6 +46,8 @@ class Pruned:
     """Large values of rows that were overwritten or deleted, in this run or before it."""
     credentials: int = 0
     """Credentials that had expired long ago."""
+    acts: int = 0
+    """Rows of administrative acts."""
 
 
 class Prune:
@@ -55,6 +59,7 @@ class Prune:
         *,
         audit_days: int,
         episode_days: int,
+        act_days: int = ACT_DAYS,
         rate_limiter: RateLimiter,
         report: Callable[[int], None],
         objects: ObjectStore | None = None,
@@ -66,11 +71,12 @@ class Prune:
         ``audit_days``: how old audit rows, the tool calls of runs, the rows of recalls, the receipts of erasures,
         finished ingestions, the outcomes of workflows, the counts of what models have cost and credentials that have
         expired become;
-        ``episode_days``: how old episodes and runs become.
+        ``episode_days``: how old episodes and runs become; ``act_days``: the rows of administrative acts.
         """
         self._database = database
         self._audit_days = audit_days
         self._episode_days = episode_days
+        self._act_days = act_days
         self._rate_limiter = rate_limiter
         self._report = report
         self._objects = NoObjectStore() if objects is None else objects
@@ -105,6 +111,7 @@ class Prune:
             tool_calls=await self._repeat(pruning.delete_tool_calls(audited_until, MAX_CHUNK)),
             recalls=await self._repeat(pruning.delete_recalls(audited_until, MAX_CHUNK)),
             credentials=await self._repeat(pruning.delete_credentials(audited_until, MAX_CHUNK)),
+            acts=await self._repeat(pruning.delete_acts(now - self._act_days * _DAY_MS, MAX_CHUNK)),
             blobs=await self._let_go(),
         )
         if pruned.memories:

@@ -31,6 +31,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Operate": {
         "migrate": ("migrating.migrate", "Bring the database's schema up to date."),
+        "acts": ("acts.acts", "Show, export and check administrative acts."),
         "quota": ("quota.quota", "Show and set what a tenant or an agent may hold and store."),
         "prune": ("prune.prune", "Delete what has expired or is too old, of all tenants."),
         "consolidate": (

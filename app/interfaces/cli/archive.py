@@ -8,6 +8,7 @@ import click
 
 from app.domain.author import Author
 from app.domain.moments import format_moment
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     CommandAnswer,
     Id,
@@ -65,6 +66,7 @@ async def list_objects(
 
 
 @archive.command()
+@administers("archive.read")
 @click.argument("item_id")
 @tenant_option
 def get(item_id: str, tenant: str) -> None:
@@ -81,6 +83,7 @@ def get(item_id: str, tenant: str) -> None:
 
 
 @archive.command()
+@administers("archive.restore")
 @click.argument("object_id")
 @tenant_option
 @click.option(

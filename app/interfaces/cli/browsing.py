@@ -9,6 +9,7 @@ from app.domain.errors import NotFound
 from app.domain.memory import Memory
 from app.domain.moments import format_moment
 from app.domain.query import Filter
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     Bounded,
     CommandAnswer,
@@ -99,6 +100,7 @@ async def get(runtime: Runtime, memory_id: str, tenant: str, agent: str) -> Comm
 @_id_argument
 @tenant_option
 @agent_option
+@administers("memory.delete")
 @on_tenant
 async def delete(runtime: Runtime, memory_id: str, tenant: str, agent: str) -> CommandAnswer:
     """Delete the memory ID for good."""

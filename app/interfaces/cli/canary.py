@@ -10,6 +10,7 @@ from app.bootstrap import build_shards
 from app.interfaces.asgi import create_app
 from app.interfaces.canaries.prober import ProbeReport, distinct
 from app.interfaces.canaries.rounds import CanaryRounds, client_of
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 from app.interfaces.cli.sections import CommandGroup
 
@@ -27,6 +28,7 @@ def canary() -> None:
 
 @canary.command()
 @_url_option
+@administers("canary.plant")
 @prints_answer
 async def plant(url: str | None) -> CommandAnswer:
     """Plant a canary in each tenant that has memories, or what is missing of it."""
@@ -57,6 +59,7 @@ async def probe(url: str | None, probes: int) -> CommandAnswer:
 @canary.command()
 @_url_option
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
+@administers("canary.remove", unless=lambda given: not given["yes"])
 @prints_answer
 async def remove(url: str | None, *, yes: bool) -> CommandAnswer:
     """Erase the canaries of all tenants."""

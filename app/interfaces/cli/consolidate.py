@@ -14,6 +14,7 @@ from app.domain.limits import CONSOLIDATION_ID
 from app.domain.moments import format_moment
 from app.indexing.jobs.consolidate import Consolidate, Consolidated
 from app.indexing.rate_limiter import RateLimiter
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     DEFAULT,
     Bounded,
@@ -47,6 +48,8 @@ ConsolidateShard = Callable[[Database], Awaitable[Consolidated]]
 @click.option("--undo", type=Bounded(CONSOLIDATION_ID, "id"), help="Take back a tenant's consolidation of this id.")
 @click.option("--yes", is_flag=True, help="With --undo: do it; without this, it is only said what it would do.")
 @rate_option
+@administers("consolidation.undo", unless=lambda given: not (given["undo"] and given["yes"]), fallback=DEFAULT)
+@administers("consolidation.run", unless=lambda given: given["undo"] or given["report"] or given["dry_run"])
 @prints_answer
 async def consolidate(
     *, dry_run: bool, tenant: str | None, report: bool, undo: str | None, yes: bool, calls_per_minute: float

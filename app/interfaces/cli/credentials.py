@@ -13,6 +13,7 @@ from app.domain import limits
 from app.domain.errors import MemoryGatewayError
 from app.domain.limits import is_id
 from app.domain.moments import format_moment, wall_clock
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     DEFAULT,
     CommandAnswer,
@@ -82,6 +83,7 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
     help="Let it make so many requests in a minute, of each process; without it, as many as the settings say.",
 )
 @as_json_option
+@administers("credential.mint", unless=lambda _: _is_of_another_command(), required=False)
 @click.pass_context
 def token(
     context: click.Context,
@@ -201,6 +203,7 @@ def _line(credential: ListedCredential) -> str:
 @click.option(
     "--issued-before", type=Moment(), help="Revoke all of the tenant's that were issued before this (RFC 3339)."
 )
+@administers("credential.revoke")
 @prints_answer
 def revoke(credential: str | None, tenant: str, issued_before: int | None) -> CommandAnswer:
     """Revoke CREDENTIAL, a token or its id.
@@ -229,6 +232,7 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None) -> Co
 @click.argument("credential")
 @click.option("--tenant", type=Id(), required=True, help="Name the tenant whose credential it is.")
 @click.option("--yes", is_flag=True, help="Do it; without this, what it has written is only counted.")
+@administers("credential.undo", unless=lambda given: not given["yes"])
 @prints_answer
 def undo(credential: str, tenant: str, *, yes: bool) -> CommandAnswer:
     """Revoke CREDENTIAL and take back all that it has written.
@@ -259,6 +263,11 @@ def undo(credential: str, tenant: str, *, yes: bool) -> CommandAnswer:
         "outcomes of workflows."
     )
     return CommandAnswer({"id": credential_id, **asdict(done)}, text)
+
+
+def _is_of_another_command() -> bool:
+    """Tell whether one of the commands below ``token`` is called, which mint nothing."""
+    return click.get_current_context().invoked_subcommand is not None
 
 
 def _id_of(credential: str, tenant: str) -> str:

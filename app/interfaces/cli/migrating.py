@@ -4,12 +4,14 @@ import click
 
 from app.bootstrap import open_database, open_databases
 from app.domain.shards import MAIN
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 from app.settings import Settings
 from app.storage.migrations.runner import migrate as apply_migrations
 
 
 @click.command()
+@administers("migrate")
 @prints_answer
 async def migrate() -> CommandAnswer:
     """Bring the database's schema up to date."""

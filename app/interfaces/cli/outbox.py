@@ -8,6 +8,7 @@ import click
 
 from app.bootstrap import open_databases
 from app.indexing.jobs.dead_letters import DeadLetters
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 from app.interfaces.cli.sections import CommandGroup
 from app.storage.system.dead_letters import OutboxRow
@@ -38,6 +39,7 @@ async def list_rows(*, dead: bool, most: int) -> CommandAnswer:
 @outbox.command()
 @click.argument("ids", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Take every dead letter.")
+@administers("outbox.retry")
 @prints_answer
 async def retry(ids: tuple[str, ...], *, every: bool) -> CommandAnswer:
     """Send dead letters again."""
@@ -49,6 +51,7 @@ async def retry(ids: tuple[str, ...], *, every: bool) -> CommandAnswer:
 @click.argument("ids", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Take every dead letter.")
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
+@administers("outbox.drop", unless=lambda given: not given["yes"])
 @prints_answer
 async def drop(ids: tuple[str, ...], *, every: bool, yes: bool) -> CommandAnswer:
     """Take dead letters out of the outbox; their memories stay.

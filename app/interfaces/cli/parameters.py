@@ -17,6 +17,7 @@ from app.domain.errors import MemoryGatewayError, ShardUnavailable
 from app.domain.limits import Bound, is_id
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.shards import MAIN
+from app.interfaces.cli.acting import note_counts
 from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
 from app.ports.database import Database
@@ -223,7 +224,9 @@ def prints_answer(command: Answering) -> Callable[..., None]:
     @wraps(command)
     def printing(*, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - a command's parameters
         answer = command(**given)
-        (answer if isinstance(answer, CommandAnswer) else run(answer)).print(as_json=as_json)
+        answered = answer if isinstance(answer, CommandAnswer) else run(answer)
+        note_counts(answered.data)
+        answered.print(as_json=as_json)
 
     return printing
 

@@ -15,6 +15,7 @@ from app.indexing.jobs.consolidate import Consolidated
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
+from app.interfaces.cli.acting import acted, administers
 from app.interfaces.cli.consolidate import ConsolidateShard, consolidating, sentence
 from app.interfaces.cli.parameters import CommandAnswer, as_json_option, each_shard, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
@@ -28,6 +29,7 @@ from app.settings import Settings
 @rate_option
 @click.option("--weekly", is_flag=True, help="Do so every Sunday at 03:00 UTC, until the command is stopped.")
 @as_json_option
+@administers("prune", unless=lambda given: given["weekly"])  # each week is an act
 def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
@@ -45,7 +47,11 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
         if failed:
             raise ShardUnavailable(f"{' '.join(failed)} The others were pruned.")
 
-    run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
+    async def once_a_week() -> None:
+        async with acted("prune"):
+            await once()
+
+    run(every_week(once_a_week, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
 
 
 def _answer(pruned: Pruned, merged: Consolidated | None) -> CommandAnswer:
@@ -54,7 +60,8 @@ def _answer(pruned: Pruned, merged: Consolidated | None) -> CommandAnswer:
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
         f"receipts, {pruned.ingestions} ingestions, {pruned.model_spend} counts of model calls, {pruned.episodes} "
         f"episodes, {pruned.runs} runs, {pruned.workflow_outcomes} outcomes of workflows, {pruned.tool_calls} tool "
-        f"calls, {pruned.recalls} rows of recalls and {pruned.credentials} expired credentials deleted.\n"
+        f"calls, {pruned.recalls} rows of recalls, {pruned.credentials} expired credentials and {pruned.acts} rows of "
+        "administrative acts deleted.\n"
         f"{pruned.working} expired rows of working memory and {pruned.blobs} large values deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
@@ -82,6 +89,7 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, C
                 database,
                 audit_days=settings.audit_days,
                 episode_days=settings.episode_days,
+                act_days=settings.act_days,
                 rate_limiter=rate_limiter,
                 report=_tell,
                 objects=objects,

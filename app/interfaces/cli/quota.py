@@ -7,6 +7,7 @@ import click
 
 from app.bootstrap import open_tenant_database
 from app.domain.quotas import UNLIMITED, LimitName, Limits, Usage
+from app.interfaces.cli.acting import administers, note_counts
 from app.interfaces.cli.parameters import DEFAULT, CommandAnswer, Id, prints_answer, quiet_settings
 from app.interfaces.cli.sections import CommandGroup
 from app.interfaces.cli.usage import counts_text
@@ -57,6 +58,7 @@ async def show(tenant: str, agent: str | None) -> CommandAnswer:
 @click.option(
     "--stores-per-minute", type=LimitParam(), help="Limit the writes to any memory tier it may make in a minute."
 )
+@administers("quota.set")
 @prints_answer
 async def set_limits(
     tenant: str, agent: str | None, memories: int | None, bytes_: int | None, stores_per_minute: int | None
@@ -73,12 +75,14 @@ async def set_limits(
     chosen = {name: None if limit == _DEFAULT else limit for name, limit in named.items() if limit is not None}
     if not chosen:
         raise click.UsageError("Name a limit: --memories, --bytes or --stores-per-minute.")
+    note_counts(dict(chosen.items()))
     return await _change(tenant, agent, lambda quotas: quotas.set(agent, chosen))
 
 
 @quota.command()
 @_tenant
 @_agent
+@administers("quota.clear")
 @prints_answer
 async def clear(tenant: str, agent: str | None) -> CommandAnswer:
     """Let the settings' defaults hold again."""

@@ -12,6 +12,7 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.shards import Shard
 from app.indexing.jobs.findings import Findings, Progress, together
 from app.indexing.jobs.reconcile_blobs import BlobFindings
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, poll_option, prints_answer, quiet_settings, tell_shard
 from app.interfaces.cli.progress import progress_bar
 from app.runtime.maintenance import Maintenance
@@ -35,6 +36,7 @@ rate_option = click.option(
     help="Embed every memory again, and compare the values of its vector too.",
 )
 @rate_option
+@administers("index.repair", unless=lambda given: not given["repair"])
 @prints_answer
 async def reconcile(*, repair: bool, values: bool, calls_per_minute: float) -> CommandAnswer:
     """Compare the indexes and the object store with the database.
@@ -52,6 +54,7 @@ async def reconcile(*, repair: bool, values: bool, calls_per_minute: float) -> C
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
 @poll_option
 @rate_option
+@administers("index.rebuild", unless=lambda given: not given["yes"])
 @prints_answer
 async def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float) -> CommandAnswer:
     """Make a lost index again from the database alone.

@@ -17,6 +17,7 @@ from app.domain.shards import MAIN
 from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     CommandAnswer,
     poll_option,
@@ -44,6 +45,7 @@ def reembed() -> None:
 @reembed.command()
 @poll_option
 @rate_option
+@administers("reembed.start")
 @prints_answer
 async def start(*, poll_seconds: float, calls_per_minute: float) -> CommandAnswer:
     """Begin to move to the model in the settings; copy the memories.
@@ -118,6 +120,7 @@ async def parity(*, queries: Path | None, sample: int, calls_per_minute: float) 
 
 @reembed.command()
 @click.option("--force", is_flag=True, help="Do it without having compared the two.")
+@administers("reembed.switch")
 @prints_answer
 async def switch(*, force: bool) -> CommandAnswer:
     """Have recalls use the new model from the next one on."""
@@ -125,6 +128,7 @@ async def switch(*, force: bool) -> CommandAnswer:
 
 
 @reembed.command()
+@administers("reembed.rollback")
 @prints_answer
 async def rollback() -> CommandAnswer:
     """Have recalls use the old model again.
@@ -136,6 +140,7 @@ async def rollback() -> CommandAnswer:
 
 @reembed.command()
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
+@administers("reembed.drop", unless=lambda given: not given["yes"])
 @prints_answer
 async def drop(*, yes: bool) -> CommandAnswer:
     """End the move: remove the index that is not in use.

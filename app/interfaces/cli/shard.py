@@ -7,6 +7,7 @@ from app.bootstrap import make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN, TenantMove
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     CommandAnswer,
     Id,
@@ -34,6 +35,7 @@ def shard() -> None:
 @location_option
 @jurisdiction_option
 @poll_option
+@administers("shard.add")
 @prints_answer
 async def add(
     name: str, database_id: str | None, location: str | None, jurisdiction: str | None, poll_seconds: float
@@ -72,6 +74,7 @@ async def add(
     show_default=True,
     help="Leave the old rows for so long: servers write what they note of recalls every 30 seconds.",
 )
+@administers("tenant.move")
 @prints_answer
 async def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float) -> CommandAnswer:
     """Move TENANT to the shard NAME while it is served.

@@ -9,6 +9,7 @@ import click
 from app.domain.author import Author
 from app.domain.errors import ObjectGone
 from app.domain.moments import format_moment
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import (
     CommandAnswer,
     Id,
@@ -56,6 +57,7 @@ async def list_snapshots(runtime: Runtime, tenant: str) -> CommandAnswer:
 
 @snapshot.command()
 @tenant_option
+@administers("snapshot.make")
 @on_tenant
 async def make(runtime: Runtime, tenant: str) -> CommandAnswer:
     """Make a snapshot of a tenant now.
@@ -86,6 +88,7 @@ async def verify(runtime: Runtime, snapshot_id: str, tenant: str) -> CommandAnsw
 @click.argument("snapshot_id")
 @tenant_option
 @click.option("--to", "target", type=Id(), help="Restore into this tenant in place of the snapshot's own.")
+@administers("snapshot.restore")
 @prints_answer
 def restore(snapshot_id: str, tenant: str, target: str | None) -> CommandAnswer:
     """Store what the snapshot SNAPSHOT_ID has, as an import does.

@@ -13,6 +13,7 @@ from typing import IO, BinaryIO
 import click
 
 from app.domain.author import Author
+from app.interfaces.cli.acting import administers, note_counts
 from app.interfaces.cli.parameters import (
     DEFAULT,
     CommandAnswer,
@@ -50,12 +51,13 @@ file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_das
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, once all is there."
 )
+@administers("memories.export")
 def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool) -> None:
     """Write a tenant's memories to a file, line by line.
 
     Without --output they go to standard output.
     """
-    with _written(output) as file, progress_bar("Exporting") as move:
+    with written(output) as file, progress_bar("Exporting") as move:
 
         async def work(runtime: Runtime) -> None:
             running = Export(
@@ -67,6 +69,7 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
             async for chunk in running.chunks():
                 file.write(chunk)
                 move(running.total.memories, running.memories)
+            note_counts({"memories": running.memories})
 
         run(with_runtime(work, tenant))
 
@@ -83,6 +86,7 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
     show_default=True,
     help="Read a file of this format.",
 )
+@administers("memories.import")
 @prints_answer
 def import_(file: Path, tenant: str, agent: str | None, format_: str) -> CommandAnswer:
     """Store the memories of a file, an export's or another system's.
@@ -182,7 +186,7 @@ def _show_problems(report: ImportReport) -> None:
 
 
 @contextmanager
-def _written(path: Path | None) -> Iterator[IO[bytes]]:
+def written(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that is renamed to its path only once it is complete; without a path, standard output."""
     if path is None:
         yield sys.stdout.buffer

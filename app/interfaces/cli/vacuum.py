@@ -3,12 +3,15 @@
 import click
 
 from app.bootstrap import vacuum_files
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
+from app.settings import load_settings
 
 _ON_CLOUDFLARE = "D1 gives room back by itself: there is nothing to do."
 
 
 @click.command()
+@administers("vacuum", unless=lambda _: load_settings().on_cloudflare)
 @prints_answer
 async def vacuum() -> CommandAnswer:
     """Give the room that deletions have left back to the disk.

@@ -35,7 +35,7 @@ class Acting:
     tenant_id: str
     act: Act
     run: RunStatements
-    key: bytes
+    key: bytes | None
     late: Late
     began: float = field(default_factory=monotonic)
     subject: dict[str, object] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Acting:
 
         Where it cannot be written now it is written later: the act is done, and its answer is not held back.
         """
-        ended = self._ended(error)
+        ended = self.ended_by(error)
         if error is not None and not isinstance(error, Exception):  # a caller that has gone, or a process that ends
             self.late(self.tenant_id, ended)
             return
@@ -56,17 +56,22 @@ class Acting:
             structlog.get_logger().warning("act_end_waits", act=ended.act, code=unwritten.code)
             self.late(self.tenant_id, ended)
 
-    def _ended(self, error: BaseException | None) -> Act:
+    def ended_by(self, error: BaseException | None) -> Act:
+        """Return the act as it has ended now, signed where there is a key."""
         counts, outcome = counts_of(self.counts), outcome_of(error)
         ended = replace(
             self.act,
             outcome=outcome,
-            code=None if error is None else getattr(error, "code", type(error).__name__),
+            code=None
+            if error is None
+            else error.code
+            if isinstance(error, MemoryGatewayError)
+            else type(error).__name__,
             subject={**self.act.subject, **subject_of(self.subject)},
             counts=counts,
             ended_at=self.act.begun_at + round((monotonic() - self.began) * 1000),
         )
-        return ended.signed(self.key, self.tenant_id)
+        return ended if self.key is None else ended.signed(self.key, self.tenant_id)
 
 
 def outcome_of(error: BaseException | None) -> ActOutcome:
@@ -81,7 +86,7 @@ async def begin(
     tenant_id: str,
     run: RunStatements,
     *,
-    key: bytes,
+    key: bytes | None,
     late: Late,
     by: Act,
     subject: Mapping[str, object],
@@ -92,7 +97,7 @@ async def begin(
         name: The act's name.
         tenant_id: The tenant that it concerns; ``DEPLOYMENT``: all tenants.
         run: Runs statements of the tenant.
-        key: The key that signs the row.
+        key: The key that signs the row; None: it is not signed.
         late: Takes the act where its outcome cannot be written.
         by: An act with the fields of who does it.
         subject: The ids that the act names; see ``subject_of``.

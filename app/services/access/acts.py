@@ -131,4 +131,5 @@ def _flaws(act: Act, expected: int, keys: Sequence[bytes], tenant_id: str) -> li
     missing = [f"{act.number - expected} rows before number {act.number} are missing"] * (act.number > expected)
     if act.outcome == "begun" or act.is_signed(keys, tenant_id) or act.is_counted(keys, tenant_id):
         return missing
-    return [*missing, f"number {act.number} was changed, or is signed with a secret that the service has no longer"]
+    changed = "was changed, or is signed with a secret that the service has no longer"
+    return [*missing, f"number {act.number} {'has no signature' if act.signature is None else changed}"]

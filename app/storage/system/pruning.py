@@ -64,6 +64,35 @@ _DELETE_TOOL_CALLS = _BY_TENANT.format(
 _DELETE_RECALLS = _BY_TENANT.format(
     table="recall_log", key="tenant_id, id", old="old.tenant_id, old.id", at="recorded_at"
 )
+# The rows of acts go in the order of their numbers, so that those that stay have no gap. They are dated in this order
+# too, but for those of attempts, which are written up to a day behind.
+_DELETE_ACTS = f"""
+DELETE FROM administrative_act WHERE (tenant_id, id) IN (
+  WITH RECURSIVE tenant (id) AS (
+    SELECT min(first.tenant_id) FROM administrative_act AS first
+    UNION ALL
+    SELECT (SELECT min(other.tenant_id) FROM administrative_act AS other WHERE other.tenant_id > tenant.id)
+    FROM tenant WHERE tenant.id IS NOT NULL
+  ),
+  staying (tenant_id, number) AS MATERIALIZED (
+    SELECT tenant.id, coalesce(
+      (
+        SELECT min(kept.number) FROM administrative_act AS kept INDEXED BY administrative_act_newest
+        WHERE kept.tenant_id = tenant.id AND kept.begun_at > ?1 ->> 'until'
+          AND kept.begun_at <= ?1 ->> 'until' + {KEPT_MS}
+      ),
+      (
+        SELECT min(kept.number) FROM administrative_act AS kept
+        WHERE kept.tenant_id = tenant.id AND kept.begun_at > ?1 ->> 'until'
+      ),
+      (SELECT max(old.number) FROM administrative_act AS old WHERE old.tenant_id = tenant.id) + 1
+    ) FROM tenant WHERE tenant.id IS NOT NULL
+  )
+  SELECT old.tenant_id, old.id FROM staying CROSS JOIN administrative_act AS old
+  WHERE old.tenant_id = staying.tenant_id AND old.number < staying.number
+  ORDER BY old.tenant_id, old.number LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
 _DELETE_RECEIPTS = """
 DELETE FROM erasure WHERE id IN (
   SELECT old.id FROM erasure AS old WHERE old.receipt IS NOT NULL AND old.accepted_at <= ?1 ->> 'until'
@@ -156,6 +185,11 @@ def delete_tool_calls(until: int, limit: int) -> list[Statement]:
 def delete_recalls(until: int, limit: int) -> list[Statement]:
     """Delete the next rows of recalls that were made by ``until``; returns a row for each."""
     return [Statement.write(_DELETE_RECALLS, until=until, limit=limit)]
+
+
+def delete_acts(until: int, limit: int) -> list[Statement]:
+    """Delete the next rows of administrative acts that had begun by ``until``, oldest first; returns a row for each."""
+    return [Statement.write(_DELETE_ACTS, until=until, limit=limit)]
 
 
 def delete_receipts(until: int, limit: int) -> list[Statement]:

@@ -411,14 +411,15 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         (
             "2 expired memories deleted.\n"
             "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions, 0 counts of model calls, "
-            "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls, 0 rows of recalls and "
-            "0 expired credentials deleted.\n"
+            "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls, 0 rows of recalls, "
+            "0 expired credentials and 0 rows of administrative acts deleted.\n"
             "0 expired rows of working memory and 0 large values deleted.\n"
             "0 memories and 0 facts merged into others, 0 chains closed, 0 expired tasks deleted.\n"
         ),
         "... 2 deleted\n",
     )
     assert line.json("prune") == {
+        "acts": 0,
         "pruned": 0,
         "idempotency_keys": 0,
         "audit_rows": 0,
