@@ -12,7 +12,7 @@ import click
 
 from app.bootstrap import build_credentials, open_for_act
 from app.domain.acts import DEPLOYMENT, PURPOSE, Act, ActName
-from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.domain.errors import ConfigurationError, MemoryGatewayError, Unavailable
 from app.observability.logs import configure_logging
 from app.services.access.acting import Acting, begin
 from app.settings import Settings, load_settings
@@ -21,6 +21,8 @@ from app.storage.acts import ActRows
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _COUNTS = "memory_gateway.counts"
 """The key under which the context of a command has what its act has concerned."""
+_ID = "memory_gateway.id"
+"""The key under which it has the id of what was made."""
 _TRY_SECONDS = 10.0
 _IDS: Mapping[str, str] = {
     "agent": "agent_id",
@@ -75,6 +77,13 @@ def administers(
     return declare
 
 
+def note_id(id_: str | None) -> None:
+    """Keep the id of what the command that runs has made, for the row of its act."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_ID] = id_
+
+
 def note_counts(counted: Mapping[str, object]) -> None:
     """Keep what the act of the command that runs has concerned, for its row."""
     context = click.get_current_context(silent=True)
@@ -114,9 +123,9 @@ class CommandAct:
         try:
             async with asyncio.timeout(_TRY_SECONDS):
                 await self.begin()
-        except (MemoryGatewayError, TimeoutError) as error:
+        except (Unavailable, TimeoutError) as error:
             self.given_up = True
-            why = error.detail if isinstance(error, MemoryGatewayError) else "the database does not answer."
+            why = error.detail if isinstance(error, Unavailable) else "the database does not answer."
             click.echo(f"{self.name} leaves no row: {why}", err=True)
 
     async def end(self, error: BaseException | None) -> None:
@@ -131,7 +140,9 @@ class CommandAct:
             if self.acting is None:
                 return
             context = click.get_current_context(silent=True)
-            self.acting.counts.update({} if context is None else context.meta.get(_COUNTS, {}))
+            if context is not None:
+                self.acting.counts.update(context.meta.get(_COUNTS, {}))
+                self.acting.subject["id"] = context.meta.get(_ID)
             async with open_for_act(_settings(), self.acting.tenant_id) as run:
                 if run is not None:
                     await run([ActRows(self.acting.tenant_id).end(self.acting.ended_by(error))])

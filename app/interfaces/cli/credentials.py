@@ -13,7 +13,7 @@ from app.domain import limits
 from app.domain.errors import MemoryGatewayError
 from app.domain.limits import is_id
 from app.domain.moments import format_moment, wall_clock
-from app.interfaces.cli.acting import administers
+from app.interfaces.cli.acting import administers, note_id
 from app.interfaces.cli.parameters import (
     DEFAULT,
     CommandAnswer,
@@ -117,6 +117,7 @@ def token(
     )
     minted, principal = build_credentials(settings).mint(tenant, wanted, wall_clock())
     recorded, why = run(_record(settings, principal))
+    note_id(principal.credential_id)
     CommandAnswer(
         {
             "token": minted,

@@ -51,7 +51,9 @@ def acts(endpoint: Endpoint, name: ActName) -> Endpoint:
         if isinstance(answer, StreamingResponse):
             answer.body_iterator = _sent(begun, answer.body_iterator)
             return answer
-        for field, value in _fields_of(answer).items():
+        fields = _fields_of(answer)
+        begun.subject["id"] = fields.get("id")
+        for field, value in fields.items():
             begun.counts.setdefault(field, value)
         await begun.end()
         return answer

@@ -33,6 +33,7 @@ SENT: dict[str, dict[str, Any]] = {
     "POST /import": {"content": _LINE, "headers": {"Content-Type": "application/x-ndjson"}},
     "POST /consolidations/dry-run": {"json": {"agent_id": "bot"}},
     "POST /consolidations/undo": {"json": {"consolidation_id": ID, "dry_run": True}},
+    "POST /credentials": {"json": {"agent_id": "bot"}},
     "PUT /agents/{agent_id}": {"json": {"long_term_enabled": True}},
     "PUT /workflows/{workflow_id}": {"json": {"spec": {"steps": []}, "agent_type": "a", "task_type": "t"}},
     "PUT /context/{name}": {"json": {"content": "hello"}},
