@@ -16,6 +16,7 @@ ActName: TypeAlias = Literal[
     "agent.set",
     "archive.read",
     "archive.restore",
+    "backup",
     "blob.delete",
     "canary.plant",
     "canary.remove",

@@ -44,7 +44,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
-        "canary": ("canary.canary", "Plant memories that nobody else may see, and ask as all others for them."),
+        "canary": ("canary.canary", "Plant memories that nobody else may see, and ask for them."),
     },
     "Move data": {
         "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),

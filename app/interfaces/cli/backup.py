@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from app.bootstrap import back_up_files
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
 
 _ON_CLOUDFLARE = (
@@ -14,6 +15,7 @@ _ON_CLOUDFLARE = (
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
+@administers("backup")
 @prints_answer
 async def backup(folder: Path) -> CommandAnswer:
     """Copy the data of the embedded default into the new FOLDER.

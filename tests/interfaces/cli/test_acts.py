@@ -31,6 +31,7 @@ NO_ACT = {
 GIVEN: dict[str, list[str]] = {
     "archive get": [ID],
     "archive restore": [ID],
+    "backup": ["copies"],
     "delete": [ID],
     "export": ["-o", "out.ndjson"],
     "import": ["in.ndjson"],
