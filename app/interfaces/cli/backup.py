@@ -7,6 +7,7 @@ import click
 from app.bootstrap import back_up_files
 from app.interfaces.cli.acting import administers
 from app.interfaces.cli.parameters import CommandAnswer, prints_answer, quiet_settings
+from app.settings import load_settings
 
 _ON_CLOUDFLARE = (
     "The database is D1's, which keeps its own history (Time Travel): snapshots are made in the object store."
@@ -15,7 +16,7 @@ _ON_CLOUDFLARE = (
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@administers("backup")
+@administers("backup", unless=lambda _: load_settings().on_cloudflare)
 @prints_answer
 async def backup(folder: Path) -> CommandAnswer:
     """Copy the data of the embedded default into the new FOLDER.

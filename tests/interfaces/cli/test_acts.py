@@ -25,7 +25,10 @@ NO_ACT = {
         ["snapshot list", "snapshot verify", "quota show", "verify", "canary probe", "token list"], "they list or look"
     ),
     **dict.fromkeys(["reembed status", "reembed parity"], "they compare, and switch nothing"),
-    "provision": "there may be no database yet; the account of Cloudflare has an audit log of its own",
+    **dict.fromkeys(
+        ["provision", "deploy cloudflare", "deploy cloudflare destroy"],
+        "there may be no database, before or after; the account of Cloudflare has an audit log of its own",
+    ),
 }
 """The commands that do no administrative act, and why not."""
 GIVEN: dict[str, list[str]] = {
