@@ -57,6 +57,11 @@ def build_delegation(settings: Settings) -> Delegation:
     return Delegation(url, settings.oidc_issuer, words)
 
 
+def certs_of(team: str) -> str:
+    """Return where a team domain of Cloudflare Access publishes its keys."""
+    return f"https://{team}/cdn-cgi/access/certs"
+
+
 def _check(settings: Settings) -> None:
     needs: Mapping[str, Mapping[str, object]] = {
         "OIDC_ISSUER": {"OIDC_AUDIENCE, or PUBLIC_URL,": settings.audiences} if settings.oidc_issuer else {},
@@ -114,7 +119,7 @@ def _access(settings: Settings, team: str, metrics: Metrics) -> IssuerTokens:
         scopes=_scopes(settings.cf_access_scopes or _ACCESS_SCOPES),
         verified_email=False,
     )
-    issuer = HttpIssuer(url, metrics, keys_url=f"{url}/cdn-cgi/access/certs")
+    issuer = HttpIssuer(url, metrics, keys_url=certs_of(team))
     return IssuerTokens(
         IssuerKeys(issuer, _ACCESS_ALGORITHMS, max_age_seconds=settings.oidc_keys_seconds),
         mapping,

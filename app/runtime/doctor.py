@@ -11,6 +11,7 @@ from app.indexing.jobs.rebuild_words import count_missing_words
 from app.ports.index_admin import CountsUnreadable
 from app.runtime.checks import PartState
 from app.runtime.runtime import Runtime
+from app.services.access.issuer_keys import IssuerKeys
 from app.storage.migrations.runner import applied_migrations
 from app.storage.system import outbox_status
 from app.storage.system.clock import database_time
@@ -83,6 +84,8 @@ async def diagnose(runtime: Runtime, parts: Sequence[PartState] | None = None) -
     looks = [await _check(name, runtime, look) for name, look in deeper]
     if ready and all(check.ok for check in looks):
         looks.append(await _check("store, recall, delete", runtime, _round_trip))
+    if runtime.backends.issuers is not None:
+        looks.extend([await _issuer(name, keys) for name, keys in runtime.backends.issuers.all_keys()])
     return [*(_look_at(part, runtime.config) for part in parts), *looks]
 
 
@@ -104,6 +107,20 @@ async def _check(name: str, runtime: Runtime, look: Callable[[Runtime], Awaitabl
         return Check(name, ok=True, finding=await look(runtime))
     except MemoryGatewayError as error:
         return Check(name, ok=False, finding=_advice(error))
+
+
+async def _issuer(name: str, keys: IssuerKeys) -> Check:
+    """Read an issuer's document, which has to name the issuer of the settings, and its keys."""
+    url = keys.issuer.url
+    try:
+        count = await keys.check()
+    except MemoryGatewayError as error:
+        cure = "Until it answers, its tokens get 503 unless their keys are known. Check OIDC_ISSUER and the network."
+        return Check(name, ok=False, finding=f"{url}: {error.detail} {cure}")
+    if not count:
+        cure = "Every token of it is refused. Check OIDC_ALGORITHMS."
+        return Check(name, ok=False, finding=f"{url} has no key of the set algorithms. {cure}")
+    return Check(name, ok=True, finding=f"{url}, {count} keys")
 
 
 async def _migrations(runtime: Runtime) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.services.access.credentials import Credentials, Principal, refused
+from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.issuer_sign_in import IssuerSignIn
 from app.services.access.issuer_tokens import IssuerTokens
 
@@ -46,6 +47,11 @@ class Issuers:
         if self.access is None or len(assertions) != 1:
             raise refused("there is not exactly one assertion of Cloudflare Access")
         return await self.access.verify(assertions[0], now)
+
+    def all_keys(self) -> list[tuple[str, IssuerKeys]]:
+        """Return the keys of each issuer, with its name for operators."""
+        named = (("issuer", self.oidc), ("Cloudflare Access", self.access))
+        return [(name, tokens.keys) for name, tokens in named if tokens is not None]
 
     def seen(self, authorization: Sequence[str]) -> Principal | None:
         """Return the principal of a header's token, which may have expired; None if it was not verified before."""
