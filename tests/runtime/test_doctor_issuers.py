@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,8 @@ class Doctor:
     folder: Path
     server: IssuerServer
 
-    async def look(self, **settings: object) -> list[Check]:
-        given = {"oidc_issuer": self.server.url, "oidc_audience": ["memory"]} | settings
+    async def look(self, **settings: Any) -> list[Check]:
+        given: dict[str, Any] = {"oidc_issuer": self.server.url, "oidc_audience": ["memory"]} | settings
         async with serving(self.folder, **given) as service:
             return [check for check in await diagnose(service.runtime) if check.name in {"issuer", "Cloudflare Access"}]
 

@@ -30,8 +30,8 @@ _FORMS: Mapping[str, tuple[str, str | None, tuple[str, ...]]] = {
 
 PublicKey = Any
 """A key as PyJWT verifies with it."""
-Key = tuple[str, str]
-"""A key's id and an algorithm."""
+Key = tuple[str | int, str]
+"""A key's id, or of a key without one its number, and an algorithm."""
 
 
 class IssuerKeys:
@@ -63,17 +63,17 @@ class IssuerKeys:
         """Why the last reading failed; None where it did not."""
         self._reading: asyncio.Task[None] | None = None
 
-    async def find(self, kid: str, algorithm: str) -> PublicKey:
-        """Return a key of the issuer.
+    async def find(self, kid: str | None, algorithm: str) -> PublicKey:
+        """Return a key of the issuer; without a ``kid``, the only one that it has for the algorithm.
 
         Raises:
             Unauthenticated: the issuer has no such key for this algorithm.
             IssuerUnavailable: the issuer does not answer, so that this is not known.
         """
-        await self._refresh(lambda: (kid, algorithm) in self._keys)
-        key = self._keys.get((kid, algorithm))
+        await self._refresh(lambda: self._known(kid, algorithm) is not None)
+        key = self._known(kid, algorithm)
         if key is None:
-            raise refused("its kid is none of the issuer's keys")
+            raise refused("its kid is none of the issuer's keys, or it names none and there are several")
         return key
 
     async def document(self) -> IssuerDocument:
@@ -96,6 +96,12 @@ class IssuerKeys:
             self._reading.cancel()
             await asyncio.wait([self._reading])
         await self.issuer.close()
+
+    def _known(self, kid: str | None, algorithm: str) -> PublicKey | None:
+        if kid is not None:
+            return self._keys.get((kid, algorithm))
+        fitting = [key for (_, own), key in self._keys.items() if own == algorithm]
+        return fitting[0] if len(fitting) == 1 else None
 
     async def _refresh(self, has: Callable[[], bool]) -> None:
         """Read the keys, if what is wanted is not known or is too old; raises ``IssuerUnavailable``."""
@@ -142,9 +148,9 @@ class IssuerKeys:
 def _public_keys(jwks: Sequence[Jwk], algorithms: Sequence[str]) -> dict[Key, PublicKey]:
     """Return the keys that verify signatures by these algorithms; of two with one id, the first."""
     keys: dict[Key, PublicKey] = {}
-    for jwk in jwks:
-        kid = jwk.get("kid")
-        if not isinstance(kid, str) or jwk.get("use", "sig") != "sig":
+    for number, jwk in enumerate(jwks):
+        kid = jwk.get("kid", number)
+        if isinstance(kid, str) is not ("kid" in jwk) or jwk.get("use", "sig") != "sig":
             continue
         for algorithm in algorithms:
             if jwk.get("alg", algorithm) == algorithm and (key := _public_key(jwk, algorithm)) is not None:

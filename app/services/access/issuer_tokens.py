@@ -38,7 +38,7 @@ class _VerifiedToken:
     """A token whose signature and claims hold, with the moments between which it does (ms since the epoch)."""
 
     principal: Principal
-    kid: str
+    kid: str | None
     algorithm: str
     key: PublicKey
     not_before: float
@@ -137,8 +137,8 @@ class IssuerTokens:
             return id_
         return f"{self._kind}{part}:sha256:{sha256(value.encode()).hexdigest()[:40]}"
 
-    def _header(self, token: str) -> tuple[str, str, str]:
-        """Return the id of a token's key, its algorithm and its type; raises ``Unauthenticated``."""
+    def _header(self, token: str) -> tuple[str | None, str, str]:
+        """Return the id of a token's key, if it names one, its algorithm and its type; raises ``Unauthenticated``."""
         if len(token) > _MAX_CHARACTERS:
             raise refused("it is too long")
         try:
@@ -150,8 +150,8 @@ class IssuerTokens:
             raise refused("its header names another type of token")
         if not isinstance(algorithm, str) or algorithm not in self._algorithms:
             raise refused("its algorithm is none of OIDC_ALGORITHMS")
-        if not isinstance(kid, str):
-            raise refused("it names no kid")
+        if kid is not None and not isinstance(kid, str):
+            raise refused("its kid is no text")
         return kid, algorithm, typ.lower()
 
     def _times(self, claims: Mapping[str, Any]) -> tuple[float, float]:
