@@ -7,6 +7,7 @@ from app.interfaces.console.page import ConsolePage
 from app.interfaces.console.pages import (
     acts,
     agents,
+    credentials,
     facts,
     ingestion,
     memories,
@@ -35,5 +36,6 @@ PAGES: Final[Sequence[ConsolePage]] = (
     operations.page,
     usage.page,
     acts.page,
+    credentials.page,
     agents.page,
 )
