@@ -70,10 +70,7 @@ class Screening:
         async for part in paced(self._parts(value, name), lambda part: len(part.text), _CHARACTERS_AT_ONCE):
             kinds = [span.kind for span in self.detector.find(part.text)]
             found += kinds
-            if self.handling == "refuse" or (part.names and self.handling == "mask" and self.attended):
-                refused += [
-                    FieldError(part.path, f"has {NAMES[kind]}, which is not kept") for kind in dict.fromkeys(kinds)
-                ]
+            refused += self._refused(part, kinds)
         if not found:
             return value
         handling: Handling = "refuse" if refused else self.handling
@@ -81,6 +78,12 @@ class Screening:
         if refused:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
         return cast("_T", self._masked(value)) if handling == "mask" else value
+
+    def _refused(self, part: "_Leaf", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
+        """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""
+        if self.handling != "refuse" and not (part.names and self.handling == "mask" and self.attended):
+            return []
+        return [FieldError(part.path, f"has {NAMES[kind]}, which is not kept") for kind in dict.fromkeys(kinds)]
 
     def text(self, text: str) -> str:
         """Return a text with labels in place of what should not be kept, whatever the setting."""
@@ -115,20 +118,21 @@ class Screening:
                 yield from self._parts(getattr(value, each.name), _joined(path, each.name), names=_is_name(each.name))
 
     def _masked(self, value: Any) -> Any:  # noqa: ANN401 - any value
-        if isinstance(value, str):
-            return self._masked_text(value)
-        if type(value) is int and value >= _LEAST_NUMBER:
-            text = self.text(str(value))
-            return value if text == str(value) else text
+        text = _text_of(value)
+        if text is not None:
+            masked = self._masked_text(text)
+            return value if masked == text else masked
         if isinstance(value, Mapping):
             return {key: self._masked(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(self._masked(item) for item in value)
-        if is_dataclass(value) and not isinstance(value, type):
-            named = {each.name: getattr(value, each.name) for each in fields(value) if not _is_name(each.name)}
-            changed = {name: new for name, old in named.items() if (new := self._masked(old)) is not old}
-            return replace(value, **changed) if changed else value
-        return value
+        return self._masked_fields(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+    def _masked_fields(self, value: Any) -> Any:  # noqa: ANN401 - any dataclass
+        """Return an object with its fields masked, but for those that name something."""
+        named = {each.name: getattr(value, each.name) for each in fields(value) if not _is_name(each.name)}
+        changed = {name: new for name, old in named.items() if (new := self._masked(old)) is not old}
+        return replace(value, **changed) if changed else value
 
     def _masked_text(self, text: str) -> str:
         """Mask a text; one that is a JSON object or list stays one."""
