@@ -30,6 +30,7 @@ READING_POSTS = {
 BOTH = {
     *("/profiles/{profile}/memories/{memory_id}/forget", "/profiles/{profile}/memories/{memory_id}/unforget"),
     "/workflows/select",
+    *("/runs", "/runs/{run_id}/complete", "/runs/{run_id}/fail"),
 }
 AGENTS_MAY_DELETE = "/working/{agent_id}/{instance}/{key}"
 """The one path whose DELETE is an agent's; every other is an administrator's."""
@@ -59,7 +60,7 @@ NARROW: list[frozenset[AccessScope]] = [frozenset({"read"}), frozenset({"write"}
 def needs(method: str, path: str) -> tuple[AccessScope, ...]:
     if f"{method} {path}" in ADMINISTRATION or (method == "DELETE" and path != AGENTS_MAY_DELETE):
         return ("admin",)
-    if path in BOTH:
+    if path in BOTH and method == "POST":
         return ("read", "write")
     reads = method == "GET" or path.replace(PROFILE, "/{account}/{profile}") in READING_POSTS
     return ("read",) if reads else ("write",)

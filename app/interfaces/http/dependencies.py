@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
@@ -18,7 +18,7 @@ from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.runtime.entry import CallEntry, admit, principal_of
 from app.runtime.shards import Shards
-from app.services.access.scopes import AccessScope
+from app.services.access.scopes import CLAIM_OF, AccessScope
 from app.services.memories.write import Warn
 
 
@@ -164,22 +164,28 @@ def shards_of(request: Request) -> Shards:
     return shards
 
 
-ReadCaller = Annotated[CallEntry, Depends(_Credential("read"))]
+def _needing(*scopes: AccessScope, **form: Any) -> Any:  # noqa: ANN401 - as FastAPI's own
+    """Return the dependency on a credential with these scopes, which the OpenAPI document names by their words."""
+    words = dict.fromkeys(word for scope in scopes for word in CLAIM_OF[scope].split())
+    return Security(_Credential(*scopes, **form), scopes=[*words])
+
+
+ReadCaller = Annotated[CallEntry, _needing("read")]
 """The entry of a request that reads what is remembered, whatever is noted of the reading."""
-WriteCaller = Annotated[CallEntry, Depends(_Credential("write"))]
+WriteCaller = Annotated[CallEntry, _needing("write")]
 """The entry of a request that writes, and whose answer tells nothing that others have written."""
-ReadWriteCaller = Annotated[CallEntry, Depends(_Credential("read", "write"))]
+ReadWriteCaller = Annotated[CallEntry, _needing("read", "write")]
 """The entry of a request that writes, and whose answer has what others have written."""
-DryRunCaller = Annotated[CallEntry, Depends(_Credential("write", parameters=("dry_run",)))]
+DryRunCaller = Annotated[CallEntry, _needing("write", parameters=("dry_run",))]
 """The entry of a request that writes, and may be a dry run."""
-BlobCaller = Annotated[CallEntry, Depends(_Credential("write", media_types=(), parameters=("agent_id",)))]
+BlobCaller = Annotated[CallEntry, _needing("write", media_types=(), parameters=("agent_id",))]
 """The entry of a request that writes a body of any type, whose query names the agent."""
-BodylessWriteCaller = Annotated[CallEntry, Depends(_Credential("write", media_types=()))]
-BodylessReadWriteCaller = Annotated[CallEntry, Depends(_Credential("read", "write", media_types=()))]
+BodylessWriteCaller = Annotated[CallEntry, _needing("write", media_types=())]
+BodylessReadWriteCaller = Annotated[CallEntry, _needing("read", "write", media_types=())]
 """The same as those without ``Bodyless``, for a request that needs no body."""
-Administrator = Annotated[CallEntry, Depends(_Credential("admin"))]
+Administrator = Annotated[CallEntry, _needing("admin")]
 """The entry of a request that administers."""
-BodylessAdministrator = Annotated[CallEntry, Depends(_Credential("admin", media_types=()))]
+BodylessAdministrator = Annotated[CallEntry, _needing("admin", media_types=())]
 """The entry of an administrator's request that needs no body."""
 
 
@@ -204,5 +210,5 @@ def octets_or(media_type: str, request: Request) -> str:
     return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
 
 
-Importer = Annotated[CallEntry, Depends(_Credential("admin", media_types=LINES_TYPES, channel="import"))]
+Importer = Annotated[CallEntry, _needing("admin", media_types=LINES_TYPES, channel="import")]
 """The entry of an administrator's request with a body of lines, which writes through the import channel."""

@@ -17,6 +17,12 @@ UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 DAY = 24 * 3600
 
 
+@pytest.fixture
+def service(any_service: Service) -> Service:
+    """Here, on every backend."""
+    return any_service
+
+
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 

@@ -16,7 +16,7 @@ from app.domain.errors import (
     SensitiveContent,
 )
 from app.interfaces.cursors import Listing
-from app.interfaces.http.dependencies import QuotaWarning, ReadCaller, WriteCaller
+from app.interfaces.http.dependencies import QuotaWarning, ReadCaller, ReadWriteCaller, WriteCaller
 from app.interfaces.http.failures import WRITES
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.episodic import (
@@ -41,7 +41,7 @@ episodic = Router("episodes")
 
 
 @episodic.post("/runs", *_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded, needs=(), status_code=201)
-async def start_run(caller: WriteCaller, request: StartRunRequest) -> StartedRunAnswer:
+async def start_run(caller: ReadWriteCaller, request: StartRunRequest) -> StartedRunAnswer:
     """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run.
 
     With `parent_run_id` it is a part of another run's task: its keys and its state end with it, and the log of its
@@ -91,14 +91,16 @@ async def append_episode(
 
 
 @episodic.post("/runs/{run_id}/complete", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
-async def complete_run(caller: WriteCaller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
+async def complete_run(
+    caller: ReadWriteCaller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest
+) -> RunAnswer:
     """End a run with what it has come to. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.complete(run_id, request.output, only_agent=agent_id))
 
 
 @episodic.post("/runs/{run_id}/fail", *_WRITES, NotFound, RunEnded, QuotaExceeded, needs=())
-async def fail_run(caller: WriteCaller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
+async def fail_run(caller: ReadWriteCaller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
     """End a run with what has gone wrong. The same again is answered the same."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.fail(run_id, request.error, only_agent=agent_id))
