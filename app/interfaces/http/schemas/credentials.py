@@ -48,9 +48,9 @@ class MintRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"agent_id": examples.AGENT_ID, "scopes": ["read"]}]})
 
-    agent_id: Annotated[
-        OptionalAgent, Field(description="The only agent that it is good for. Absent: all of them.")
-    ] = None
+    agent_id: Annotated[str | None, NotNull, TextWithin(limits.AGENT_ID, examples.AGENT_ID)] = optional(
+        "The only agent that it is good for. Absent: all."
+    )
     scopes: Annotated[
         list[AccessScope],
         WithJsonSchema(_SCOPES),
