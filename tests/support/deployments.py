@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 from click.testing import CliRunner, Result
 from dotenv import dotenv_values
 
@@ -133,6 +134,12 @@ class Deploying:
         told: dict[str, Any] = json.loads(done.stdout)
         return {step["part"]: step["state"] for step in told["steps"]}
 
+    def run_sql(self, database: str, sql: str) -> None:
+        """Run a statement on a database as another program."""
+        url = f"{self.account.cloudflare_url}/accounts/{self.account.double.options.account_id}/d1/database/{database}"
+        token = {"Authorization": f"Bearer {self.account.double.options.api_token}"}
+        httpx.post(f"{url}/query", headers=token, json={"sql": sql}).raise_for_status()
+
     def writes(self) -> list[str]:
         """Return the operations that were called to change something, since the calls were last forgotten."""
         return [
@@ -200,4 +207,5 @@ class StruckCall(Faults):
         if not self._number <= self._seen < self._number + self._times:
             return Plan()
         self._then()
-        return Plan(fault=self._fault)
+        late = self._fault is not None and self._fault.kind == "delay"
+        return Plan(self._fault.delay_seconds) if self._fault is not None and late else Plan(fault=self._fault)

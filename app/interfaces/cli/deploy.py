@@ -15,6 +15,7 @@ from app.adapters.cloudflare.deployment.deploying import DeploymentOutcome
 from app.adapters.cloudflare.deployment.plan import DeploymentPlan
 from app.adapters.cloudflare.deployment.steps import DeploymentStep, StepStatus, in_state
 from app.bootstrap import DeploymentOptions, build_deployment, build_destruction
+from app.domain.errors import ConfigurationError
 from app.interfaces.cli.env_file import write_settings
 from app.interfaces.cli.parameters import (
     CommandAnswer,
@@ -116,9 +117,7 @@ def cloudflare(
     path = write_env or Path(f"{name}.env")
     if yes:
         write_settings(path, {})  # what cannot be written is to be known before anything is made
-    held = (
-        {key: value for key, value in dotenv_values(path, interpolate=False).items() if value} if path.exists() else {}
-    )
+    held = _held(path)
     given = DeploymentOptions(name, Placement(location, jurisdiction), **options)
     deployment, close = build_deployment(settings, given, path, held, lambda kept: write_settings(path, kept))
 
@@ -178,6 +177,19 @@ def _settings() -> Settings:
     return settings
 
 
+def _held(path: Path) -> dict[str, str]:
+    """Return the settings that a file holds; none where there is no such file.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+    """
+    try:
+        values = dotenv_values(path, interpolate=False) if path.is_file() else {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--write-env: {path} cannot be read ({type(error).__name__}).") from error
+    return {name: value for name, value in values.items() if value}
+
+
 def _tell(line: str) -> None:
     click.echo(f"... {line}", err=True)
 
@@ -226,6 +238,7 @@ def _commands(settings: Settings, outcome: DeploymentOutcome, name: str, path: P
     passed += [] if outcome.by_edge else ["CLOUDFLARE_API_TOKEN"]
     envs = "".join(f" --env {key}" for key in passed)
     configured = f"wrangler.{name}.jsonc"
+    absolute = shlex.quote(str(path.resolve()))
     return {
         "Check it": f"ENV_FILE={file} memory-gateway doctor",
         "Start it with docker": (
@@ -237,8 +250,10 @@ def _commands(settings: Settings, outcome: DeploymentOutcome, name: str, path: P
             f"docker compose --env-file {file} --profile cloudflare up --build --detach gateway-cloudflare"
         ),
         "Or in a Cloudflare Container (deploy/edge/README.md)": (
-            f"cd deploy/edge && sed -e 's/<database id>/{outcome.database_id}/' -e 's/<index name>/{outcome.index}/' "
-            f"wrangler.container.jsonc > {configured} && npm install && npx wrangler deploy --config {configured}"
+            f"cd deploy/edge && sed -e 's/<database id>/{outcome.database_id}/g' "
+            f"-e 's/<index name>/{outcome.index}/g' wrangler.container.jsonc > {configured} && npm install && "
+            f"npx wrangler deploy --config {configured} && "
+            f"sed -n 's/^AUTH_SECRETS=//p' {absolute} | npx wrangler secret put AUTH_SECRETS --config {configured}"
         ),
         "Or without docker": f"ENV_FILE={file} memory-gateway serve",
         "Mint a credential": f"ENV_FILE={file} memory-gateway token --tenant default",

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import os
+import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -31,6 +33,7 @@ from tests.support.service import serving
 
 pytestmark = pytest.mark.thorough
 
+EDGE_SOURCES = Path(__file__).parents[3] / "deploy" / "edge"
 PRODUCTS = ("D1", "Vectorize", "Workers R2 Storage", "Workers Scripts")
 
 
@@ -136,20 +139,10 @@ def test_what_others_have_made_is_not_used_and_not_changed(deploying: Deploying)
     assert "R2 bucket" in told
     assert double.d1.names() == [NAME]
     assert double.workers.scripts == {}
-    run_sql(deploying, database, "CREATE TABLE orders (id INTEGER)")
+    deploying.run_sql(database, "CREATE TABLE orders (id INTEGER)")
     assert "D1 database memory-gateway: It is there, and this deployment did not make it" in refused(deploying, "--yes")
     assert "No deployment made it" in refused(deploying, "destroy", "--yes", "--name", NAME)
     assert Account.of(deploying.account) == Account([NAME], {INDEX: METADATA}, [NAME], {})
-
-
-def run_sql(deploying: Deploying, database: str, sql: str) -> None:
-    """Run a statement as another program."""
-    options = deploying.account.double.options
-    httpx.post(
-        f"{deploying.account.cloudflare_url}/accounts/{options.account_id}/d1/database/{database}/query",
-        headers={"Authorization": f"Bearer {options.api_token}"},
-        json={"sql": sql},
-    ).raise_for_status()
 
 
 @pytest.mark.parametrize(
@@ -227,6 +220,38 @@ def test_what_was_changed_by_hand_is_repaired(deploying: Deploying) -> None:
     assert set(deploying.states().values()) == {"exists"}
 
 
+def test_a_worker_of_other_sources_is_deployed_anew(deploying: Deploying, tmp_path: Path) -> None:
+    deploying.run("--yes")
+    sources = tmp_path / "edge"
+    shutil.copytree(EDGE_SOURCES, sources, ignore=shutil.ignore_patterns("node_modules"))
+    assert deploying.states("--edge-sources", str(sources))["edge Worker"] == "exists"
+    with (sources / "src" / "worker.ts").open("a", encoding="utf-8") as file:
+        file.write("// newer\n")
+    assert deploying.states("--edge-sources", str(sources))["edge Worker"] == "differs, is repaired"
+    assert deploying.run("--yes", "--edge-sources", str(sources)).exit_code == 0
+    assert deploying.account.double.workers.scripts[WORKER].modules["worker.js"].endswith(b"// newer\n")
+
+
+def test_the_printed_lines_hold_for_a_container_too(deploying: Deploying, tmp_path: Path) -> None:
+    told = json.loads(deploying.run("--yes", "--json").stdout)
+    line = told["commands"]["Or in a Cloudflare Container (deploy/edge/README.md)"]
+    (tmp_path / "deploy").mkdir()
+    shutil.copytree(EDGE_SOURCES, tmp_path / "deploy" / "edge", ignore=shutil.ignore_patterns("node_modules"))
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name in ("npm", "npx"):  # what they are called with, and given
+        (bin_ / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/called\ncat >> {tmp_path}/given\n')
+        (bin_ / name).chmod(0o755)
+    path = f"{bin_}:{os.environ['PATH']}"
+    subprocess.run(line, shell=True, cwd=tmp_path, env={"PATH": path}, stdin=subprocess.DEVNULL, check=True)  # noqa: S602
+    written = (tmp_path / "deploy" / "edge" / f"wrangler.{NAME}.jsonc").read_text("utf-8")
+    assert written.count(deploying.kept["CLOUDFLARE_D1_DATABASE_ID"]) == 3
+    assert "<database id>" not in written
+    assert "<index name>" not in written
+    assert (tmp_path / "given").read_text("utf-8") == f"{deploying.kept['AUTH_SECRETS']}\n"
+    assert "wrangler secret put AUTH_SECRETS" in (tmp_path / "called").read_text("utf-8")
+
+
 def test_another_metadata_key_is_added_to_an_empty_index(deploying: Deploying) -> None:
     deploying.run("--yes")
     assert deploying.run("--yes", FILTERABLE_METADATA="project:string").exit_code == 0
@@ -272,47 +297,6 @@ def test_two_deployments_of_one_account_and_embedder_do_not_share_an_index(deplo
     told = refused(deploying, "--yes", "--name", "other")
     assert f"Vectorize index {INDEX}: It is there, and this deployment did not make it" in told
     assert Account.of(deploying.account) == whole(deploying)
-
-
-def test_destroy_takes_all_back_and_can_be_run_twice(deploying: Deploying) -> None:
-    deploying.run("--yes")
-    assert deploying.run("destroy", "--dry-run").exit_code == 0
-    assert Account.of(deploying.account) == whole(deploying)
-    assert deploying.run("destroy", "--yes", typed="another\n").exit_code == 1
-    assert deploying.run("destroy", "--yes", typed="").exit_code == 1
-    assert Account.of(deploying.account) == whole(deploying)
-    for _ in range(2):
-        done = deploying.run("destroy", "--yes", typed=f"{NAME}\n")
-        assert done.exit_code == 0, done.output
-        assert Account.of(deploying.account) == NOTHING
-    assert "There is nothing of memory-gateway to delete." in done.output
-    assert deploying.run("--yes").exit_code == 0
-    assert Account.of(deploying.account) == whole(deploying)
-
-
-def test_a_bucket_with_blobs_goes_only_when_told(deploying: Deploying) -> None:
-    deploying.run("--yes")
-    double = deploying.account.double
-    for number in range(3):
-        double.r2.put(f"tenant/{number}", b"x", bucket=NAME)
-    assert "--with-data" in refused(deploying, "destroy", "--yes", "--name", NAME)
-    assert Account.of(deploying.account) == whole(deploying)
-    assert deploying.run("destroy", "--yes", "--name", NAME, "--with-data").exit_code == 0
-    assert Account.of(deploying.account) == NOTHING
-
-
-def test_destroy_leaves_what_other_commands_have_made(deploying: Deploying) -> None:
-    deploying.run("--yes")
-    double = deploying.account.double
-    database = deploying.kept["CLOUDFLARE_D1_DATABASE_ID"]
-    shard = double.create_database("memory-gateway-east")
-    run_sql(deploying, database, f"INSERT INTO shards (name, database_id, added_at) VALUES ('east', '{shard}', 1)")
-    assert "It is a shard of this service" in refused(deploying, "destroy", "--yes", "--name", NAME)
-    assert deploying.run("--yes").exit_code == 0  # with the shard's bindings
-    bound = {each["name"] for each in double.workers.scripts[WORKER].bindings}
-    assert {"DB", "DB_EAST", "VECTORS", "VECTORS_EAST"} <= bound
-    double.workers.scripts.clear()
-    assert "It is a shard of this service" in refused(deploying, "destroy", "--yes", "--name", NAME)
 
 
 def test_the_settings_of_a_service_behind_an_edge_are_not_taken_for_the_accounts(deploying: Deploying) -> None:

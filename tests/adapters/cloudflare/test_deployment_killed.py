@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.domain.errors import UpstreamTimeout
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.faults import Fault, Faults
 from memory_gateway_double.server import running
@@ -55,6 +56,31 @@ def test_whatever_call_goes_wrong_another_run_ends_in_the_same_state(tmp_path: P
             assert deploying.run("destroy", "--yes", "--name", NAME).exit_code == 0, f"call {number}"
             assert Account.of(account) == NOTHING, f"call {number}"
     assert number > 40
+
+
+def test_a_deployment_that_ended_half_way_is_taken_back(tmp_path: Path) -> None:
+    struck, number = True, 0
+    while struck:
+        number += 3
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        write_wrangler(folder)
+        with running(DoubleOptions(visibility_seconds=(0, 0), rate_limit=False)) as account:
+            deploying = Deploying(account, folder)
+            struck = fails_once(deploying, number, Fault(kind="after_effect_cut"), "--yes")
+            assert deploying.run("destroy", "--yes", "--name", NAME).exit_code == 0, f"call {number}"
+            assert Account.of(account) == NOTHING, f"call {number}"
+    assert number > 40
+
+
+@pytest.mark.parametrize("operation", ["d1.create", "vectorize.create", "r2_buckets.create"])
+def test_a_creation_whose_answer_comes_too_late_is_found_by_the_next_run(deploying: Deploying, operation: str) -> None:
+    late = Fault(kind="delay", delay_seconds=11)
+    deploying.account.double.faults = StruckCall(2, late, operation=operation)  # the first finds out the rights
+    assert isinstance(deploying.run("--yes").exception, UpstreamTimeout)
+    deploying.account.double.faults = Faults()
+    assert deploying.run("--yes").exit_code == 0
+    assert Account.of(deploying.account) == whole(deploying)
 
 
 def fails_once(deploying: Deploying, number: int, fault: Fault, *words: str) -> bool:

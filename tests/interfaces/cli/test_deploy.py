@@ -48,3 +48,10 @@ def test_a_plan_and_its_doing_are_not_asked_for_at_once(deploying: Deploying) ->
 
 def test_settings_that_lack_the_account_are_told(deploying: Deploying) -> None:
     assert "CLOUDFLARE_API_TOKEN is not set" in refused(deploying, "--dry-run", CLOUDFLARE_API_TOKEN="")
+
+
+def test_a_file_that_cannot_be_read_is_told(deploying: Deploying) -> None:
+    deploying.file.write_bytes(b"NAME=\xe9\n")
+    assert f"--write-env: {deploying.file.name} cannot be read" in refused(deploying, "--dry-run")
+    assert "memory-gateway.env cannot be" in refused(deploying, "--yes")
+    assert deploying.account.double.requests() == []

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.cloudflare.deployment.resources import CloudflareResources, find_bucket, read_shards
-from app.adapters.cloudflare.deployment.rights import check_reading, needed, token_id
+from app.adapters.cloudflare.deployment.rights import Permission, check_reading, check_writing, needed, token_id
 from app.adapters.cloudflare.deployment.secrets import r2_secret
 from app.adapters.cloudflare.deployment.steps import DeploymentStep, Progress, StepStatus, in_state
 from app.domain.embedding import EmbeddingConfig, index_name_in_shard
@@ -94,11 +94,12 @@ class Destruction:
         """Delete what the plan names.
 
         Raises:
-            ConfigurationError: something of it may not be deleted; nothing was changed.
+            ConfigurationError: something of it may not be deleted, or the token may not delete; nothing was changed.
             Unavailable: the account does not answer, or refuses a call; another run goes on from there.
         """
         if blocked := in_state(plan.steps, StepStatus.BLOCKED):
             raise ConfigurationError(f"Nothing was changed, because of: {'; '.join(map(str, blocked))}.")
+        await check_writing(self._resources.client, self._permissions(plan))
         if plan.worker is not None:
             await self._resources.scripts.delete(plan.worker)
             report(f"deleted the Worker {plan.worker} and its secrets")
@@ -110,6 +111,12 @@ class Destruction:
         if plan.database_id is not None:
             await self._resources.account.delete_database(plan.database_id)
             report(f"deleted the D1 database {self._name}")
+
+    def _permissions(self, plan: DestructionPlan) -> list[Permission]:
+        """Return the permissions that the plan needs, of products that it deletes something of."""
+        if plan.database_id is None:
+            return []
+        return needed(plan.worker, blobs=plan.bucket is not None)
 
     async def _worker(self, found: _Found) -> str | None:
         name = f"{self._name}-edge"
