@@ -29,7 +29,7 @@ from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
 from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageAnswer, PageRoute, See, View, Visit
 from app.interfaces.console.pages import HOME, PAGES, PICK
-from app.interfaces.console.rendering import STYLESHEET, STYLESHEET_PATH, Layout, Templates
+from app.interfaces.console.rendering import STATIC, Layout, Templates, static_file
 from app.interfaces.console.sign_in import SignInPages
 from app.interfaces.console.tokens import SignIn
 from app.interfaces.request_state import NOTE
@@ -81,7 +81,7 @@ class Console:
         self._sign_in = signing = SignInPages(shards, door, self._form_keys)
         self._places = [
             self._place("", "GET", self._home),
-            self._place(STYLESHEET_PATH, "GET", _stylesheet),
+            *(self._place(f"/{name}", "GET", _static(name)) for name in STATIC),
             self._place(sign_in.PATH, "GET", signing.show),
             self._place(sign_in.PATH, "POST", signing.take_credential),
             self._place(sign_in.LINK_PATH, "GET", signing.show_link),
@@ -212,6 +212,11 @@ async def _answer(route: PageRoute, visit: Visit) -> PageAnswer:
         return await route.function(visit)
 
 
-async def _stylesheet(_: Request) -> Response:
-    """Answer with the stylesheet, whose link changes with it."""
-    return Response(STYLESHEET, media_type="text/css", headers={"Cache-Control": _FOR_EVER})
+def _static(name: str) -> _Answer:
+    """Return what answers with a file as it is, whose link changes with it."""
+    content = static_file(name)
+
+    async def answer(_: Request) -> Response:
+        return Response(content, media_type=STATIC[name], headers={"Cache-Control": _FOR_EVER})
+
+    return answer

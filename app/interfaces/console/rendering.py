@@ -17,9 +17,9 @@ from app.interfaces.text import json_text, visible
 from app.services.access.credentials import Principal
 
 _FOLDER = Path(__file__).parent
-STYLESHEET = (_FOLDER / "static" / "console.css").read_bytes()
-STYLESHEET_PATH = "/console.css"
-_STYLES = sha256(STYLESHEET).hexdigest()[:16]
+STATIC: Mapping[str, str] = {"console.css": "text/css", "icon.svg": "image/svg+xml"}
+"""The files that are served as they are, with their media types."""
+_MARKS = {name: sha256((_FOLDER / "static" / name).read_bytes()).hexdigest()[:16] for name in STATIC}
 _GROUPS: Sequence[Group] = ("Memory", "Knowledge", "Operation")
 
 
@@ -51,9 +51,14 @@ class Layout:
         given = {name: value for name, value in query.items() if value not in {None, ""}}
         return f"{self.prefix}{ROOT}{quote(path)}{'?' if given else ''}{urlencode(given)}"
 
-    def stylesheet(self) -> str:
-        """Return the link to the stylesheet as it is now."""
-        return self.url(STYLESHEET_PATH, v=_STYLES)
+    def static(self, name: str) -> str:
+        """Return the link to a file of ``STATIC`` as it is now."""
+        return self.url(f"/{name}", v=_MARKS[name])
+
+
+def static_file(name: str) -> bytes:
+    """Return the content of a file of ``STATIC``."""
+    return (_FOLDER / "static" / name).read_bytes()
 
 
 class Templates:
