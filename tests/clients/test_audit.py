@@ -44,6 +44,17 @@ async def test_a_replay_has_the_episodes_of_the_run(bot: Asked, service: Service
     assert (step.episode.content, step.episode.data, step.episode.created_at) == ("it rains", {"mm": 3}, step.at)
 
 
+async def test_acts_are_listed_a_page_at_a_time(bot: Asked, service: Service) -> None:
+    headers = service.credential(admin=True)
+    for name in ("look", "see"):
+        assert (await service.client.delete(f"/workflows/{name}", headers=headers)).status_code == 204
+    first = await bot.acts(limit=1)
+    (act,) = first.acts
+    assert (act.act, act.outcome, act.subject, act.number) == ("workflow.delete", "done", {"workflow_id": "see"}, 2)
+    assert [each.number for each in (await bot.acts(limit=1, cursor=first.cursor)).acts] == [1]
+    assert (await bot.acts(outcome="failed", after=CALLED)).acts == ()
+
+
 async def test_the_audit_is_an_administrator_s(service: Service, kind: str) -> None:
     token = service.credential()["Authorization"].removeprefix("Bearer ")
     plain = ask(kind, service.client._transport, token=token)  # noqa: SLF001 - the service in this process

@@ -45,7 +45,7 @@ AGENT_MEMORY = {
 }
 LEFT_OUT = {
     *(f"agent_memory_{name}" for name in AGENT_MEMORY),  # Cloudflare's surface, which its own clients call
-    "export",  # streams, which the command line does
+    *("export", "export_acts"),  # they stream, which the command line does
     "import",
     "healthz",  # for operators
     *("list_archive", "get_archived", "restore_archived"),
@@ -109,6 +109,7 @@ WITH_BYTES = {"put_blob", "get_blob", "list_blobs", "delete_blob"}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
 EXAMPLES: Mapping[str, Any] = {
+    "act": "agent.erase",
     "after": TIME,
     "agent_id": "a",
     "agent_type": "t",
@@ -159,6 +160,7 @@ EXAMPLES: Mapping[str, Any] = {
     "object": "Oslo",
     "occurred_at": TIME,
     "operation_id": "o",
+    "outcome": "refused",
     "output": ["any"],
     "parent_run_id": "r",
     "predicate": "lives in",

@@ -126,6 +126,7 @@ class Toolbox:
         try:
             yield
         except Exception as error:
+            self._entry.refused(error)
             self._note.code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
             raise
 

@@ -22,6 +22,8 @@ from memory_gateway_client.tiers.assembly_types import (
     PrefetchedMemories,
 )
 from memory_gateway_client.tiers.audit_types import (
+    Act,
+    Acts,
     Audited,
     AuditEvent,
     AuditEvents,
@@ -112,6 +114,8 @@ from memory_gateway_client.types import (
 )
 
 __all__ = [
+    "Act",
+    "Acts",
     "AgentSettings",
     "AgentUsage",
     "AnswerNotUnderstood",

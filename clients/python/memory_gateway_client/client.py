@@ -118,6 +118,7 @@ class _Client(Generic[H]):
     workflows = _Method(procedural.workflows)
     select_workflow = _Method(procedural.select_workflow)
     record_outcome = _Method(procedural.record_outcome)
+    acts = _Method(audits.acts)
     audit_run = _Method(audits.audit_run)
     replay_run = _Method(audits.replay_run)
     audit = _Method(audits.audit)

@@ -1,5 +1,6 @@
 """Administrative acts of commands: each leaves a row before it is done, and three commands read them."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from app.interfaces.cli import cli
 from app.interfaces.cli.acting import operator
 from app.storage.acts import ActRows
 from tests.interfaces.cli.line import Line
+from tests.support.sharded import add_shards
 
 ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 NO_ACT = {
@@ -184,3 +186,13 @@ def test_a_database_that_has_no_table_of_acts_yet_says_what_helps(line: Line) ->
     assert "memory-gateway migrate" in line.fails("acts", "list")
     line.ok("migrate")
     assert [act["act"] for act in rows(line, "--deployment")] == ["migrate"]
+
+
+@pytest.mark.thorough
+def test_the_row_of_a_move_ends_where_the_tenant_lives_then(line: Line, tmp_path: Path) -> None:
+    line.ok("store", "a fox")
+    asyncio.run(add_shards(tmp_path / "data", ["east"]))
+    line.run("shard", "move", "default", "east", "--linger-seconds", "0")
+    (act,) = rows(line)
+    assert (act["act"], act["outcome"], act["subject"]) == ("tenant.move", "done", {"name": "east"})
+    assert rows(line, "--deployment") == []

@@ -104,6 +104,46 @@ def audit(
     return Call("GET", "/audit", types.AuditEvents, query=query)
 
 
+def acts(
+    _own: str | None,
+    /,
+    *,
+    act: str | None = None,
+    credential_id: str | None = None,
+    outcome: str | None = None,
+    after: datetime | None = None,
+    before: datetime | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.Acts]:
+    """List administrative acts and refused attempts, newest first, as an administrator of all agents.
+
+    Args:
+        act: Only of this name, such as ``agent.erase``.
+        credential_id: Only what the credential with this id has done, or tried.
+        outcome: Only what ended so: ``begun``, ``done``, ``failed``, ``refused``.
+        after: Begun later than this.
+        before: Begun earlier than this.
+        limit: The most acts, 1 to 100; None: 20.
+        cursor: Of the answer before.
+
+    Raises:
+        Forbidden: the credential is not an administrator's of all agents.
+        InvalidRequest: the cursor does not hold, or a field is over its limits.
+        Unavailable: there is no answer.
+    """
+    query = given(
+        act=act,
+        credential_id=credential_id,
+        outcome=outcome,
+        after=after,
+        before=before,
+        limit=None if limit is None else str(limit),
+        cursor=cursor,
+    )
+    return Call("GET", "/audit/acts", types.Acts, query=query)
+
+
 def _named(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call as it is sent. It has an id, by which it is known if the request is sent again."""
     moments = {name: value for name, value in call.items() if isinstance(value, datetime)}

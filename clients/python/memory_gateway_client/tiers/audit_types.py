@@ -124,6 +124,45 @@ class AuditEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """An administrative act, or the attempts of a credential in a day that were refused.
+
+    Attributes:
+        number: The acts of a tenant are numbered without gaps.
+        outcome: ``begun`` (it has not ended, or was killed), ``done``, ``failed`` or ``refused``.
+        subject: The ids that it names; None for one that is not kept.
+        counts: How many things it concerned.
+        attempts: How many attempts were refused; 1 for an act.
+        code: Of the error in which it ended.
+        operator: Who ran a command.
+    """
+
+    number: int
+    id: str
+    act: str
+    outcome: str
+    channel: str
+    subject: dict[str, Any]
+    counts: dict[str, Any]
+    attempts: int
+    begun_at: datetime
+    code: str | None = None
+    credential_id: str | None = None
+    operator: str | None = None
+    request_id: str | None = None
+    ended_at: datetime | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """Administrative acts, newest first. ``cursor``: None where there are no more."""
+
+    acts: tuple[Act, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEvents:
     """Events, newest first. ``cursor``: None where there are no more."""
 
