@@ -6,16 +6,20 @@ All probes of an outsider run in one service, one after the other.
 import asyncio
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from app.runtime.tenant_services import TenantServices
+from app.services.access.issuers import Issuers
+from app.services.access.scopes import READ_WRITE
 from tests.support.agent_memory_probes import OF_NAMES
 from tests.support.backends import Backend
+from tests.support.issuers import MemoryIssuer, claims_of, token_of, tokens_of
 from tests.support.probes import CANARY, PROBES, SECRET
 from tests.support.service import Service, serving
 from tests.support.sharded import placed, sharded
@@ -137,6 +141,34 @@ async def test_nothing_tells_an_outsider_anything_where_tenants_are_spread(
             if number % _LOOKS_AFTER == 0:
                 assert await seen_inside(service) == inside, route
         assert await seen_inside(service) == inside
+
+
+@dataclass(frozen=True, slots=True)
+class _IssuedService(Service):
+    """A service whose credentials, but for those of one agent, are tokens of an issuer."""
+
+    def credential(self, tenant: str = "acme", agent: str | None = None, **rights: Any) -> dict[str, str]:
+        if agent is not None:
+            return Service.credential(self, tenant, agent, **rights)
+        scopes = {"admin"} if rights.get("admin") else set(rights.get("scopes", READ_WRITE))
+        scope = " ".join(f"memory:{scope}" for scope in scopes)
+        token = token_of(claims_of(self.runtime.backends.clock(), tenant=tenant, scope=scope, sub=uuid4().hex))
+        return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.mark.thorough
+async def test_nothing_tells_anything_to_an_outsider_with_a_token_of_an_issuer(tmp_path: Path) -> None:
+    issuers = Issuers(tokens_of(MemoryIssuer()))
+    async with serving(tmp_path, change=lambda backends: replace(backends, issuers=issuers)) as service:
+        issued = _IssuedService(**{field.name: getattr(service, field.name) for field in fields(service)})
+        await issued.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
+        inside = await seen_inside(issued)
+        for route, probe in PROBES.items():
+            for answer in await probe(issued, "other", "keeper"):
+                unknown = route.startswith((*_BY_ID, *OF_NAMES)) and answer.status_code == 404
+                assert answer.status_code < 300 or unknown, (route, answer.text)
+                assert CANARY not in answer.text, route
+        assert await seen_inside(issued) == inside
 
 
 async def seen_inside(service: Service) -> list[dict[str, Any]]:

@@ -40,7 +40,10 @@ class _Credential(HTTPBearer):
         super().__init__(
             bearerFormat="JWT",
             scheme_name="credential",
-            description="A credential from `memory-gateway token`: it names the tenant.",
+            description=(
+                "A credential from `memory-gateway token`, or an access token of the issuer that the service is set to "
+                "(docs/sign-in.md): it names the tenant."
+            ),
         )
         self.scopes = scopes
         self._media_types = media_types

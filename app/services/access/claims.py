@@ -60,6 +60,8 @@ class ClaimMapping:
             return None
         name, value = _first(claims, self.agent)
         (text, *others) = _texts(value) or [""]
+        if name == _EMAIL:
+            text = text.lower() if self._is_verified(claims) else ""
         agent_id = _ESCAPED.sub(lambda match: "".join(f":{byte:02x}" for byte in match[0].encode()), text)
         if others or not is_id(agent_id):
             raise Forbidden(f"The token holds, but its claim '{name}' names no agent.")
@@ -72,6 +74,9 @@ class ClaimMapping:
         keys = {ANY}.union(*(self._keys(claims, name, word) for word in words))
         return frozenset[AccessScope]().union(*(self.scopes[key] for key in keys if key in self.scopes))
 
+    def _is_verified(self, claims: Mapping[str, Any]) -> bool:
+        return not self.verified_email or claims.get("email_verified") is True
+
     def _tenant(self, claims: Mapping[str, Any], name: str, text: str) -> str | None:
         tenants = self.tenants or {}
         return next((tenants[key] for key in self._keys(claims, name, text) if key in tenants), None)
@@ -80,7 +85,7 @@ class ClaimMapping:
         """Give the keys of a table under which a value may stand, the narrowest first."""
         if name != _EMAIL:
             yield text
-        elif not self.verified_email or claims.get("email_verified") is True:
+        elif self._is_verified(claims):
             address = text.lower()
             yield address
             yield f"@{address.rpartition('@')[2]}"

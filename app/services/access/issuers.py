@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from app.services.access.credentials import Credentials, Principal, refused
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.issuer_sign_in import IssuerSignIn
@@ -36,7 +38,7 @@ class Issuers:
         if len(authorization) <= 1 and credentials.seen(authorization) is None:
             token = _bearer(authorization)
             if token is not None and self.oidc is not None and self.oidc.takes(token):
-                return await self.oidc.verify(token, now)
+                return _noted(await self.oidc.verify(token, now))
             assertions = headers(ASSERTION_HEADER) if self.access is not None else ()
             if assertions and (token is None or not credentials.is_own(token)):
                 return await self.asserted(assertions, now)
@@ -46,7 +48,7 @@ class Issuers:
         """Return the principal that Cloudflare Access's assertion names; raises as ``principal`` does."""
         if self.access is None or len(assertions) != 1:
             raise refused("there is not exactly one assertion of Cloudflare Access")
-        return await self.access.verify(assertions[0], now)
+        return _noted(await self.access.verify(assertions[0], now))
 
     def all_keys(self) -> list[tuple[str, IssuerKeys]]:
         """Return the keys of each issuer, with its name for operators."""
@@ -57,6 +59,12 @@ class Issuers:
         """Return the principal of a header's token, which may have expired; None if it was not verified before."""
         token = _bearer(authorization)
         return None if token is None or self.oidc is None else self.oidc.seen(token)
+
+
+def _noted(principal: Principal) -> Principal:
+    """Name the token in the log: its subject stands there as the credential, and has many tokens."""
+    structlog.contextvars.bind_contextvars(token=principal.token_id)
+    return principal
 
 
 def _bearer(authorization: Sequence[str]) -> str | None:

@@ -348,3 +348,23 @@ async def test_a_token_without_its_agent_is_forbidden_and_never_for_all_agents(v
     mapping = ClaimMapping(tenant=("tenant",), scope=("scope",), scopes=SCOPES, agent=("agent",))
     with pytest.raises(Forbidden, match="claim 'agent' names no agent"):
         await principal(claims_of(agent=value), mapping)
+
+
+@pytest.mark.parametrize(
+    ("claims", "agent"),
+    [
+        ({"email": "Ann@Acme.example", "email_verified": True}, "ann:40acme.example"),
+        ({"email": "ann@acme.example", "email_verified": False}, None),
+        ({"email": "ann@acme.example"}, None),
+    ],
+    ids=str,
+)
+async def test_an_address_is_an_agent_only_where_the_issuer_has_verified_it(
+    claims: dict[str, Any], agent: str | None
+) -> None:
+    mapping = ClaimMapping(tenant=("tenant",), scope=("scope",), scopes=SCOPES, agent=("email",))
+    if agent is None:
+        with pytest.raises(Forbidden):
+            await principal(claims_of(**claims), mapping)
+    else:
+        assert (await principal(claims_of(**claims), mapping)).agent_id == agent
