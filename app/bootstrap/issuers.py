@@ -64,7 +64,7 @@ def certs_of(team: str) -> str:
 
 def _check(settings: Settings) -> None:
     needs: Mapping[str, Mapping[str, object]] = {
-        "OIDC_ISSUER": {"OIDC_AUDIENCE, or PUBLIC_URL,": settings.audiences} if settings.oidc_issuer else {},
+        "OIDC_ISSUER": {"OIDC_AUDIENCE, or PUBLIC_URL": settings.audiences} if settings.oidc_issuer else {},
         "OIDC_AUDIENCE": {"OIDC_ISSUER": settings.oidc_issuer} if settings.oidc_audience else {},
         "OIDC_CLIENT_ID": {"OIDC_ISSUER": settings.oidc_issuer, "PUBLIC_URL": settings.public_url}
         if settings.oidc_client_id
@@ -82,7 +82,7 @@ def _check(settings: Settings) -> None:
     for name, needed in needs.items():
         for lacking, value in needed.items():
             if not value:
-                raise ConfigurationError(f"{name} is set, and needs {lacking} which is not set.")
+                raise ConfigurationError(f"{name} is set, and needs {lacking}, which is not set.")
     if settings.oidc_client_id in settings.oidc_audience:
         raise ConfigurationError(
             "OIDC_AUDIENCE names OIDC_CLIENT_ID: the ID tokens of that client would be taken for access tokens. Give "

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -99,7 +99,8 @@ class IssuerTokens:
             if typ not in _ACCESS_TYPES and _is_id_token(claims):
                 raise refused("it is an ID token")
             times = self._times(claims)
-            verified = _VerifiedToken(self.principal(claims, token), kid, algorithm, key, *times)
+            principal = replace(self.principal(claims, token), expires_at=int(times[1]))
+            verified = _VerifiedToken(principal, kid, algorithm, key, *times)
             if len(self._verified) >= _REMEMBERED:
                 self._verified.pop(next(iter(self._verified)))
             self._verified[token] = verified

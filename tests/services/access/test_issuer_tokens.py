@@ -37,7 +37,7 @@ async def test_a_token_that_holds_names_tenant_subject_token_and_moment() -> Non
     found = await principal(claims_of())
     assert (found.tenant_id, found.agent_id, found.admin) == ("acme", None, False)
     assert (found.credential_id, found.token_id) == ("oidc:ann", "oidc-token:token-1")
-    assert found.issued_at == NOW - 10 * SECOND
+    assert (found.issued_at, found.expires_at) == (NOW - 10 * SECOND, NOW + 360 * SECOND)  # with the skew
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "PS256", "ES256", "ES384", "EdDSA"])
