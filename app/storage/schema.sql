@@ -392,8 +392,8 @@ BEGIN
             OR new.was_expired AND (held.expires_at IS NULL OR held.expires_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
           )
       ) AS differs,
-      -- The same content again is no new memory: only the growth of its metadata counts.
-      EXISTS (
+      -- The same content again is no new memory: only the growth of its metadata counts. A canary counts nowhere.
+      new.agent_id <> 'memory-gateway:canary' AND EXISTS (
         SELECT 1 FROM (
           SELECT quota.memories AS memories_set, quota.bytes AS bytes_set, quota.stores_per_minute AS stores_set,
             scope.value AS defaults, present.id AS present_id,
@@ -427,7 +427,7 @@ BEGIN
   INSERT INTO usage (tenant_id, agent_id, minute, stores, ticket)
   SELECT new.tenant_id, scope.value, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) / 60000, 1, new.id
   FROM json_each(json_array(new.agent_id, '')) AS scope
-  WHERE new.is_store
+  WHERE new.is_store AND new.agent_id <> 'memory-gateway:canary'
     AND NOT EXISTS (
       SELECT 1 FROM usage AS counted
       WHERE counted.tenant_id = new.tenant_id AND counted.agent_id = new.agent_id AND counted.ticket = new.id
@@ -485,12 +485,25 @@ BEGIN
 END;
 
 
+-- === Golden questions
+
+-- What the operator asks before an embedding model is switched, and which memories have to be found: the line of the
+-- question as JSON (docs/evaluation.md).
+CREATE TABLE golden_question (
+  tenant_id TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  id TEXT NOT NULL CHECK (length(id) BETWEEN 1 AND 64),
+  question TEXT NOT NULL CHECK (json_valid(question) AND length(CAST(question AS BLOB)) <= 65536),
+  PRIMARY KEY (tenant_id, agent_id, id)
+) STRICT, WITHOUT ROWID;
+
+
 -- === Quotas, and what counts in them
 -- The agent_id '' stands for the tenant as a whole. The bytes of every tier count in the quota of bytes, and every
 -- write of a tier in that of stores, as those of long-term memory do (docs/decisions/0047-one-quota-for-all-tiers.md).
 -- The column counted_bytes of each table has the bytes that a row counts: those in UTF-8 of the texts that callers send
 -- and name, of a blob also those of its object, and 200 for ids, numbers and entries of indexes. Of a large value the
--- row has a pointer.
+-- row has a pointer. Nothing counts of the agent 'memory-gateway:canary', which has the canaries (docs/security.md).
 
 -- The limits that the operator has set in place of the defaults; NULL: the default holds.
 CREATE TABLE quota (
@@ -502,7 +515,7 @@ CREATE TABLE quota (
   PRIMARY KEY (tenant_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 
--- The memories and bytes that are held, counted by the triggers below in the statement that changes them, and the
+-- The memories and bytes that are held, counted by triggers in the statement that changes them, and the
 -- stores of a minute.
 CREATE TABLE usage (
   tenant_id TEXT NOT NULL,
@@ -528,35 +541,11 @@ CREATE TABLE usage (
   PRIMARY KEY (tenant_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER long_term_memory_counted AFTER INSERT ON long_term_memory
-BEGIN
-  INSERT INTO usage (tenant_id, agent_id, memories, bytes)
-  SELECT new.tenant_id, value, 1, length(CAST(new.content AS BLOB)) + length(CAST(new.metadata AS BLOB))
-  FROM json_each(json_array(new.agent_id, '')) WHERE TRUE
-  ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
-    memories = usage.memories + 1, bytes = usage.bytes + excluded.bytes;
-END;
-
-CREATE TRIGGER long_term_memory_recounted AFTER UPDATE OF metadata ON long_term_memory
-WHEN old.metadata <> new.metadata
-BEGIN
-  UPDATE usage
-  SET bytes = usage.bytes + length(CAST(new.metadata AS BLOB)) - length(CAST(old.metadata AS BLOB))
-  WHERE usage.tenant_id = new.tenant_id AND usage.agent_id IN (new.agent_id, '');
-END;
-
-CREATE TRIGGER long_term_memory_uncounted AFTER DELETE ON long_term_memory
-BEGIN
-  UPDATE usage
-  SET memories = usage.memories - 1,
-    bytes = usage.bytes - length(CAST(old.content AS BLOB)) - length(CAST(old.metadata AS BLOB))
-  WHERE usage.tenant_id = old.tenant_id AND usage.agent_id IN (old.agent_id, '');
-END;
-
 -- An insert adds bytes of a tier to the agent, '' where all agents of the tenant share the row, and to the tenant.
 CREATE VIEW usage_change AS SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS tier, NULL AS bytes;
 
 CREATE TRIGGER usage_changed INSTEAD OF INSERT ON usage_change
+WHEN new.agent_id <> 'memory-gateway:canary'
 BEGIN
   INSERT INTO usage (tenant_id, agent_id, bytes, working_bytes, episodic_bytes, procedural_bytes, shared_context_bytes,
     audit_bytes, blobs_bytes, ingestion_bytes)
@@ -1364,7 +1353,7 @@ BEGIN
       WHERE erasure.tenant_id = new.tenant_id AND (erasure.agent_id IS NULL OR erasure.agent_id = new.agent_id)
         AND erasure.receipt IS NULL
     ) THEN RAISE(ABORT, 'erasing')
-    WHEN new.ticket IS NOT NULL AND EXISTS (
+    WHEN new.ticket IS NOT NULL AND new.agent_id IS NOT 'memory-gateway:canary' AND EXISTS (
       SELECT 1 FROM json_each(new.limits) AS scope
       LEFT JOIN quota ON quota.tenant_id = new.tenant_id AND quota.agent_id = iif(scope.key = 'agent', new.agent_id, '')
       LEFT JOIN usage ON usage.tenant_id = new.tenant_id AND usage.agent_id = iif(scope.key = 'agent', new.agent_id, '')
@@ -1378,7 +1367,7 @@ BEGIN
   SELECT new.tenant_id, scope.agent_id, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) / 60000,
     new.ticket IS NOT NULL, new.ticket
   FROM (SELECT new.agent_id AS agent_id UNION SELECT '') AS scope
-  WHERE scope.agent_id IS NOT NULL AND new.limits IS NOT NULL
+  WHERE scope.agent_id IS NOT NULL AND new.limits IS NOT NULL AND new.agent_id IS NOT 'memory-gateway:canary'
   ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
     bytes_at_entry = usage.bytes,
     stores = iif(usage.minute = excluded.minute, usage.stores, 0)
@@ -1399,7 +1388,7 @@ BEGIN
   FROM json_each(new.limits) AS scope
   JOIN usage ON usage.tenant_id = new.tenant_id AND usage.agent_id = iif(scope.key = 'agent', new.agent_id, '')
   LEFT JOIN quota ON quota.tenant_id = usage.tenant_id AND quota.agent_id = usage.agent_id
-  WHERE usage.bytes > usage.bytes_at_entry
+  WHERE usage.bytes > usage.bytes_at_entry AND new.agent_id IS NOT 'memory-gateway:canary'
     AND iif(new.may_pass, usage.bytes_at_entry + 1, usage.bytes) - new.leaving
       > coalesce(quota.bytes, scope.value ->> 1);
 END;
@@ -3058,6 +3047,34 @@ BEGIN
   DELETE FROM fact_source WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND memory_id = old.id;
 END;
 
+-- The memories and bytes of usage, but of the agent that has the canary.
+CREATE TRIGGER long_term_memory_counted AFTER INSERT ON long_term_memory
+WHEN new.agent_id <> 'memory-gateway:canary'
+BEGIN
+  INSERT INTO usage (tenant_id, agent_id, memories, bytes)
+  SELECT new.tenant_id, value, 1, length(CAST(new.content AS BLOB)) + length(CAST(new.metadata AS BLOB))
+  FROM json_each(json_array(new.agent_id, '')) WHERE TRUE
+  ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
+    memories = usage.memories + 1, bytes = usage.bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER long_term_memory_recounted AFTER UPDATE OF metadata ON long_term_memory
+WHEN old.metadata <> new.metadata AND new.agent_id <> 'memory-gateway:canary'
+BEGIN
+  UPDATE usage
+  SET bytes = usage.bytes + length(CAST(new.metadata AS BLOB)) - length(CAST(old.metadata AS BLOB))
+  WHERE usage.tenant_id = new.tenant_id AND usage.agent_id IN (new.agent_id, '');
+END;
+
+CREATE TRIGGER long_term_memory_uncounted AFTER DELETE ON long_term_memory
+WHEN old.agent_id <> 'memory-gateway:canary'
+BEGIN
+  UPDATE usage
+  SET memories = usage.memories - 1,
+    bytes = usage.bytes - length(CAST(old.content AS BLOB)) - length(CAST(old.metadata AS BLOB))
+  WHERE usage.tenant_id = old.tenant_id AND usage.agent_id IN (old.agent_id, '');
+END;
+
 
 -- === The archive, and snapshots
 
@@ -3305,4 +3322,5 @@ INSERT INTO schema_compatibility (name, oldest) VALUES
   ('0051_superseded_claims.sql', '0037_compatibility.sql'),
   ('0052_restored_archives.sql', '0037_compatibility.sql'),
   ('0053_credentials.sql', '0037_compatibility.sql'),
-  ('0054_administrative_acts.sql', '0037_compatibility.sql');
+  ('0054_administrative_acts.sql', '0037_compatibility.sql'),
+  ('0055_canaries_and_golden_questions.sql', '0037_compatibility.sql');

@@ -1,16 +1,13 @@
 """Judges an answer by code: whether it says what a right one says, and how much of the evidence was found."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from app.services.golden.judging import says_one_of
 from bench.evaluation.labelled import Labelled
 
 EVIDENCE_AMONG = 10
 """The evidence is counted among so many candidates."""
-
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +28,7 @@ class Judged:
 
 def says(answer: str, expected: Sequence[Sequence[str]]) -> bool:
     """Tell whether an answer has one alternative of each that is expected, as words of their own."""
-    text = _folded(answer)
-    return all(any(_has(text, _folded(each)) for each in alternatives) for alternatives in expected)
+    return all(says_one_of(answer, alternatives) for alternatives in expected)
 
 
 def is_right(labelled: Labelled, answer: str) -> bool | None:
@@ -48,11 +44,3 @@ def evidence(gold: Collection[str], found: Sequence[Collection[str]]) -> float |
         return None
     seen = {turn for turns in found[:EVIDENCE_AMONG] for turn in turns}
     return len(seen & set(gold)) / len(gold)
-
-
-def _folded(text: str) -> str:
-    return _SPACES.sub(" ", _THOUSANDS.sub("", text.casefold())).strip()
-
-
-def _has(text: str, words: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None

@@ -12,6 +12,7 @@ from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds, parse_moment_or_day
+from app.interfaces.cli.golden_file import LabelledQuestion
 
 _SPOKEN = re.compile(r"\d{1,2}:\d{2} [ap]m on \d{1,2} [A-Z][a-z]+, \d{4}")
 _SPEAKING_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -90,12 +91,7 @@ class _Turn(_Form):
     caption: str = ""
 
 
-class _Question(_Form):
-    qid: str = Field(min_length=1)
-    question: str = Field(pattern=r"\S")
-    gold: tuple[str, ...] = ()
-    category: str = "all"
-    expected: tuple[str | tuple[str, ...], ...] = ()
+class _Question(LabelledQuestion):
     sealed: bool = False
 
 
@@ -129,8 +125,8 @@ def _question(question: _Question, known: set[str]) -> Labelled:
     unknown = sorted(set(question.gold) - known)
     if unknown:
         raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
-    expected = [(each,) if isinstance(each, str) else each for each in question.expected]
-    return Labelled(question.qid, question.question, question.category, frozenset(question.gold), expected)
+    gold = frozenset(question.gold)
+    return Labelled(question.qid, question.question, question.category, gold, question.alternatives)
 
 
 def _moment(text: str) -> int:

@@ -42,7 +42,8 @@ _COUNTED = {
         tier.table
         for tier in TIER_TABLES
         if tier.table
-        not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot", "archive"} | _OF_MEMORIES
+        not in {"episodic_count", "context_floor", "recall_log", "relation", "snapshot", "archive", "golden_question"}
+        | _OF_MEMORIES
     ),
 }
 """Tables whose bytes count in the quota."""

@@ -19,17 +19,21 @@ from typing import Any
 import pytest
 
 from app.domain.errors import QuotaExhausted
+from app.domain.golden import GoldenQuestion
 from app.domain.memory import Tenant
 from app.domain.messages import NewMessage
 from app.domain.stages import Stage
 from app.ports.database import Row, Statement
 from app.services.archive.moving import ArchiveMover
 from app.services.archive.reading import Archives
+from app.services.golden.questions import GoldenQuestions
 from app.services.ingest.ingester import Ingester
 from app.services.snapshots.keeping import SnapshotKeeper
+from app.storage.golden import StoredQuestion
 from app.storage.scoped import ScopedStatement, TenantDatabase
 from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.services.believing_reader import BelievingReader
+from tests.support.memories import memory_ids
 from tests.support.probes import PROBES, SECRET
 from tests.support.scripted_model import ScriptedModel, classes, failing
 from tests.support.service import Service, serving
@@ -84,8 +88,9 @@ async def work(service: Service) -> None:
         body = {"agent_id": "bot", "content": "with a key", "occurred_at": "2026-01-31T00:00:00Z"}
         await service.client.post("/store", json=body, headers=headers)
     await service.recall("what was the launch code in January 2026?", tenant=TENANT)
-    for tenant in ("owner", "globex", TENANT):
+    for tenant, agent_id in (("owner", "keeper"), ("globex", "bot"), (TENANT, "bot")):
         await learn(service, tenant)
+        await keep_golden_questions(service, tenant, agent_id)
     for tenant in ("owner", TENANT):  # what is left of a deleted document
         context = service.runtime.services(tenant).context
         await context.put("dropped", SECRET, "text/plain")
@@ -102,6 +107,13 @@ async def work(service: Service) -> None:
         await Archives(backends).item(archived.first_id)
     for probe in PROBES.values():
         await probe(service, TENANT, "bot")
+
+
+async def keep_golden_questions(service: Service, tenant: str, agent_id: str) -> None:
+    questions = GoldenQuestions(service.runtime.backends.of_tenant(tenant))
+    await questions.keep([StoredQuestion("bot", f"{number}", "{}") for number in range(2)])
+    memories = await memory_ids(service, tenant_id=tenant, agent_id=agent_id)
+    await questions.check_gold([GoldenQuestion(tenant, agent_id, "q", "?", memories)])
 
 
 async def learn(service: Service, tenant: str) -> None:

@@ -65,6 +65,7 @@ _VALUES: Mapping[str, Scalar] = {
     "over": 0,
     "parent_gone": None,
     "parent_run_id": None,
+    "question": '{"qid":"q","question":"which?","expected":["red"]}',
     "role": "user",
     "score": 0.25,
     "sentences": '[{"text":"é","memories":["01K0"],"weight":0.5}]',

@@ -44,6 +44,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
+        "golden": ("golden.golden", "Ask questions whose memories you know, before and after a change."),
         "canary": ("canary.canary", "Plant memories that nobody else may see, and ask for them."),
     },
     "Move data": {

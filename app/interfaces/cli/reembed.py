@@ -1,6 +1,5 @@
 """Commands that move the data to another embedding model while it is served (docs/operations.md)."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from itertools import count
@@ -8,16 +7,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import structlog
 
 from app.bootstrap import open_maintenance
-from app.domain.errors import Conflict, InvalidRequest
-from app.domain.limits import is_id
+from app.domain.errors import Conflict
+from app.domain.golden import GoldenQuestion
 from app.domain.memory import Scope
 from app.domain.shards import MAIN
 from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
 from app.interfaces.cli.acting import administers
+from app.interfaces.cli.golden import kept_of, tolerance_option
+from app.interfaces.cli.golden_file import read_file
+from app.interfaces.cli.golden_report import comparison_text
 from app.interfaces.cli.parameters import (
     CommandAnswer,
     poll_option,
@@ -28,6 +31,7 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.cli.progress import progress_bar
 from app.interfaces.cli.reconcile import comparing, provision_indexes, rate_option
 from app.interfaces.cli.sections import CommandGroup
+from app.runtime.golden import GoldenSide, compare_sides
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.storage.system.reembedding import ReembeddingState
 
@@ -79,7 +83,7 @@ async def status() -> CommandAnswer:
 @click.option(
     "--queries",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask the queries of this file, lines of JSON with tenant, agent_id, query and, where known, memory_id.",
+    help="Ask the questions of this file, golden questions or such that do not say what they expect.",
 )
 @click.option(
     "--sample",
@@ -95,7 +99,7 @@ async def parity(*, queries: Path | None, sample: int, calls_per_minute: float) 
 
     They are asked the queries of a file, or the first words of some memories.
     """
-    given = None if queries is None else _queries(queries)
+    given = None if queries is None else [_query(one) for one in read_file(queries, None, expecting=False)]
 
     async def compare(prepared: Maintenance) -> dict[str, Any]:
         moving = prepared.reembedding
@@ -119,12 +123,19 @@ async def parity(*, queries: Path | None, sample: int, calls_per_minute: float) 
 
 
 @reembed.command()
-@click.option("--force", is_flag=True, help="Do it without having compared the two.")
+@click.option(
+    "--force", is_flag=True, help="Do it without having compared the two, and whatever golden questions are lost."
+)
+@tolerance_option
 @administers("reembed.switch")
 @prints_answer
-async def switch(*, force: bool) -> CommandAnswer:
-    """Have recalls use the new model from the next one on."""
-    return _answer(await _switch(force=force, back=False), _as_json, _report)
+async def switch(*, force: bool, tolerance: float) -> CommandAnswer:
+    """Have recalls use the new model from the next one on.
+
+    The golden questions that tenants keep are asked of both models first, and nothing is switched where more of them
+    are lost than the tolerance.
+    """
+    return _answer(await _switch(force=force, back=False, tolerance=tolerance), _as_json, _report)
 
 
 @reembed.command()
@@ -188,7 +199,7 @@ async def _each(
     return done
 
 
-async def _switch(*, force: bool, back: bool) -> dict[str, ReembeddingState]:
+async def _switch(*, force: bool, back: bool, tolerance: float = 1.0) -> dict[str, ReembeddingState]:
     async def switch(prepared: Maintenance) -> ReembeddingState:
         moving = prepared.reembedding
         state = await _under_way(moving)
@@ -198,7 +209,33 @@ async def _switch(*, force: bool, back: bool) -> dict[str, ReembeddingState]:
         await moving.switch(to, force=force)
         return await _under_way(moving)
 
+    if not back:
+        await _each(UNMETERED, lambda prepared: _ask_golden(prepared, tolerance, force=force))
     return await _each(UNMETERED, switch)
+
+
+async def _ask_golden(prepared: Maintenance, tolerance: float, *, force: bool) -> None:
+    """Ask both models the golden questions of a shard's tenants.
+
+    Raises:
+        Conflict: the other model loses more of them than the tolerance, and the switch is not forced.
+    """
+    state = await _under_way(prepared.reembedding)
+    if not state.complete or state.behind:
+        return  # the switch refuses that
+    questions = await kept_of(prepared.runtime)
+    if not questions:
+        click.echo("No golden question is kept: memory-gateway golden keep.", err=True)
+        return
+    comparison = await compare_sides(prepared.runtime, questions, GoldenSide(state.used), GoldenSide(state.other))
+    click.echo(comparison_text(comparison), err=True)
+    if comparison.loss <= tolerance:
+        return
+    lost = f"{len(comparison.lost)} of {len(questions)} golden questions are lost, over the tolerance of {tolerance:g}"
+    if not force:
+        raise Conflict(f"{lost}. Nothing was switched. Or add --force.")
+    click.echo(f"WARNING: {lost}. It is switched all the same, because of --force.", err=True)
+    structlog.get_logger().warning("golden_questions_lost", lost=len(comparison.lost), asked=len(questions))
 
 
 async def _under_way(moving: Reembedding) -> ReembeddingState:
@@ -208,21 +245,9 @@ async def _under_way(moving: Reembedding) -> ReembeddingState:
     return state
 
 
-def _queries(file: Path) -> list[ParityQuery]:
-    queries = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            read = json.loads(line)
-            scope = Scope(read["tenant"], read["agent_id"])
-            known = is_id(scope.tenant_id) and is_id(scope.agent_id) and isinstance(read["query"], str)
-        except (ValueError, KeyError, TypeError):
-            known = False
-        if not known:
-            raise InvalidRequest(f"{file} line {number}: needs tenant, agent_id and query.")
-        queries.append(ParityQuery(scope, read["query"], read.get("memory_id")))
-    return queries
+def _query(question: GoldenQuestion) -> ParityQuery:
+    scope = Scope(question.tenant_id, question.agent_id)
+    return ParityQuery(scope, question.text, next(iter(question.gold), None))
 
 
 def _as_json(state: ReembeddingState) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import counted
+from app.retrieval.weights import WEIGHTS, Weights
 from app.services.memories.gathering import CandidateGatherer, PendingAnalysis, is_crowded
 from app.services.memories.judging import judge
 from app.services.memories.vector_search import VectorSearch
@@ -51,11 +52,13 @@ async def search(
     also: str | None = None,
     analysing: PendingAnalysis | None = None,
     note: RecallNote | None = None,
+    weights: Weights = WEIGHTS,
 ) -> Search:
     """Find and score the candidates of a query, with the embedding config that was last seen in use.
 
     The scope's memory ``also`` is a candidate in any case. ``analysing`` is a language model's analysis of the query,
-    under way while the query is embedded. ``note`` counts the embedded characters and the queries of the index.
+    under way while the query is embedded. ``note`` counts the embedded characters and the queries of the index. Scores
+    are made of ``weights``.
 
     Raises:
         EmbeddingConfigChanged: another config is in use.
@@ -70,7 +73,7 @@ async def search(
     strict = backends.models.recall_strict if query.strict is None else query.strict
     if strict and gathered.outages:
         raise gathered.outages[0].error
-    fusion = Fusion(gathered.parsed, gathered.pool, backends.channels)
+    fusion = Fusion(gathered.parsed, gathered.pool, backends.channels, weights)
     outage = gathered.vectors.outage
     if outage is not None and gathered.pool.candidates and not any(fusion.found.values()):
         raise outage.error  # no other channel has found a candidate, though the scope has some

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.errors import Erasing, SensitiveContent
 from app.domain.tier_limits import MAX_WORKING_TTL_SECONDS
 from app.services.tenant.backends import TenantBackends
@@ -103,9 +104,13 @@ class Import:
     async def add(self, number: int, line: Line) -> None:
         """Take a line: a memory within the limits of a store, or a row that agrees with its table's declaration.
 
-        The line is stored with its batch, behind the lines before it. Raises as ``flush`` does.
+        The line is stored with its batch, behind the lines before it. A line of a canary is left out as unchanged.
+        Raises as ``flush`` does.
         """
         agent_id = line.value("agent_id")
+        if agent_id in RESERVED_AGENTS:  # a canary is planted: in another tenant its token would be a leak
+            await self._take(ImportLine(number, line.id, "unchanged", None))
+            return
         line = line if self._to_agent is None else line.given_to(self._to_agent)
         try:
             self._check(line)

@@ -412,7 +412,20 @@ _CONSOLIDATION = (
         for_anybody=True,
     ),
 )
+# They name memories by their ids, and only an operator's commands write them.
+_GOLDEN = (
+    TierTable(
+        kind="golden_questions",
+        table="golden_question",
+        columns=("agent_id", "id", "question"),
+        key=("agent_id", "id"),
+        counted=False,
+        exported=False,
+        json=("question",),
+    ),
+)
 TIER_TABLES: tuple[TierTable, ...] = (
+    *_GOLDEN,
     *_RELATIONS,
     *_CONSOLIDATION,
     *_EPISODIC,

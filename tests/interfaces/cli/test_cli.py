@@ -338,7 +338,8 @@ def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
     assert (started["complete"], started["used"]) == (True, "hashing/ngrams-v1 (384 dimensions)")
     assert "have not been compared" in line.run("reembed", "switch", **model).stderr
     questions = line.folder / "questions.jsonl"
-    asked = [{"tenant": "default", "agent_id": "default", "query": content} for content in contents]
+    scope = {"tenant": "default", "agent_id": "default"}
+    asked = [{**scope, "qid": content, "question": content} for content in contents]
     questions.write_text("\n".join(map(json.dumps, asked)), "utf-8")
     compared = json.loads(line.run("reembed", "parity", "--queries", str(questions), "--json", **model).stdout)
     assert (compared["queries"], compared["reciprocal_after"]) == (3, 1.0)

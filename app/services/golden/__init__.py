@@ -1,0 +1,1 @@
+"""Golden questions: asked of recalls, and kept for a tenant."""
