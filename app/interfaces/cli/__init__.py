@@ -45,7 +45,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
         "golden": ("golden.golden", "Ask questions whose memories you know, before and after a change."),
-        "canary": ("canary.canary", "Plant memories that nobody else may see, and ask for them."),
+        "canary": ("canary.canary", "Plant canaries in every tenant, and ask for them as all others."),
     },
     "Move data": {
         "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),

@@ -19,7 +19,7 @@ _url_option = click.option("--url", help="Ask the service at this address, not o
 
 @click.group(cls=CommandGroup)
 def canary() -> None:
-    """Plant memories that nobody else may see, and ask for them.
+    """Plant canaries in every tenant, and ask for them as all others.
 
     A canary is a memory, a fact, a run and working memory with a random token, in an agent of its own of each tenant.
     CANARY_MINUTES has the service do this by itself.
@@ -31,7 +31,10 @@ def canary() -> None:
 @administers("canary.plant")
 @prints_answer
 async def plant(url: str | None) -> CommandAnswer:
-    """Plant a canary in each tenant, or what is missing of it."""
+    """Plant a canary in each tenant that has memories.
+
+    What is there stays, and what has expired of it is planted again.
+    """
     async with _rounds(url) as rounds:
         planted, failures = await rounds.plant()
     return CommandAnswer(

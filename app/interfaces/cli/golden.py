@@ -82,7 +82,7 @@ def run_questions(
     *,
     candidate: bool,
 ) -> CommandAnswer:
-    """Ask the questions of FILE, or those that are kept, and show at which rank each was found.
+    """Ask the questions of FILE, or those kept, and show where each was found.
 
     A table shows at which rank each was found. The exit code is 1 where less is found than the threshold, or where more is lost than the tolerance.
     """
@@ -111,9 +111,9 @@ def run_questions(
 @tenant_option
 @on_tenant
 async def keep(runtime: Runtime, file: Path, tenant: str) -> CommandAnswer:
-    """Keep the questions of FILE for a tenant; they are asked before a re-embedding is switched.
+    """Keep the questions of FILE for a tenant.
 
-    One of the same agent and qid takes the place of another.
+    They are asked before a re-embedding is switched. One of the same agent and qid takes the place of another.
     """
     kept, service = lines_of(file, tenant), golden_questions(runtime, tenant)
     await service.check_gold(read_stored(kept, tenant))
