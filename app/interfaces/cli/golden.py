@@ -22,6 +22,7 @@ from app.interfaces.cli.parameters import (
     quiet_settings,
     run,
     tenant_option,
+    with_runtime,
     with_shards,
 )
 from app.interfaces.cli.sections import CommandGroup
@@ -82,9 +83,10 @@ def run_questions(
     *,
     candidate: bool,
 ) -> CommandAnswer:
-    """Ask the questions of FILE, or those kept, and show where each was found.
+    """Ask the questions of FILE, or those that are kept.
 
-    A table shows at which rank each was found. The exit code is 1 where less is found than the threshold, or where more is lost than the tolerance.
+    A table shows at which rank each was found. The exit code is 1 where less is found than the threshold, or where more
+    is lost than the tolerance.
     """
     given = None if file is None else read_file(file, tenant)
     earlier = None if before is None else from_report(before)
@@ -134,12 +136,12 @@ async def list_questions(runtime: Runtime, tenant: str) -> CommandAnswer:
 @golden.command()
 @tenant_option
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
-@on_tenant
-async def remove(runtime: Runtime, tenant: str, *, yes: bool) -> CommandAnswer:
+@prints_answer
+def remove(tenant: str, *, yes: bool) -> CommandAnswer:
     """Remove the questions that are kept for a tenant."""
     if not yes:
         raise click.UsageError(f"All golden questions of {tenant} are removed. Add --yes to do it.")
-    removed = await golden_questions(runtime, tenant).remove()
+    removed = run(with_runtime(lambda runtime: golden_questions(runtime, tenant).remove(), tenant))
     return CommandAnswer({"removed": removed}, f"{removed} questions are removed.")
 
 
