@@ -103,20 +103,16 @@ class Prober:
 
     async def _ask_as(self, tenant_id: str, document: Mapping[str, object]) -> bool:
         """Ask as the scopes of a tenant; return whether all was asked."""
-        victim = self._victim(tenant_id)
-        own = self._canaries[tenant_id]
+        victim, own = self._victim(tenant_id), self._canaries[tenant_id]
         for scope, agent_id in scopes_of(tenant_id):
-            # The canary of the tenant itself is another scope's too: of the agent that has it.
-            for canary in (victim,) if scope.may_see(tenant_id) else (victim, own):
-                seen = False
-                for probe in probes(document, agent_id, canary):
-                    if self.report.probes >= self._most or not self._ready():
-                        return False
-                    seen |= own.token in await self._ask(scope, probe)
-                if scope.agent_id == CANARY_AGENT and not seen:
-                    self.report.blind.append(scope.shown)
-                if victim is own:
-                    break
+            seen = False
+            # To another agent of the tenant, the tenant's own canary is another one's.
+            for probe in probes(document, agent_id, victim if scope.may_see(tenant_id) else own):
+                if self.report.probes >= self._most or not self._ready():
+                    return False
+                seen |= own.token in await self._ask(scope, probe)
+            if scope.agent_id == CANARY_AGENT and not seen:
+                self.report.blind.append(scope.shown)
         return True
 
     def _victim(self, tenant_id: str) -> Canary:
@@ -165,8 +161,9 @@ def tokens_of(answer: httpx.Response) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    whole = text[: len(text) // 4 * 4].translate(str.maketrans("-_", "+/"))
-    return base64.b64decode(whole).decode("latin-1")
+    whole = text if len(text) % 4 != 1 else text[:-1]
+    padded = whole.translate(str.maketrans("-_", "+/")) + "=" * (-len(whole) % 4)
+    return base64.b64decode(padded).decode("latin-1")
 
 
 def distinct(leaks: Sequence[Leak]) -> list[Leak]:

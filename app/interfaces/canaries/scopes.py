@@ -41,6 +41,7 @@ def scopes_of(tenant_id: str) -> Iterator[tuple[ProbeScope, str | None]]:
         yield ProbeScope(tenant_id), CANARY_AGENT
     else:
         yield ProbeScope(tenant_id, PROBE_AGENT), PROBE_AGENT
+        yield ProbeScope(tenant_id, PROBE_AGENT), CANARY_AGENT
 
 
 class ProbeClient:

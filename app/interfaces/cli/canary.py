@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from app.bootstrap import build_shards
+from app.domain.errors import MemoryGatewayError
 from app.interfaces.asgi import create_app
 from app.interfaces.canaries.prober import ProbeReport, distinct
 from app.interfaces.canaries.rounds import CanaryRounds, client_of
@@ -78,15 +79,20 @@ async def remove(url: str | None, *, yes: bool) -> CommandAnswer:
 async def _rounds(url: str | None) -> AsyncIterator[CanaryRounds]:
     """Open the shards, and the application over them unless a service is asked at its address."""
     shards = build_shards(quiet_settings(), command=True)
-    app = None
+    app, failure = None, None
     try:
         await shards.prepare()
         app = create_app(shards)
         async with app.router.lifespan_context(app), client_of(app, url) as client:
-            yield CanaryRounds(shards, client)
+            try:
+                yield CanaryRounds(shards, client)
+            except MemoryGatewayError as error:  # the application's tasks would put it into a group
+                failure = error
     finally:
         if app is None:  # the application closes them
             await shards.close()
+    if failure is not None:
+        raise failure
 
 
 def _told(report: ProbeReport) -> str:

