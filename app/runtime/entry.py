@@ -209,7 +209,7 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
     tenant_id, credential_id = principal.tenant_id, principal.credential_id
     structlog.contextvars.bind_contextvars(tenant=tenant_id, credential=credential_id)
     now = backends.clock()
-    if credential_id is not None:
+    if credential_id is not None and not principal.is_prober:
         backends.admission.credentials.admit(tenant_id, credential_id, principal.requests_per_minute, now)
     runtime = await shards.of(tenant_id) if sharded else shards.main
     await backends.admission.requests.wait(tenant_id)
@@ -237,7 +237,12 @@ def _count_refusal(
     channel: WriteChannel,
     name: ActName = "access",
 ) -> None:
-    """Count an attempt that was refused; without a principal it is of a tenant that is not known."""
+    """Count an attempt that was refused; without a principal it is of a tenant that is not known.
+
+    What the prober is refused is as it should be, and is not counted.
+    """
+    if principal is not None and principal.is_prober:
+        return
     tenant_id, credential_id = (
         (DEPLOYMENT, None) if principal is None else (principal.tenant_id, principal.credential_id)
     )

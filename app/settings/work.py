@@ -64,7 +64,7 @@ class WorkSettings(BaseModel):
     )
     canary_probes: Annotated[int, Field(ge=1, le=100_000)] = Field(
         1000,
-        description="The most requests of such a round. As each tenant 250 are made, and the next tenants come in the "
+        description="The most requests of such a round. As each tenant 300 are made, and the next tenants come in the "
         "next round.",
     )
     audit_recalls: bool = Field(

@@ -20,7 +20,6 @@ class _Write:
     method: str
     path: str
     json: Any = None
-    content: bytes | None = None
 
 
 class CanaryPlanter:
@@ -65,7 +64,7 @@ class CanaryPlanter:
         await self._write(ProbeScope(tenant_id, CANARY_AGENT), _Write("DELETE", f"/agents/{CANARY_AGENT}"))
 
     async def _write(self, scope: ProbeScope, write: _Write) -> httpx.Response:
-        answer = await self._client.request(scope, write.method, write.path, json=write.json, content=write.content)
+        answer = await self._client.request(scope, write.method, write.path, json=write.json)
         if answer.is_error:
             raise Conflict(f"{write.method} {write.path} of {scope.shown}: {answer.status_code} {_detail(answer)}")
         return answer

@@ -1,4 +1,4 @@
-"""What the prober asks: every route that reads, as the service's own OpenAPI document names them, and MCP.
+"""What the prober asks: every route that reads, as the service's own OpenAPI document names them, pages, and MCP.
 
 A route that is added later and that reads by GET is asked without a word here. One that reads by another method has a
 body in ``_BODIES``.
@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from app.domain.canaries import CANARY_AGENT, Canary
 from app.domain.json_types import Json
+from app.interfaces.console.page import ROOT as CONSOLE
+from app.interfaces.console.pages import PAGES
 
 QUESTION: Final = "Canary of this tenant: who may be shown it?"
 """What recalls are asked. It has the words of every canary, and no token: an answer may repeat it."""
@@ -38,8 +40,8 @@ _BODIES: Mapping[str, Callable[[str, Canary], dict[str, Json]]] = {
 }
 """The routes that read by another method than GET, each with a body that changes nothing."""
 _PAGES = (
-    *("/docs", "/openapi.json", "/llms.txt", "/.well-known/oauth-protected-resource"),
-    *("/console", "/console/search", "/console/memories", "/console/audit", "/nothing-is-here"),
+    *("/docs", "/openapi.json", "/llms.txt", "/.well-known/oauth-protected-resource", "/nothing-is-here"),
+    *(CONSOLE, f"{CONSOLE}/nothing-is-here"),
 )
 """Paths that the document does not name, and one that there is not, for the text of its problem."""
 _MCP: Sequence[tuple[str, str, dict[str, Any]]] = (
@@ -72,6 +74,7 @@ def probes(document: Mapping[str, Any], agent_id: str | None, canary: Canary) ->
             yield from _of_route(f"{method.upper()} {path}", path, operation, agent_id, canary)
     yield from (Probe(f"GET {path}", "GET", path) for path in _PAGES)
     yield Probe("GET /memories", "GET", "/memories", {"cursor": canary.id})
+    yield from _of_console(agent_id, canary)
     if agent_id is not None:
         yield from mcp_probes()
 
@@ -81,6 +84,15 @@ def mcp_probes() -> Iterator[Probe]:
     for route, method, params in _MCP:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         yield Probe(route, "POST", "/mcp", body=message)
+
+
+def _of_console(agent_id: str | None, canary: Canary) -> Iterator[Probe]:
+    """Yield every page that is shown, with what its forms ask for."""
+    asked = {"q": QUESTION, "query": QUESTION, "memory": canary.id, "instance": NAME, "agent_type": NAME}
+    params = {**asked, "task_type": NAME, **({} if agent_id is None else {"agent": agent_id})}
+    for route in (route for page in PAGES for route in page.routes if route.method == "GET"):
+        path = _PARAMETER.sub(lambda match: _value(match[1], canary.id, agent_id), route.path)
+        yield Probe(f"GET {CONSOLE}{route.path}", "GET", f"{CONSOLE}{path}", params)
 
 
 def _of_route(

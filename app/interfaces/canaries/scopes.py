@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import httpx
 
 from app.domain.canaries import CANARY_AGENT, PROBE_AGENT, PROBE_TENANT
+from app.interfaces.console.page import ROOT as CONSOLE
+from app.interfaces.console.sign_in import PATH as SIGN_IN_PATH
 from app.services.access.credentials import Credentials
 
+SIGN_IN = f"{CONSOLE}{SIGN_IN_PATH}"
 _SECONDS = 3600
 """For how long a credential of the prober holds, which no round outlasts."""
 
@@ -45,13 +48,18 @@ def scopes_of(tenant_id: str) -> Iterator[tuple[ProbeScope, str | None]]:
 
 
 class ProbeClient:
-    """Makes requests as any scope, by credentials that are minted for the round alone."""
+    """Makes requests as any scope, by one credential of each that is minted for the round alone.
+
+    Pages of the console are asked with the session that the credential begins there.
+    """
 
     def __init__(self, client: httpx.AsyncClient, credentials: Credentials, now: int) -> None:
         """Take the client of the service's entry points, and what mints."""
         self._client = client
         self._credentials = credentials
         self._now = now
+        self._tokens: dict[tuple[ProbeScope, bool], str] = {}
+        self._sessions: dict[ProbeScope, str] = {}
 
     async def request(
         self,
@@ -61,16 +69,32 @@ class ProbeClient:
         *,
         params: dict[str, str] | None = None,
         json: object = None,
-        content: bytes | None = None,
         admin: bool = True,
     ) -> httpx.Response:
-        """Make a request as a scope.
+        """Make a request as a scope, with all that a credential may do or, unless it is ``admin``, as one that is not.
 
         Raises:
             httpx.HTTPError: there is no answer.
         """
-        token = self._credentials.issue(
-            scope.tenant_id, now=self._now, agent_id=scope.agent_id, admin=admin, seconds=_SECONDS
-        )
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream, text/html, */*"}
-        return await self._client.request(method, path, params=params, json=json, content=content, headers=headers)
+        headers = {"Accept": "application/json, text/event-stream, text/html, */*"}
+        if path.startswith(CONSOLE):
+            headers["Cookie"] = await self._session(scope, admin=admin)
+        else:
+            headers["Authorization"] = f"Bearer {self._token(scope, admin=admin)}"
+        return await self._client.request(method, path, params=params, json=json, headers=headers)
+
+    def _token(self, scope: ProbeScope, *, admin: bool) -> str:
+        if (scope, admin) not in self._tokens:
+            self._tokens[scope, admin] = self._credentials.issue(
+                scope.tenant_id, now=self._now, agent_id=scope.agent_id, admin=admin, seconds=_SECONDS
+            )
+        return self._tokens[scope, admin]
+
+    async def _session(self, scope: ProbeScope, *, admin: bool) -> str:
+        """Return the cookie of a scope's session at the console, which is signed in to where there is none yet."""
+        if scope not in self._sessions:
+            form = {"credential": self._token(scope, admin=admin)}
+            origin = str(self._client.base_url).rstrip("/")
+            signed_in = await self._client.post(SIGN_IN, data=form, headers={"Origin": origin})
+            self._sessions[scope] = signed_in.headers.get("set-cookie", "").partition(";")[0]
+        return self._sessions[scope]

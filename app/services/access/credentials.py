@@ -87,6 +87,11 @@ class Principal:
         """Whether the principal is an administrator, of its agent or of all."""
         return "admin" in self.scopes
 
+    @property
+    def is_prober(self) -> bool:
+        """Whether the prober asks: nothing of that is noted or counted as its tenant's."""
+        return self.agent_id in RESERVED_AGENTS or self.tenant_id == PROBE_TENANT
+
     def author(self, channel: WriteChannel) -> Author:
         """Return the author of the rows that this principal writes by a channel."""
         return Author(

@@ -137,7 +137,7 @@ class CredentialUses:
     def note(self, principal: Principal, now: int) -> None:
         """Note that a credential is used at ``now``, where it was not noted in the hour before and there is room."""
         key = (principal.tenant_id, principal.credential_id)
-        if not principal.registered or now - self._noted.get(key, -USE_MS) < USE_MS:
+        if principal.is_prober or not principal.registered or now - self._noted.get(key, -USE_MS) < USE_MS:
             return
         if len(self._waiting) >= self._most:
             return

@@ -75,8 +75,9 @@ async def _usage(service: Service) -> tuple[object, object]:
 
 
 async def test_a_tenant_without_room_gets_a_canary_all_the_same(tmp_path: Path, backend: Backend) -> None:
-    full = {"tenant_memories": 1, "agent_memories": 1, "agent_bytes": 11, "tenant_stores_per_minute": 2}
-    async with serving(tmp_path, on=backend, **full) as service:
+    async with serving(
+        tmp_path, on=backend, tenant_memories=1, agent_memories=1, agent_bytes=11, tenant_stores_per_minute=2
+    ) as service:
         await planted(service, ["acme"])
         body = {"agent_id": "bot", "content": "a fox"}
         assert (await service.post("/store", body)).status_code == 429

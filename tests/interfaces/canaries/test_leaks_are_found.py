@@ -44,6 +44,8 @@ class Mutation:
 class _Passing:
     """Passes everything on to a port, but for what a mutation has itself."""
 
+    _port: Any
+
     def __init__(self, port: Any, switch: _Switch) -> None:
         self._port = port
         self._switch = switch
@@ -56,7 +58,9 @@ class _NoTenant(_Passing):
     """A database whose statements that read have lost their tenant."""
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        return await self._port.run([self._mutated(each) for each in statements] if self._switch.on else statements)
+        mutated = [self._mutated(each) for each in statements] if self._switch.on else statements
+        rows: list[list[Row]] = await self._port.run(mutated)
+        return rows
 
     def _mutated(self, statement: Statement) -> Statement:
         if statement.writes or not isinstance(statement, ScopedStatement):
@@ -72,16 +76,20 @@ class _MixedUp(_Passing):
     reads = 0
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        rows: list[list[Row]] = await self._port.run(self._mixed_up(statements) if self._switch.on else statements)
+        return rows
+
+    def _mixed_up(self, statements: Sequence[Statement]) -> Sequence[Statement]:
         argument = statements[-1].argument
-        if not self._switch.on or any(each.writes for each in statements) or not isinstance(argument, Mapping):
-            return await self._port.run(statements)
-        tenant_id = str(argument.get("tenant_id"))
+        scoped = all(isinstance(each, ScopedStatement) and not each.writes for each in statements)
+        if not scoped or not isinstance(argument, Mapping):
+            return statements
+        tenant_id = str(argument["tenant_id"])
         if tenant_id != self.last:
             self.last, self.other = tenant_id, self.last
         self.reads += 1
-        if self.other is None or self.reads % 5 or not all(isinstance(each, ScopedStatement) for each in statements):
-            return await self._port.run(statements)
-        return await self._port.run([_given_to(each, self.other) for each in statements])
+        other = self.other
+        return statements if other is None or self.reads % 5 else [_given_to(each, other) for each in statements]
 
 
 def _given_to(statement: Statement, tenant_id: str) -> Statement:
@@ -148,13 +156,13 @@ def _header(patch: pytest.MonkeyPatch, service: Service) -> None:
 
 
 def _database(made: type[_Passing]) -> Callable[[Backends, _Switch], Backends]:
-    return lambda backends, switch: replace(backends, database=made(backends.database, switch))  # type: ignore[arg-type]
+    return lambda backends, switch: replace(backends, database=made(backends.database, switch))
 
 
 def _unscoped(backends: Backends, switch: _Switch) -> Backends:
     """Drop the filter of the index, and let the database read any id that the index finds."""
     index: Any = _AnyScope(backends.index, switch)
-    return replace(backends, index=index, database=_NoTenant(backends.database, switch))  # type: ignore[arg-type]
+    return replace(backends, index=index, database=_NoTenant(backends.database, switch))
 
 
 MUTATIONS = {
