@@ -29,6 +29,8 @@ ActName: TypeAlias = Literal[
     "credential.mint",
     "credential.revoke",
     "credential.undo",
+    "golden.keep",
+    "golden.remove",
     "index.rebuild",
     "index.repair",
     "memories.export",

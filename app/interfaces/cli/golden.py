@@ -12,6 +12,7 @@ import click
 from app.bootstrap import build_reader
 from app.domain.errors import Conflict, InvalidRequest
 from app.domain.golden import GoldenAnswer, GoldenComparison, GoldenQuestion, found_share
+from app.interfaces.cli.acting import administers
 from app.interfaces.cli.golden_file import lines_of, read_file, read_stored
 from app.interfaces.cli.golden_report import comparison_data, comparison_text, from_report, run_data, run_text
 from app.interfaces.cli.parameters import (
@@ -111,6 +112,7 @@ def run_questions(
 @golden.command()
 @click.argument("file", type=_file)
 @tenant_option
+@administers("golden.keep")
 @on_tenant
 async def keep(runtime: Runtime, file: Path, tenant: str) -> CommandAnswer:
     """Keep the questions of FILE for a tenant.
@@ -136,6 +138,7 @@ async def list_questions(runtime: Runtime, tenant: str) -> CommandAnswer:
 @golden.command()
 @tenant_option
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
+@administers("golden.remove", unless=lambda given: not given["yes"])
 @prints_answer
 def remove(tenant: str, *, yes: bool) -> CommandAnswer:
     """Remove the questions that are kept for a tenant."""

@@ -26,7 +26,9 @@ NO_ACT = {
     **dict.fromkeys(
         ["snapshot list", "snapshot verify", "quota show", "verify", "canary probe", "token list"], "they list or look"
     ),
-    **dict.fromkeys(["reembed status", "reembed parity"], "they compare, and switch nothing"),
+    **dict.fromkeys(
+        ["reembed status", "reembed parity", "golden run", "golden list"], "they compare, and switch nothing"
+    ),
     **dict.fromkeys(
         ["provision", "deploy cloudflare", "deploy cloudflare destroy"],
         "there may be no database, before or after; the account of Cloudflare has an audit log of its own",
@@ -39,6 +41,8 @@ GIVEN: dict[str, list[str]] = {
     "backup": ["copies"],
     "delete": [ID],
     "export": ["-o", "out.ndjson"],
+    "golden keep": ["golden.jsonl"],
+    "golden remove": ["--yes"],
     "import": ["in.ndjson"],
     "outbox drop": ["--all", "--yes"],
     "outbox retry": ["--all"],
@@ -105,6 +109,7 @@ def test_every_command_declares_its_act_or_is_known_to_do_none() -> None:
 def test_a_command_that_declares_an_act_leaves_its_row_however_it_ends(line: Line, name: str) -> None:
     line.ok("store", "a fox")
     (line.folder / "in.ndjson").write_text("{}\n")
+    (line.folder / "golden.jsonl").write_text("{}\n")
     line.run(*name.split(), *GIVEN.get(name, []))
     found = [(act["act"], act["operator"], act["channel"]) for act in [*rows(line), *rows(line, "--deployment")]]
     declared = "consolidation.run" if name == "consolidate" else act_of(dict(commands())[name])
