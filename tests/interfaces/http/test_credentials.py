@@ -191,6 +191,25 @@ async def test_an_id_of_odd_form_is_refused(shared_service: Service, id_: str, s
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"agent_id": "a" * 10_000}, "agent_id"),
+        ({"minted_by": "a" * 10_000}, "minted_by"),
+        ({"minted_by": "a\x00b"}, "minted_by"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "101"}, "limit"),
+        ({"tenant": "globex"}, "tenant"),
+    ],
+)
+async def test_a_listing_that_asks_for_what_cannot_be_names_the_field(
+    shared_service: Service, asked: dict[str, str], field: str
+) -> None:
+    headers = shared_service.credential(admin=True)
+    answer = await shared_service.client.get("/credentials", params=asked, headers=headers)
+    assert [error["field"] for error in assert_problem(answer, 422, "invalid_request")["errors"]] == [field]
+
+
 async def test_credentials_that_were_revoked_together_are_listed_as_revoked(service: Service) -> None:
     old = (await minted(service))["credential"]["id"]
     service.later(60)
