@@ -21,7 +21,7 @@ def _free() -> str:
 def passing_on(to: str, folder: Path) -> Iterator[str]:
     """Run a collector that passes all it takes on over HTTP; yields its address."""
     http, grpc = _free(), _free()
-    command = [BINARY, "start", "--pid-file", folder / "pid", "--log-file", folder / "log"]
+    command: list[str | Path] = [BINARY, "start", "--pid-file", folder / "pid", "--log-file", folder / "log"]
     listens = ["--otlp-http-endpoint", http, "--otlp-grpc-endpoint", grpc]
     sends = ["--exporter", "otlp", "--otlp-exporter-protocol", "http", "--otlp-exporter-endpoint", to]
     with subprocess.Popen([*command, *listens, *sends, "--batch-timeout", "50ms"]) as process:

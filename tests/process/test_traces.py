@@ -1,5 +1,7 @@
 """Traces of real processes: each worker sends its own, and no collector keeps one from ending."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -9,7 +11,7 @@ from tests.support.collector import collecting
 
 pytestmark = pytest.mark.thorough
 
-SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
+SOON: dict[str, Any] = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
 
 
 async def test_each_of_several_workers_sends_its_traces_under_a_name_of_its_own(start: Start) -> None:
