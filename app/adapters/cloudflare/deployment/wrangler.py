@@ -20,6 +20,7 @@ _MOST_SAID = 600
 _ERROR = "[ERROR]"
 _REPORT = "If you think this is a bug"
 _KEPT = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "NODE_EXTRA_CA_CERTS", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+_OF_NPM = "npm_config_"
 _QUIETLY = {
     "CI": "true",  # asks nothing
     "WRANGLER_SEND_METRICS": "false",
@@ -41,7 +42,8 @@ class Wrangler:
         """
         self._command = command
         self._folder = folder
-        self._environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIETLY | dict(account)
+        kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower().startswith(_OF_NPM)}
+        self._environment = kept | _QUIETLY | dict(account)
         self._secrets = secrets
 
     async def deploy(self, configuration: Mapping[str, Any]) -> None:
