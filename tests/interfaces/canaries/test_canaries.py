@@ -21,6 +21,7 @@ from tests.support import migrated
 from tests.support.backends import Backend
 from tests.support.canaries import TENANTS, planted, probed
 from tests.support.service import Service, serving
+from tests.support.sharded import placed, sharded
 
 TOKEN = "mgcanary0123456789abcdef0123456789abcdef"
 
@@ -158,6 +159,16 @@ async def test_a_round_without_answers_or_without_sight_has_not_passed(
         monkeypatch.setattr(ProbeClient, "request", away)
         report = await probed(service)
         assert (report.passed, len(report.unanswered) > 0) == (False, True)
+
+
+@pytest.mark.thorough
+async def test_canaries_of_tenants_in_several_shards_are_found_and_asked_for(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        for tenant, shard in (("acme", "main"), ("globex", "east")):
+            await placed(service, tenant, shard)
+        await planted(service)
+        report = await probed(service)
+        assert (report.passed, report.tenants) == (True, 3), report
 
 
 async def test_one_process_of_all_makes_the_rounds_of_a_time(tmp_path: Path, backend: Backend) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.adapters.local.reader.local_reader import PACKAGED as READER
 from app.retrieval.weights import PACKAGED
 from tests.interfaces.cli.line import Line, misused
 
@@ -131,6 +132,13 @@ def test_other_weights_of_scores_are_compared_and_what_is_none_is_refused(
     broken.write_text("evidence = 1", "utf-8")
     assert "has no weights" in line.fails("golden", "run", file, "--weights", str(broken))
     assert "READER is local" in line.fails("golden", "run", file, "--reader", str(tmp_path))
+
+
+@pytest.mark.thorough
+def test_other_weights_of_the_reader_are_compared(line: Line, told: list[str]) -> None:
+    file = asks(line, {"question": "When does the harbour open?", "gold": [told[0]]})
+    compared = line.json("golden", "run", file, "--reader", str(READER))
+    assert [(one["before"], one["after"]) for one in compared["questions"]] == [(1, 1)]
 
 
 def test_recalls_of_golden_questions_leave_nothing_in_the_audit_and_count_in_no_rate(
