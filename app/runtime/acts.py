@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import monotonic
@@ -21,6 +22,8 @@ MOST_KINDS = 1_000
 """The most kinds of attempts that a process counts in a day: what is beyond is counted under no credential."""
 _MOST_LATE = 1_000
 _BATCH = 40
+_MOST_FAILURES = 3
+"""Tenants that cannot be written for, after which a round ends: the database is away."""
 _DAY_MS = 24 * 3600 * 1000
 
 
@@ -77,51 +80,64 @@ class LateActs:
         return sha256("\n".join([*map(str, kind), self._name, str(self._day)]).encode()).hexdigest()[:26]
 
     async def write(self, run_of: Callable[[str], Awaitable[RunStatements]]) -> None:
-        """Write what is left, a run of the database for each tenant at a time; without any there is no call.
+        """Write what is left, for each tenant in runs of its own; without any there is no call.
 
-        What cannot be written stays, and what the database refuses for good is logged and let go.
+        What cannot be written stays, and what the database refuses for good is logged and let go. A tenant whose shard
+        does not answer keeps no other one waiting.
 
         Args:
             run_of: Returns what runs statements of a tenant in the shard where it lives.
+
+        Raises:
+            MemoryGatewayError: something could not be written.
         """
-        while self._late:
-            tenant_id, act = self._late[0]
-            await self._run(run_of, tenant_id, [ActRows(tenant_id).end(act)])
-            self._late.popleft()
         changed = [(tenant_id, each) for (tenant_id, _), each in self._attempts.items() if each.changed]
-        for tenant_id in sorted({tenant_id for tenant_id, _ in changed}):
-            own = [each for of, each in changed if of == tenant_id]
-            for start in range(0, len(own), _BATCH):
-                await self._write_attempts(run_of, tenant_id, own[start : start + _BATCH])
+        failures: list[MemoryGatewayError] = []
+        for tenant_id in sorted(
+            {*(tenant_id for tenant_id, _ in changed), *(tenant_id for tenant_id, _ in self._late)}
+        ):
+            try:
+                run = await run_of(tenant_id)
+                await self._write_late(run, tenant_id)
+                await self._write_attempts(run, tenant_id, [each for of, each in changed if of == tenant_id])
+            except MemoryGatewayError as error:
+                failures.append(error)
+                if len(failures) == _MOST_FAILURES:
+                    break
+        if failures:
+            raise failures[0]
 
-    async def _write_attempts(
-        self, run_of: Callable[[str], Awaitable[RunStatements]], tenant_id: str, batch: Sequence[_Attempts]
-    ) -> None:
-        now, key, rows = monotonic(), self._key(), ActRows(tenant_id)
-        for counted in batch:
-            counted.changed = False
-        statements = [
-            rows.count(
-                counted.row.counted(key, tenant_id),
-                first_ago=round((now - counted.first) * 1000),
-                last_ago=round((now - counted.last) * 1000),
-            )
-            for counted in batch
-        ]
-        try:
-            await self._run(run_of, tenant_id, statements)
-        except MemoryGatewayError:
+    async def _write_late(self, run: RunStatements, tenant_id: str) -> None:
+        for waiting in [each for each in self._late if each[0] == tenant_id]:
+            await _run(run, [ActRows(tenant_id).end(waiting[1])])
+            with suppress(ValueError):  # there were more than wait at most, and it was let go meanwhile
+                self._late.remove(waiting)
+
+    async def _write_attempts(self, run: RunStatements, tenant_id: str, own: Sequence[_Attempts]) -> None:
+        key, rows = self._key(), ActRows(tenant_id)
+        for start in range(0, len(own), _BATCH):
+            batch, now = own[start : start + _BATCH], monotonic()
+            statements = [
+                rows.count(
+                    counted.row.counted(key, tenant_id),
+                    first_ago=round((now - counted.first) * 1000),
+                    last_ago=round((now - counted.last) * 1000),
+                )
+                for counted in batch
+            ]
             for counted in batch:
-                counted.changed = True
-            raise
+                counted.changed = False
+            try:
+                await _run(run, statements)
+            except MemoryGatewayError:
+                for counted in batch:
+                    counted.changed = True
+                raise
 
-    async def _run(
-        self,
-        run_of: Callable[[str], Awaitable[RunStatements]],
-        tenant_id: str,
-        statements: Sequence[ScopedStatement],
-    ) -> None:
-        try:
-            await (await run_of(tenant_id))(statements)
-        except DatabaseRejected as error:  # the rows would be refused again, and keep out all later ones
-            structlog.get_logger().error("acts_refused", rows=len(statements), reason=error.detail)
+
+async def _run(run: RunStatements, statements: Sequence[ScopedStatement]) -> None:
+    """Run statements; what the database refuses would be refused again and keep out all that follows: it is logged."""
+    try:
+        await run(statements)
+    except DatabaseRejected as error:
+        structlog.get_logger().error("acts_refused", rows=len(statements), reason=error.detail)

@@ -95,6 +95,23 @@ async def test_no_act_is_done_without_its_row_wherever_the_process_dies(tmp_path
         assert number > 2
 
 
+async def test_a_store_and_a_recall_run_no_statement_for_acts(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    class Told(Dying):
+        async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+            ran.extend(statement.sql for statement in statements)
+            return await super().run(statements)
+
+    told = lambda backends: replace(backends, database=Told(backends.database))  # noqa: E731 - one expression
+    async with serving(tmp_path, change=told) as service:
+        await service.store("a fox")
+        assert await service.contents("fox") == ["a fox"]
+        await service.shards.write_acts()
+        assert ran
+        assert [sql for sql in ran if _ACTS in sql] == []
+
+
 async def test_acts_move_with_their_tenant_and_go_on_there(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
         await placed(service, "acme", MAIN)

@@ -143,6 +143,23 @@ def test_an_act_whose_row_cannot_be_written_is_not_done(line: Line, monkeypatch:
     assert line.json("get", memory_id)["content"] == "a fox"
 
 
+def test_a_credential_is_minted_without_its_row_since_who_has_the_secret_can_do_so_anyway(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line.ok("store", "a fox")
+
+    def begin(*_: object) -> None:
+        raise DatabaseUnavailable("It does not answer.")
+
+    minted = line.json("token")
+    with monkeypatch.context() as patched:
+        patched.setattr(ActRows, "begin", begin)
+        done = line.run("token")
+    assert (done.returncode, "credential.mint leaves no row: It does not answer." in done.stderr) == (0, True)
+    (act,) = rows(line)
+    assert (act["act"], act["subject"]) == ("credential.mint", {"id": minted["id"]})
+
+
 def test_the_row_tells_how_it_ended_and_how_much_it_concerned(line: Line) -> None:
     line.ok("store", "a fox")
     line.run("export", "-o", "out.ndjson")
