@@ -18,6 +18,7 @@ from app.storage.system import revocations
 from tests.support.issuers import AUDIENCE, URL, MemoryIssuer, Seconds, claims_of, jwk_of, token_of, tokens_of
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving
+from tests.support.tokens import CLAIMS, sign
 
 PUBLIC_URL = "https://memory.example"
 TEAM = "https://team.cloudflareaccess.com"
@@ -99,14 +100,18 @@ async def test_a_request_cannot_name_another_tenant_than_its_token(company: Comp
     assert "coffee" not in (await company.recall(headers)).text
 
 
-async def test_credentials_of_the_service_itself_hold_beside_the_issuer(company: Company) -> None:
-    credential = company.service.credential()
-    readings = company.issuer.readings
-    for headers in (credential, credential | company.asserted(email="x@globex.example"), credential | {ASSERTION: "x"}):
-        answer = await company.recall(headers)
-        assert "green tea" in answer.text
-        assert "coffee" not in answer.text
-    assert company.issuer.readings == readings
+async def test_a_credential_of_the_service_itself_counts_beside_any_assertion(company: Company) -> None:
+    readings = company.issuer.readings, company.access.readings
+    for assertion in (company.asserted(email="x@globex.example"), {ASSERTION: "x"}, {}):
+        credential = company.service.credential()  # which was not verified before
+        for _ in range(2):
+            answer = await company.recall(credential | assertion)
+            assert "green tea" in answer.text
+            assert "coffee" not in answer.text
+    expired = {"Authorization": f"Bearer {sign(CLAIMS | {'exp': 1_700_000_000})}"}
+    answer = await company.recall(expired | company.asserted(email="ann@acme.example"))
+    assert_problem(answer, 401, "unauthenticated")
+    assert (company.issuer.readings, company.access.readings) == readings
 
 
 @pytest.mark.parametrize(

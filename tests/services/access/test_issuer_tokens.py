@@ -143,9 +143,11 @@ async def test_the_public_key_is_never_taken_for_a_secret(
 )
 async def test_a_token_that_is_not_signed_by_a_set_algorithm_is_refused(algorithm: Any) -> None:
     token = resigned(HEADER | {"alg": algorithm}, claims_of())
+    issuer = MemoryIssuer()
     for changed in (token, f"{token.rpartition('.')[0]}."):
         with pytest.raises(Unauthenticated):
-            await tokens_of(MemoryIssuer()).verify(changed, NOW)
+            await tokens_of(issuer).verify(changed, NOW)
+    assert issuer.readings == 0
 
 
 async def test_a_key_of_one_algorithm_does_not_verify_another() -> None:
