@@ -77,10 +77,10 @@ async def test_from_nothing_to_a_recall(deploying: Deploying, tmp_path: Path) ->
         where = {"metadata": {"project": "x"}}
         (found,) = await service.recall("invoices in Swedish?", filter=where)
         assert found["content"] == "The customer prefers invoices in Swedish"
-        blob = await service.client.put(
-            "/blobs/bot", content=b"bytes", headers={**service.credential(), "Content-Type": "text/plain"}
-        )
-        assert blob.status_code < 500, blob.text
+        headers = {**service.credential(), "Content-Type": "text/plain"}
+        stored = await service.client.post("/blobs?agent_id=bot", content=b"an invoice", headers=headers)
+        assert stored.status_code == 201, stored.text
+    assert list(deploying.account.double.r2.objects(NAME).values()) == [b"an invoice"]
 
 
 def test_a_second_run_finds_all_there_and_writes_nothing(deploying: Deploying) -> None:
