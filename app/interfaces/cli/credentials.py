@@ -135,18 +135,18 @@ async def _record(settings: Settings, principal: Principal) -> tuple[bool, str |
     if not settings.on_cloudflare and not (settings.data_dir / DATABASE_FILE).exists():
         return False, None
 
-    async def record(shards: Shards) -> None:
+    async def record(shards: Shards) -> bool:
         services = (await shards.of(principal.tenant_id)).services(principal.tenant_id)
-        await services.credentials.record(principal)
+        return await services.credentials.record(principal)
 
     try:
         async with asyncio.timeout(_RECORD_SECONDS):
-            await with_shards(settings, record)
+            has_room = await with_shards(settings, record)
     except TimeoutError:
         return False, "the database did not answer in time."
     except MemoryGatewayError as error:  # who has the secret may mint without the database
         return False, error.detail
-    return True, None
+    return has_room, None if has_room else "the register of the tenant is full."
 
 
 @token.command("list")

@@ -116,10 +116,15 @@ class CredentialRegistry:
         await self._backends.data.database.run([self._register.revoke_all(moment)])
         structlog.get_logger().info("credentials_revoked", issued_before=moment)
 
-    async def record(self, principal: Principal) -> None:
-        """Record a credential that an operator's command has just minted; raises ``Unavailable``."""
+    async def record(self, principal: Principal) -> bool:
+        """Record a credential that an operator's command has just minted; return whether there was room for it.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
         credential = listed(principal, channel=self._backends.author.channel, minted_by=None)
-        await self._backends.data.database.run(self._register.record(credential))
+        *_, recorded = await self._backends.data.database.run(self._register.record(credential))
+        return bool(recorded)
 
 
 def _within(by: Principal, wanted: CredentialWanted, requests: int | None) -> CredentialWanted:

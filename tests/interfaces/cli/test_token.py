@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from app.bootstrap.files import DATABASE_FILE
+from app.domain import limits
 from tests.interfaces.cli.line import Line
+from tests.support.tables import at_rest, insert_rows
 
 UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
@@ -98,6 +101,17 @@ def test_an_account_that_cannot_be_reached_keeps_nobody_from_minting(tmp_path: P
     done = line.run("token")
     assert (done.returncode, done.stdout.count(".")) == (0, 2), done.stderr
     assert "It is listed once it is used: " in done.stderr
+
+
+def test_a_full_register_keeps_nobody_from_minting(line: Line) -> None:
+    row = {"tenant_id": "default", "scopes": '["read"]', "minted_at": 1}
+    rows = ({**row, "id": f"c-{number}"} for number in range(limits.MAX_CREDENTIALS))
+    at_rest(
+        Path(line.environment["DATA_DIR"]) / DATABASE_FILE, lambda database: insert_rows(database, "credential", *rows)
+    )
+    done = line.run("token")
+    assert (done.returncode, done.stdout.count(".")) == (0, 2)
+    assert "the register of the tenant is full" in done.stderr
 
 
 @pytest.mark.parametrize(
