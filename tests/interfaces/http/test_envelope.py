@@ -1,5 +1,6 @@
 """Every error of the tree as Cloudflare writes one, below Cloudflare's paths and nowhere else."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from app.interfaces.fields import invalid
 from app.interfaces.http.problems import error_response
 from app.interfaces.http.schemas import examples
 from app.interfaces.request_state import NOTE
+from app.services.access.delegation import Delegation
 from tests.domain.test_errors import tree
 from tests.support.envelope_shape import NAMESPACES, assert_failure, named_fields
 from tests.support.problem_shape import assert_problem
@@ -30,7 +32,10 @@ CLOUDFLARES = {
 
 def answered(error: MemoryGatewayError, path: str, root_path: str = "") -> httpx.Response:
     state = {"request_id": "request-1", NOTE: RequestNote()}
-    made = error_response(error, {"type": "http", "path": root_path + path, "root_path": root_path, "state": state})
+    shards = SimpleNamespace(main=SimpleNamespace(backends=SimpleNamespace(delegation=Delegation())))
+    app = SimpleNamespace(state=SimpleNamespace(shards=shards))
+    scope = {"type": "http", "path": root_path + path, "root_path": root_path, "state": state, "app": app}
+    made = error_response(error, scope)
     headers = {**made.headers, "x-request-id": "request-1"}
     return httpx.Response(made.status_code, headers=headers, content=bytes(made.body))
 

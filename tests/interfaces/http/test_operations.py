@@ -73,7 +73,7 @@ async def test_a_tenant_that_is_not_confirmed_by_its_name_is_not_erased(service:
 
 async def test_who_lacks_the_admin_scope_is_told_how_a_credential_with_it_is_minted(service: Service) -> None:
     problem = assert_problem(await service.client.delete("/agents/bot", headers=service.credential()), 403, "forbidden")
-    assert "memory-gateway token --tenant acme --admin" in problem["detail"]
+    assert "memory-gateway token --tenant acme --scope admin" in problem["detail"]
 
 
 @pytest.mark.parametrize("path", ["/agents/bot", "/tenant?confirm=acme"])
