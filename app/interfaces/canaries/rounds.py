@@ -47,15 +47,18 @@ class CanaryRounds:
         """
         held = await self._held()
         wanted = [tenant for tenant, canary in held.items() if most is None or canary is None][:most]
-        planter, failures = CanaryPlanter(self._probe_client()), []
+        planter, planted, failures = CanaryPlanter(self._probe_client()), 0, []
         for tenant_id in wanted:
             if not ready():
                 break
             try:
                 await planter.plant(tenant_id, held[tenant_id])
+                planted += 1
             except (Conflict, httpx.HTTPError) as error:
                 failures.append(error.detail if isinstance(error, Conflict) else f"{tenant_id}: {error!r}")
-        return len(wanted) - len(failures), failures
+        if wanted:
+            structlog.get_logger().info("canaries_planted", tenants=planted)
+        return planted, failures
 
     async def probe(
         self, most_probes: int, *, pause: float = 0.0, ready: Callable[[], bool] = lambda: True

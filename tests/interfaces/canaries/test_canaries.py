@@ -100,6 +100,8 @@ async def test_only_a_credential_of_its_own_names_the_agent_of_a_canary(tmp_path
             "tools/call", {"name": "store_memory", "arguments": {"content": "x"}}, agent_id=PROBE_AGENT
         )
         assert named.json()["result"]["isError"] is True
+        minting = {"agent_id": CANARY_AGENT, "scopes": ["write"]}
+        assert (await service.client.post("/credentials", json=minting, headers=admin)).status_code == 403
         assert canary.token in (await service.client.get("/export", headers=admin)).text
 
 
