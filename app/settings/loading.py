@@ -82,6 +82,9 @@ def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
             said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
     if settings.reranker == "http" and settings.reranker_base_url:
         said.append(f"RERANKER_BASE_URL is {settings.reranker_base_url}: queries and memories are sent there.")
+    if settings.traces_url is not None:
+        content = ", with queries and memories" * settings.otel_instrumentation_genai_capture_message_content
+        said.append(f"OTEL_EXPORTER_OTLP_ENDPOINT is set: traces are sent to {settings.traces_url}{content}.")
     return [*said, *_notices_of_model(settings)]
 
 

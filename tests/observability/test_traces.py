@@ -29,6 +29,7 @@ from app.observability import trace_export
 from app.observability.logs import configure_logging
 from app.observability.metrics import Metrics
 from app.observability.traces import QUERY_CHARACTERS, RECORD_CHARACTERS, RECORDS, Traces
+from app.settings.loading import notices
 from tests.support.backends import running_on
 from tests.support.collector import Collector, TakenSpan, collecting
 from tests.support.problem_shape import assert_problem
@@ -261,6 +262,18 @@ async def test_what_is_traced_is_set_by_the_samplers_of_opentelemetry(
     settings = {"otel_traces_sampler": sampler, "otel_traces_sampler_arg": rate}
     collector = await traced(tmp_path, None if caller is None else {"traceparent": caller}, **settings)
     assert len(collector.spans) == spans
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(False, "/v1/traces."), (True, "/v1/traces, with queries and memories.")]
+)
+def test_the_start_tells_where_traces_are_sent_and_whether_with_content(
+    tmp_path: Path, told: str, *, content: bool
+) -> None:
+    observed: dict[str, Any] = {"otel_instrumentation_genai_capture_message_content": content}
+    given = settings_for(tmp_path, otel_exporter_otlp_endpoint="http://c:4318", **observed)
+    assert notices(given)[-1] == f"OTEL_EXPORTER_OTLP_ENDPOINT is set: traces are sent to http://c:4318{told}"
+    assert not any("traces" in notice for notice in notices(settings_for(tmp_path)))
 
 
 async def test_headers_for_the_collector_and_a_path_of_its_own_are_kept(tmp_path: Path) -> None:
