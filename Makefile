@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit packages lock clean
+.PHONY: help run test soak attack conformance screenshots check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -105,12 +105,22 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
 	  done; touch $@
 
+# Debian's Chromium, in which the console is proved and pictured. Where it cannot be installed, those proofs are skipped.
+$(VENV)/chromium: | $(VENV)/dev
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then touch $@; \
+	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && touch $@; \
+	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
+
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
-conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/chromium ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
+
+screenshots: $(VENV)/dev $(VENV)/chromium ## make the pictures of the console in docs/images, of a made-up store
+	$(BIN)/python -m tests.conformance.console.screenshots docs/images
 
 check: $(VENV)/dev ## lint, types, import contracts and complexity
 	$(BIN)/ruff check --no-cache .

@@ -23,7 +23,7 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.request_note import RequestNote
-from app.interfaces.console import sign_in
+from app.interfaces.console import issuer, sign_in
 from app.interfaces.console.door import Door, SessionTimes
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
@@ -86,6 +86,9 @@ class Console:
             self._place(sign_in.PATH, "POST", signing.take_credential),
             self._place(sign_in.LINK_PATH, "GET", signing.show_link),
             self._place(sign_in.LINK_PATH, "POST", signing.take_link),
+            self._place(issuer.BEGIN_PATH, "GET", signing.issuer.begin),
+            self._place(issuer.BACK_PATH, "GET", signing.come_back),
+            self._place(issuer.ACCESS_PATH, "POST", signing.take_assertion),
             self._place(sign_in.OUT_PATH, "POST", signing.sign_out),
             *(self._place(route.path, route.method, self._visited(route)) for page in pages for route in page.routes),
         ]
@@ -189,8 +192,11 @@ class Console:
         return known or Layout(request.scope.get("root_path", ""), self._pages)
 
     def _html(self, request: Request, view: View, layout: Layout) -> Response:
-        view = View(view.template, {**view.values, "request_id": request.state.request_id}, view.status)
-        return HTMLResponse(self._templates.render(view, layout), view.status)
+        values = {**view.values, "request_id": request.state.request_id}
+        response = HTMLResponse(self._templates.render(View(view.template, values), layout), view.status)
+        if view.finish is not None:
+            view.finish(response)
+        return response
 
     def _problem(self, request: Request, error: MemoryGatewayError) -> Response:
         """Return the page that tells of a failure."""

@@ -61,6 +61,8 @@ class View:
     template: str
     values: Mapping[str, Any]
     status: int = 200
+    finish: Callable[[Response], None] | None = None
+    """Adds to the answer, such as a cookie."""
 
     @classmethod
     def of(cls, template: str, /, status: int = 200, **values: Any) -> "View":  # noqa: ANN401 - what a template may show

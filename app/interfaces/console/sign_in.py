@@ -1,9 +1,8 @@
 """Signing in with a credential or with a one-time link, and signing out."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
-import jwt
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -11,8 +10,9 @@ from app.domain.errors import Forbidden, MemoryGatewayError, Unauthenticated
 from app.interfaces.console.door import Door
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
+from app.interfaces.console.issuer import IssuerPages, forget_begun
 from app.interfaces.console.page import ROOT, View
-from app.interfaces.console.tokens import LINK_MS, SignIn, SignInTokens
+from app.interfaces.console.tokens import LINK_MS, SignIn, SignInTokens, end_of
 from app.runtime.entry import principal_of
 from app.runtime.shards import Shards
 from app.services.access.credentials import Credentials, Principal
@@ -22,6 +22,7 @@ _TOKEN = "token"  # noqa: S105 - the name of a field
 _MAX_NEXT = 2000
 _REFUSED = "The credential does not hold here: it has expired or was revoked, or it is for another service."
 _GONE = "The link holds no longer: a link is good for five minutes, and once. Ask for another, or use a credential."
+_NOT_ASSERTED = "What Cloudflare Access says of you does not hold here."
 _OUT = {"out": "You are signed out.", "ended": "Your session has ended. Sign in again."}
 
 
@@ -39,11 +40,12 @@ class SignInPages:
         self._shards = shards
         self._door = door
         self._form_keys = form_keys
+        self.issuer = IssuerPages(shards, door, shards.main.credentials)
 
     async def show(self, request: Request) -> View:
         """Show the form that takes a credential."""
         query = FormFields.of_query(request)
-        return _form(query["next"], _OUT.get(query["why"]))
+        return self._form(request, query["next"], _OUT.get(query["why"]))
 
     async def take_credential(self, request: Request) -> View | Response:
         """Begin a session with the credential of the form."""
@@ -53,10 +55,12 @@ class SignInPages:
         try:
             sent = {"authorization": [f"Bearer {token}"]}
             principal = await principal_of(self._shards, lambda name: sent.get(name, []))
-            sign_in = self._door.begin(principal, _end_of(token))
+            sign_in = self._door.begin(principal, end_of(token))
             await self._door.greet(request, sign_in)
         except (Unauthenticated, Forbidden) as refusal:
-            return _form(form["next"], error=_REFUSED if isinstance(refusal, Unauthenticated) else refusal.detail)
+            return self._form(
+                request, form["next"], error=_REFUSED if isinstance(refusal, Unauthenticated) else refusal.detail
+            )
         return self._signed_in(request, sign_in, form["next"])
 
     async def show_link(self, request: Request) -> View:
@@ -65,7 +69,7 @@ class SignInPages:
         try:
             link = self._door.links.read(token, self._door.now)
         except Unauthenticated:
-            return _form("", error=_GONE)
+            return self._form(request, "", error=_GONE)
         return View.of("link.html", principal=link.principal, token=token)
 
     async def take_link(self, request: Request) -> View | Response:
@@ -76,10 +80,35 @@ class SignInPages:
             link = self._door.links.read(form[_TOKEN], self._door.now)
             entry = await self._door.greet(request, link)
         except Unauthenticated:
-            return _form("", error=_GONE)
+            return self._form(request, "", error=_GONE)
         if not await entry.within().of_sign_in().sign_ins.end(link.id):
-            return _form("", error=_GONE)
+            return self._form(request, "", error=_GONE)
         return self._signed_in(request, self._door.begin(link.principal, None), "")
+
+    async def come_back(self, request: Request) -> View:
+        """Begin the session of a person whom the issuer has signed in, and forget that the sign-in was begun."""
+        try:
+            sign_in, target = await self.issuer.finish(request)
+        except (Unauthenticated, Forbidden) as refusal:
+            return replace(self._form(request, "", error=refusal.detail), finish=forget_begun)
+
+        def finish(response: Response) -> None:
+            forget_begun(response)
+            self._door.keep(response, sign_in)
+
+        # A browser that comes from another site sends a strict cookie only once a page of this site leads it on.
+        return replace(View.of("welcome.html", target=_good(target)), finish=finish)
+
+    async def take_assertion(self, request: Request) -> View | Response:
+        """Begin the session of whom Cloudflare Access names."""
+        check_origin(request)
+        form = await FormFields.of_form(request)
+        try:
+            sign_in = await self.issuer.asserted(request)
+        except (Unauthenticated, Forbidden) as refusal:
+            error = refusal.detail if isinstance(refusal, Forbidden) else _NOT_ASSERTED
+            return self._form(request, form["next"], error=error)
+        return self._signed_in(request, sign_in, form["next"])
 
     async def sign_out(self, request: Request) -> Response:
         """End the session, wherever its cookie may be."""
@@ -97,22 +126,28 @@ class SignInPages:
     def ended(self, request: Request, error: MemoryGatewayError) -> View | Response:
         """Answer a request without a session: with the form to sign in, which leads back to what was asked for."""
         if request.method == "POST":
-            return _form("", error=f"{error.detail} Nothing was done.")
+            return self._form(request, "", error=f"{error.detail} Nothing was done.")
         target = request.url.path.partition(ROOT)[2] or "/"
         query = f"?{request.url.query}" if request.url.query else ""
         response = _seen(request, PATH, next=f"{target}{query}", **({"why": "ended"} if request.cookies else {}))
         self._door.drop(response)
         return response
 
+    def _form(self, request: Request, target: str, note: str | None = None, error: str | None = None) -> View:
+        status = 200 if error is None else 401
+        ways = self.issuer.ways(request)
+        return View.of("sign_in.html", status, next=target[:_MAX_NEXT], note=note, error=error, **ways)
+
     def _signed_in(self, request: Request, sign_in: SignIn, target: str) -> Response:
-        good = target.startswith("/") and len(target) <= _MAX_NEXT and target.isascii() and target.isprintable()
-        response = RedirectResponse(f"{_prefix(request)}{ROOT}{target if good else ''}", 303)
+        response = RedirectResponse(f"{_prefix(request)}{ROOT}{_good(target)}", 303)
         self._door.keep(response, sign_in)
         return response
 
 
-def _form(target: str, note: str | None = None, error: str | None = None) -> View:
-    return View.of("sign_in.html", 200 if error is None else 401, next=target[:_MAX_NEXT], note=note, error=error)
+def _good(target: str) -> str:
+    """Return the path below the console that somebody asked for before signing in; empty where it is none."""
+    good = target.startswith("/") and len(target) <= _MAX_NEXT and target.isascii() and target.isprintable()
+    return target if good else ""
 
 
 def _seen(request: Request, path: str, **query: str) -> Response:
@@ -123,10 +158,3 @@ def _seen(request: Request, path: str, **query: str) -> Response:
 def _prefix(request: Request) -> str:
     prefix: str = request.scope.get("root_path", "")
     return prefix
-
-
-def _end_of(token: str) -> int | None:
-    """Return when a verified credential expires, in ms since the epoch; None: it does not."""
-    claims: Mapping[str, object] = jwt.decode(token, options={"verify_signature": False})
-    end = claims.get("exp")
-    return int(end * 1000) if isinstance(end, int | float) else None

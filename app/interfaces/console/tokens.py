@@ -101,3 +101,10 @@ class SignInTokens:
 
 def _ended() -> Unauthenticated:
     return Unauthenticated("You are signed out, or were away for too long. Sign in again.")
+
+
+def end_of(token: str) -> int | None:
+    """Return when a verified credential expires, in ms since the epoch; None: it does not."""
+    claims: Mapping[str, object] = jwt.decode(token, options={"verify_signature": False})
+    end = claims.get("exp")
+    return int(end * 1000) if isinstance(end, int | float) else None
