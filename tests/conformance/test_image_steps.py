@@ -104,6 +104,10 @@ def test_the_service_starts_and_writes_to_its_volume_alone(installed: Installed)
                 assert time.monotonic() < until, "the health check never passed"
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
                 ready = json.load(answer)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/console/console.css", timeout=5) as answer:
+                assert answer.headers["content-type"].startswith("text/css"), "the console is in the image"
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/console/sign-in", timeout=5) as answer:
+                assert b"Sign in" in answer.read()
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) in {0, -signal.SIGTERM}
         finally:

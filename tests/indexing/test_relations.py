@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from app.domain.author import Author
+from app.domain.comparing import STATED
 from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUnavailable
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.domain.reading import Relation
 from app.domain.undoing import Selected
 from app.indexing.jobs.backfill import backfill_claims
 from app.indexing.jobs.relate import BATCH, Relating
@@ -20,6 +22,7 @@ from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.undo_taught import UndoTaught
+from app.services.profiles.correcting import Corrections
 from app.services.profiles.profile import ProfileService
 from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
 from tests.support.backends import Backend
@@ -106,6 +109,25 @@ async def test_what_a_reader_calls_replaced_is_hidden_and_found_as_of_its_time(s
     assert sorted(await scene.found("Ella school")) == [OSLO, TEA]
     assert ROME in await scene.found("Ella school", as_of=first)
     assert await scene.waiting() == 0
+
+
+@pytest.mark.parametrize("pairs", [{}, {(ROME, TEA): RESTATES}, {(ROME, TEA): DOUBTFUL}])
+async def test_what_a_person_has_stated_stays_whatever_a_reader_finds_before_or_after(
+    scene: Scene, pairs: dict[tuple[str, str], Relation]
+) -> None:
+    scene.reader.pairs = pairs
+    older = await scene.store(ROME)
+    author = replace(ADMINISTRATOR, channel="console")
+    newer = await Corrections(scene.backends.of_tenant("acme", author)).correct("bot", older, TEA, scene.at + 1)
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+    scene.reader.version = "scripted-2"
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+    (row,) = await relations(scene.bench)
+    assert (row["older_id"], row["newer_id"], row["version"]) == (older, newer, STATED)
+    await scene.gateway().delete("bot", newer)
+    assert await scene.hidden() == []
 
 
 async def test_texts_of_which_the_reader_finds_that_both_hold_claim_nothing(scene: Scene) -> None:

@@ -33,9 +33,9 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def listening(service: Service) -> AsyncIterator[str]:
-    """The URL at which a service listens on a socket."""
-    server = uvicorn.Server(uvicorn.Config(create_app(service.shards), port=0, log_config=None, lifespan="off"))
+async def listening(service: Service, port: int = 0) -> AsyncIterator[str]:
+    """The URL at which a service listens on a socket, by default on any port."""
+    server = uvicorn.Server(uvicorn.Config(create_app(service.shards), port=port, log_config=None, lifespan="off"))
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
