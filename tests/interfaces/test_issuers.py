@@ -254,6 +254,29 @@ async def test_the_token_that_access_itself_took_does_not_count_beside_its_asser
 
 
 @pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 401),
+        ({"Sec-Fetch-Site": "cross-site"}, 401),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://other.service"}, 401),
+        ({"Origin": "https://evil.example"}, 401),
+        ({"Origin": "null"}, 401),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "http://service"}, 201),
+        ({"Origin": "http://service"}, 201),
+        ({}, 201),
+    ],
+    ids=str,
+)
+async def test_an_assertion_that_access_adds_to_what_a_page_of_another_site_sends_lets_nobody_in(
+    company: Company, sent: dict[str, str], status: int
+) -> None:
+    simple = {"Content-Type": "text/plain"}  # a browser sends this without asking the service first
+    headers = company.asserted(email="ann@acme.example") | simple | sent
+    answer = await company.service.client.post("/blobs", content=b"planted", headers=headers)
+    assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(
     "claims",
     [
         *({"aud": audience} for audience in ([AUDIENCE], [], "another", None)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -27,7 +28,8 @@ class Issuers:
         """Return the principal of a call.
 
         The ``Authorization`` header counts first, where it has a credential of this service or a token of the issuer.
-        What else stands in it, such as the token that Access itself took, does not count beside Access's assertion.
+        What else stands in it, such as the token that Access itself took, does not count beside Access's assertion. The
+        assertion counts for no request that a page of another site has a browser send.
 
         Raises:
             Unauthenticated: there is no credential that holds.
@@ -41,6 +43,8 @@ class Issuers:
                 return _noted(await self.oidc.verify(token, now))
             assertions = headers(ASSERTION_HEADER) if self.access is not None else ()
             if assertions and (token is None or not credentials.is_own(token)):
+                if _is_of_another_site(headers):
+                    raise refused("a page of another site has sent it: Access adds its assertion to that, too")
                 return await self.asserted(assertions, now)
         return credentials.verify_header(authorization, now)
 
@@ -65,6 +69,17 @@ def _noted(principal: Principal) -> Principal:
     """Name the token in the log: its subject stands there as the credential, and has many tokens."""
     structlog.contextvars.bind_contextvars(token=principal.token_id)
     return principal
+
+
+def _is_of_another_site(headers: Callable[[str], Sequence[str]]) -> bool:
+    """Tell whether a browser says that a page of another site made the request.
+
+    Browsers send the first header over https, older ones the second one with whatever may change something.
+    """
+    if site := headers("sec-fetch-site"):
+        return not {"same-origin", "none"}.issuperset(site)
+    hosts = {host.lower() for host in headers("host")}
+    return any(urlsplit(origin).netloc.lower() not in hosts for origin in headers("origin"))
 
 
 def _bearer(authorization: Sequence[str]) -> str | None:

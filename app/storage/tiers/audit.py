@@ -11,7 +11,7 @@ from app.ports.database import NOW
 from app.storage.declared import insert, names_of
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.run_log import note_calls
-from app.storage.tiers.runs import OF_RUN, agent_of_run
+from app.storage.tiers.runs import OF_WRITTEN_RUN, agent_of_run
 
 _CALL = "call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id'"
 _LAST = f"SELECT call.{{column}} FROM tool_call_log AS call WHERE {_CALL} ORDER BY call.number DESC LIMIT 1"
@@ -20,7 +20,8 @@ _RECORD = insert(
     "tool_call_log",
     "",
     f"""FROM agent_runs AS run CROSS JOIN json_each(?1, '$.calls') AS sent
-WHERE {OF_RUN} AND NOT EXISTS (SELECT 1 FROM tool_call_log AS call WHERE {_CALL} AND call.id = sent.value ->> 'id')
+WHERE {OF_WRITTEN_RUN}
+  AND NOT EXISTS (SELECT 1 FROM tool_call_log AS call WHERE {_CALL} AND call.id = sent.value ->> 'id')
 RETURNING id""",
     **{name: f"sent.value ->> '{name}'" for name in names_of(ToolCall)},
     run_id="run.id",

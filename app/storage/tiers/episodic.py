@@ -14,16 +14,18 @@ from app.ports.database import NOW
 from app.storage.declared import PagedTable, behind, columns_of, insert
 from app.storage.listing import ListPosition
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.runs import OF_RUN
+from app.storage.tiers.runs import OF_RUN, OF_WRITTEN_RUN
 
 _DAY_MS = 24 * 3600 * 1000
 
 _ADMIT = insert(
     "run_write",
-    "agent_id run_id most_runs most_episodes",
-    begins="coalesce(?1 ->> 'begins', 0)",
-    episode_ids="coalesce(?1 -> 'episode_ids', '[]')",
+    "agent_id most_episodes",
+    run_id=f"(SELECT run.id FROM agent_runs AS run WHERE {OF_WRITTEN_RUN})",
+    begins="0",
+    episode_ids="?1 -> 'episode_ids'",
 )
+_ADMIT_RUN = insert("run_write", "agent_id run_id most_runs", begins="1", episode_ids="'[]'")
 # The depth is the number of runs above the new one: its parent, and those above the parent.
 _ADMIT_CHILD = insert(
     "run_write",
@@ -134,7 +136,7 @@ class Episodic:
         """
         scope = Scope(self.tenant_id, run.agent_id)
         if run.parent_run_id is None:
-            return ScopedStatement.write(scope, _ADMIT, run_id=run_id, begins=True, most_runs=limits.MAX_RUNS)
+            return ScopedStatement.write(scope, _ADMIT_RUN, run_id=run_id, most_runs=limits.MAX_RUNS)
         return ScopedStatement.write(
             scope,
             _ADMIT_CHILD,

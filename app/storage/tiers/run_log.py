@@ -10,7 +10,7 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.runs import OF_RUN
+from app.storage.tiers.runs import OF_WRITTEN_RUN
 
 _ROW_BYTES = 264
 """The bytes that a row of a log counts beside its entry, with the longest name of an agent."""
@@ -31,7 +31,7 @@ SELECT run.tenant_id, run.agent_id, run.id, (
     WHERE call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id' AND call.id = sent.value ->> 'id'
   )
 ), {ROOM}
-FROM agent_runs AS run WHERE {OF_RUN}
+FROM agent_runs AS run WHERE {OF_WRITTEN_RUN}
 """
 _NOTE_STORED = f"""
 {NOTE}

@@ -229,3 +229,23 @@ def test_commands_plant_probe_and_remove_canaries(tmp_path: Path) -> None:
     assert line.ok("canary", "remove", "--yes") == "The canaries of 3 tenants are erased.\n"
     nowhere = line.run("canary", "plant", "--url", "http://127.0.0.1:9")
     assert (nowhere.returncode, "ConnectError" in nowhere.stderr) == (1, True)
+
+
+async def test_no_credential_for_all_agents_writes_to_the_run_of_a_canary_where_nothing_counts(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        run = (await planted(service, ["acme"]))["acme"].id
+        headers = service.credential(admin=True)
+        before = (await service.client.get(f"/runs/{run}/replay", headers=headers)).json()
+        state = (await service.client.get(f"/runs/{run}/state", headers=headers)).json()
+        for method, path, body in (
+            ("POST", "episodes", {"episodes": [{"type": "note", "content": "free of charge"}]}),
+            ("POST", "log", {"entries": [{"free": "of charge"}]}),
+            ("PUT", "state", {"value": "free of charge"}),
+            ("POST", "audit", {"calls": [{"tool": "t", "input": "free of charge", "outcome": "ok", "ms": 1}]}),
+            ("POST", "complete", {"output": "free of charge"}),
+            ("POST", "fail", {"error": "free of charge"}),
+        ):
+            answer = await service.client.request(method, f"/runs/{run}/{path}", json=body, headers=headers)
+            assert answer.status_code == 404, (path, answer.text)
+        assert (await service.client.get(f"/runs/{run}/replay", headers=headers)).json() == before
+        assert (await service.client.get(f"/runs/{run}/state", headers=headers)).json() == state
