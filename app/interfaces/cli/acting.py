@@ -13,6 +13,7 @@ import click
 from app.bootstrap import build_credentials, open_for_act
 from app.domain.acts import DEPLOYMENT, PURPOSE, Act, ActName
 from app.domain.errors import ConfigurationError, MemoryGatewayError, Unavailable
+from app.domain.limits import is_id
 from app.observability.logs import configure_logging
 from app.services.access.acting import Acting, begin
 from app.settings import Settings, load_settings
@@ -170,15 +171,20 @@ async def acted(name: ActName) -> AsyncIterator[None]:
 
 
 def operator() -> str:
-    """Return who runs the command, as the operating system names them, or their number where they have no name."""
+    """Return who runs the command, as the operating system names them, or their number where they have no name.
+
+    Of root it is told for whom sudo has run the command: the variable is root's own word.
+    """
     if not hasattr(os, "getuid"):
         return os.environ.get("USERNAME", "")[:64]
     import pwd  # noqa: PLC0415 - it is not there on every system
 
     try:
-        return pwd.getpwuid(os.getuid()).pw_name[:64]
+        name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return f"uid {os.getuid()}"
+        name = f"uid {os.getuid()}"
+    by = os.environ.get("SUDO_USER", "") if os.getuid() == 0 else ""
+    return (f"{name} for {by}" if is_id(by) else name)[:64]
 
 
 def _settings() -> Settings:

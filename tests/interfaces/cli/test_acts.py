@@ -189,6 +189,14 @@ def json_id(token: str) -> str:
     return str(jwt.decode(token, options={"verify_signature": False})["jti"])
 
 
+def test_the_author_of_a_command_of_root_names_who_used_sudo(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    line.ok("store", "a fox")
+    line.ok("quota", "clear", SUDO_USER="ann")
+    line.ok("quota", "clear", SUDO_USER="an odd name; or 1=1")
+    assert [act["operator"] for act in rows(line)] == ["root", "root for ann"]
+
+
 def test_acts_are_exported_as_lines_and_shown_a_line_each(line: Line) -> None:
     line.ok("store", "a fox")
     line.ok("quota", "clear")
