@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from random import sample
 
 import httpx
 import structlog
@@ -23,6 +24,8 @@ _SECONDS = 60.0
 """Seconds that a request over the network may take."""
 _MOST_PLANTED = 100
 """Tenants in which a periodic round plants a canary."""
+_PLANTED_AGAIN = 10
+"""Tenants, in an order of chance, in which it plants what has expired: keys of working memory live for a day."""
 _PAUSE_SECONDS = 0.2
 """The pause between two probes of a periodic round, which leaves the processor and the calls to requests."""
 
@@ -40,13 +43,16 @@ class CanaryRounds:
     ) -> tuple[int, list[str]]:
         """Plant a canary in each tenant that has memories; return how many have one, and why the others have none.
 
-        With ``most``, so many at most are planted, and those that are there are left as they are.
+        With ``most``, so many at most of those that are missing are planted, and few of those that are there again.
 
         Raises:
             Unavailable: a database does not answer.
         """
         held = await self._held()
-        wanted = [tenant for tenant, canary in held.items() if most is None or canary is None][:most]
+        missing = [tenant for tenant, canary in held.items() if canary is None]
+        there = [tenant for tenant in held if tenant not in missing]
+        again = there if most is None else sample(there, min(len(there), _PLANTED_AGAIN))
+        wanted = [*missing[:most], *again]
         planter, planted, failures = CanaryPlanter(self._probe_client()), 0, []
         for tenant_id in wanted:
             if not ready():

@@ -127,6 +127,17 @@ async def test_a_canary_is_planted_again_where_it_has_gone_and_keeps_its_token_w
         assert all(second[tenant].token != first[tenant].token for tenant in TENANTS)
 
 
+async def test_what_of_a_canary_lives_for_a_day_is_planted_again(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        canary = (await planted(service, ["acme"]))["acme"]
+        path = f"/working/{CANARY_AGENT}/canary/canary"
+        service.later(25 * 3600)
+        own = service.credential(agent=CANARY_AGENT)
+        assert (await service.client.get(path, headers=own)).status_code == 404
+        await CanaryRounds(service.shards, service.client).plant(most=1)
+        assert canary.token in (await service.client.get(path, headers=own)).text
+
+
 async def test_an_erased_tenant_gets_no_canary(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await planted(service)
