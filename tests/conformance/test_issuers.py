@@ -22,6 +22,7 @@ from mcp.client import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
 from app.adapters.http.issuer import HttpIssuer
@@ -261,6 +262,11 @@ async def test_a_person_of_no_tenant_is_told_why_and_gets_nothing(company: tuple
         answer = await client.post("/recall", json={"agent_id": "eve", "query": "safe"})
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     assert "claim 'tenant' maps to no tenant" in answer.json()["detail"]
+    issuer.authorizations.clear()
+    with pytest.RaisesGroup(MCPError, allow_unwrapped=True, flatten_subgroups=True):
+        async with signed_in(server, issuer, "eve", MemoryTokens()) as host:
+            await host.list_tools()
+    assert len(issuer.authorizations) == 1  # no host has a person sign in again where that does not help
 
 
 async def test_the_sdk_s_client_asks_for_the_scope_that_a_tool_lacks(company: tuple[Server, PackagedIssuer]) -> None:

@@ -175,9 +175,12 @@ async def test_a_tool_that_needs_another_scope_answers_so_that_the_client_asks_f
 async def test_a_token_that_maps_to_nothing_here_is_forbidden_with_a_reason(
     company: Company, claims: dict[str, Any]
 ) -> None:
-    problem = assert_problem(await company.recall(company.bearer(**claims)), 403, "forbidden")
+    answer = await company.recall(company.bearer(**claims))
+    problem = assert_problem(answer, 403, "forbidden")
     assert problem["detail"].startswith("The token holds, but ")
     assert "a/b" not in problem["detail"]
+    asked_again = "www-authenticate" in answer.headers  # which has a client get another token for the same person
+    assert asked_again == ("scope" in claims)
 
 
 @pytest.mark.parametrize("claims", [{"aud": "another"}, {"exp": 1_700_000_000}, {"nbf": 99_999_999_999}])

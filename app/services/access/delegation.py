@@ -30,10 +30,13 @@ class Delegation:
         return list(dict.fromkeys(self.words[scope] for scope in ("read", "write") if scope in self.words))
 
     def challenge(self, error: MemoryGatewayError) -> str | None:
-        """Return the value of ``WWW-Authenticate`` for an error; None where it is no matter of credentials."""
+        """Return the value of ``WWW-Authenticate`` for an error; None where it is no matter of credentials.
+
+        It is None too where another token of the same person would not help: a client would have it sign in again.
+        """
         if isinstance(error, Unauthenticated):
             return f"{CHALLENGE}{self._metadata}{_scope(' '.join(self.usual))}"
-        if isinstance(error, Forbidden):
+        if isinstance(error, Forbidden) and (error.scope is not None or self.issuer is None):
             return f'{CHALLENGE}, error="insufficient_scope"{self._metadata}{_scope(self._needed(error.scope))}'
         return None
 

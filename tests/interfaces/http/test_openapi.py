@@ -117,3 +117,14 @@ async def test_the_page_runs_its_own_scripts_alone_and_keeps_no_credential(servi
 async def test_no_two_schemas_have_one_name(service: Service) -> None:
     document = (await service.client.get("/openapi.json")).json()
     assert [name for name in document["components"]["schemas"] if "__" in name] == []
+
+
+async def test_the_document_names_the_bearer_token_that_every_closed_operation_takes(shared_service: Service) -> None:
+    document = (await shared_service.client.get("/openapi.json")).json()
+    (scheme,) = document["components"]["securitySchemes"].items()
+    assert (scheme[0], scheme[1]["type"], scheme[1]["scheme"]) == ("credential", "http", "bearer")
+    assert "access token of the issuer" in scheme[1]["description"]
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    closed = [operation["security"] for operation in operations if "security" in operation]
+    assert len(closed) > 50
+    assert {name for security in closed for way in security for name in way} == {"credential"}
