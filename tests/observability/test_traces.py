@@ -276,6 +276,15 @@ def test_the_start_tells_where_traces_are_sent_and_whether_with_content(
     assert not any("traces" in notice for notice in notices(settings_for(tmp_path)))
 
 
+async def test_nothing_is_traced_where_the_sdk_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    with collecting() as collector:
+        async with serving(tmp_path, otel_exporter_otlp_endpoint=collector.url) as service:
+            assert (await recall(service, {"traceparent": CALLER})).status_code == 200
+            problem = (await service.client.get("/usage", headers={"traceparent": CALLER})).json()
+    assert (collector.spans, problem["trace_id"]) == ([], TRACE)
+
+
 async def test_headers_for_the_collector_and_a_path_of_its_own_are_kept(tmp_path: Path) -> None:
     with collecting() as collector:
         settings = settings_for(tmp_path, otel_exporter_otlp_headers="api-key=a%20b, x=1")
