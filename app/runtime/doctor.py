@@ -115,7 +115,8 @@ async def _issuer(name: str, keys: IssuerKeys) -> Check:
     try:
         count = await keys.check()
     except MemoryGatewayError as error:
-        cure = "Until it answers, its tokens get 503 unless their keys are known. Check OIDC_ISSUER and the network."
+        setting = "OIDC_ISSUER" if name == "issuer" else "CF_ACCESS_TEAM_DOMAIN"
+        cure = f"Until it answers, its tokens get 503 unless their keys are known. Check {setting} and the network."
         return Check(name, ok=False, finding=f"{url}: {error.detail} {cure}")
     if not count:
         cure = "Every token of it is refused. Check OIDC_ALGORITHMS."

@@ -74,6 +74,8 @@ async def test_access_is_looked_at_beside_the_issuer(doctor: Doctor, monkeypatch
         "cf_access_tenants": {"*": "acme"},
     }
     issuer, team = await doctor.look(**access)
+    doctor.server.set("/certs/acme.cloudflareaccess.com", {}, status=500)
+    assert "Check CF_ACCESS_TEAM_DOMAIN" in (await doctor.look(**access))[1].finding
     assert (issuer.ok, team) == (
         True,
         Check("Cloudflare Access", ok=True, finding="https://acme.cloudflareaccess.com, 1 keys"),
