@@ -78,6 +78,16 @@ def test_the_printed_credential_may_list_what_it_stored(printed: str, url: str, 
     assert [memory["content"] for memory in listed.json()["memories"]] == ["The customer prefers invoices in Swedish"]
 
 
+def test_the_printed_link_signs_in_to_the_console_once(printed: str, url: str) -> None:
+    found = re.search(rf"^{url}(/console/sign-in/link\?token=\S+)$", printed, re.MULTILINE)
+    assert found is not None
+    for status in (303, 401):
+        with httpx.Client(base_url=url, headers={"Sec-Fetch-Site": "same-origin"}) as browser:
+            token = re.search(r'name="token" value="([^"]+)"', browser.get(found[1]).text)
+            assert token is not None
+            assert browser.post("/console/sign-in/link", data={"token": token[1]}).status_code == status
+
+
 def test_a_browser_that_opens_the_address_is_led_to_the_documentation(url: str) -> None:
     answer = httpx.get(url, follow_redirects=True)
     assert (answer.status_code, answer.url.path) == (200, "/docs")

@@ -29,7 +29,7 @@ from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
 from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageAnswer, PageRoute, See, View, Visit
 from app.interfaces.console.pages import HOME, PAGES, PICK
-from app.interfaces.console.rendering import STATIC, Layout, Templates, static_file
+from app.interfaces.console.rendering import STATIC, Layout, render, static_file
 from app.interfaces.console.sign_in import SignInPages
 from app.interfaces.console.tokens import SignIn
 from app.interfaces.request_state import NOTE
@@ -77,7 +77,6 @@ class Console:
         self._pages = pages
         self._door = door = Door(shards, times)
         self._form_keys = FormKeys(shards.main.credentials)
-        self._templates = Templates()
         self._sign_in = signing = SignInPages(shards, door, self._form_keys)
         self._places = [
             self._place("", "GET", self._home),
@@ -193,7 +192,7 @@ class Console:
 
     def _html(self, request: Request, view: View, layout: Layout) -> Response:
         values = {**view.values, "request_id": request.state.request_id}
-        response = HTMLResponse(self._templates.render(View(view.template, values), layout), view.status)
+        response = HTMLResponse(render(View(view.template, values), layout), view.status)
         if view.finish is not None:
             view.finish(response)
         return response

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -61,27 +62,28 @@ def static_file(name: str) -> bytes:
     return (_FOLDER / "static" / name).read_bytes()
 
 
-class Templates:
-    """The templates of the console, made once."""
+@cache
+def _environment() -> Environment:
+    """Return the templates, which are compiled when they are first shown, and are the same for every application."""
+    # A value that no page gave is a defect; every value is escaped.
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters.update(
+        moment=_moment, day=_day, shown=visible, json=_json, percent=_percent, number=_number, words=in_words
+    )
+    return environment
 
-    def __init__(self) -> None:
-        """Compile nothing yet: a template is compiled when it is first shown."""
-        # A value that no page gave is a defect; every value is escaped.
-        self._environment = Environment(
-            loader=FileSystemLoader(_FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters.update(
-            moment=_moment, day=_day, shown=visible, json=_json, percent=_percent, number=_number, words=in_words
-        )
 
-    def render(self, view: View, layout: Layout) -> str:
-        """Return the HTML of a view within a layout."""
-        values: Mapping[str, Any] = {**view.values, "here": layout, "url": layout.url, "agent": layout.agent_id}
-        return self._environment.get_template(view.template).render(values)
+def render(view: View, layout: Layout) -> str:
+    """Return the HTML of a view within a layout."""
+    values: Mapping[str, Any] = {**view.values, "here": layout, "url": layout.url, "agent": layout.agent_id}
+    return _environment().get_template(view.template).render(values)
 
 
 def _moment(milliseconds: int | None) -> Markup | str:

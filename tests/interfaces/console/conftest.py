@@ -12,3 +12,10 @@ from tests.support.service import Service, serving
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
     async with serving(tmp_path) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+async def shared_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """One service for all tests of a module whose requests change nothing."""
+    async with serving(tmp_path_factory.mktemp("data")) as service:
+        yield service

@@ -61,10 +61,10 @@ async def test_the_key_of_another_session_is_not_taken(service: Service) -> None
         assert (await browser.open("/console/search")).path == "/console/search"
 
 
-async def test_another_site_signs_nobody_in(service: Service) -> None:
-    async with stranger(service) as browser:
+async def test_another_site_signs_nobody_in(shared_service: Service) -> None:
+    async with stranger(shared_service) as browser:
         page = await browser.open("/console/sign-in")
-        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        token = shared_service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
         page = await browser.send(page.form("/sign-in"), {"Sec-Fetch-Site": "cross-site"}, credential=token)
         assert (page.status, browser.cookie) == (403, None)
 
@@ -79,8 +79,8 @@ async def test_a_form_is_taken_as_a_form_alone(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/search", "/sign-in", "/console.css", "/nothing", "/memories/x"])
-async def test_no_page_may_be_framed_or_load_anything_from_elsewhere(service: Service, path: str) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_no_page_may_be_framed_or_load_anything_from_elsewhere(shared_service: Service, path: str) -> None:
+    async with browsing(shared_service, agent="bot") as browser:
         answer = await browser.client.get(f"/console{path}")
     policy = dict(part.strip().partition(" ")[::2] for part in answer.headers["content-security-policy"].split(";"))
     assert policy == {

@@ -64,16 +64,16 @@ async def test_the_list_is_filtered_by_metadata_day_kind_and_credential(service:
         "metadata=nothing",
     ],
 )
-async def test_a_filter_of_another_form_is_refused_beside_the_form(service: Service, query: str) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_a_filter_of_another_form_is_refused_beside_the_form(shared_service: Service, query: str) -> None:
+    async with browsing(shared_service, agent="bot") as browser:
         page = await browser.open(f"/console/memories?{query}")
     assert page.status in {400, 413, 422}
     assert page.form("/memories").method == "get"
 
 
 @pytest.mark.parametrize("id_", ["x", "0" * 26, "%00", "..%2F..", "01K2Z7A1B2C3D4E5F6G7H8J9KM", "<script>", "é" * 300])
-async def test_an_id_of_an_odd_form_has_a_page_that_says_so(service: Service, id_: str) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_an_id_of_an_odd_form_has_a_page_that_says_so(shared_service: Service, id_: str) -> None:
+    async with browsing(shared_service, agent="bot") as browser:
         page = await browser.open(f"/console/memories/{id_}")
     assert page.status in {404, 422}
     assert "<script" not in page.html

@@ -63,9 +63,9 @@ async def test_the_filter_and_the_number_of_entries_are_those_of_a_recall(servic
     ],
 )
 async def test_a_field_of_another_form_is_named_beside_the_form(
-    service: Service, fields: dict[str, str], named: str
+    shared_service: Service, fields: dict[str, str], named: str
 ) -> None:
-    async with browsing(service, agent="bot") as browser:
+    async with browsing(shared_service, agent="bot") as browser:
         page = await ask(
             browser, **{"question": "tea", **{("question" if k == "q" else k): v for k, v in fields.items()}}
         )

@@ -35,19 +35,19 @@ async def with_cookie(service: Service, cookie: str, path: str = "/console/searc
         return await other.client.get(path, headers={"Cookie": f"{SESSION_COOKIE}={cookie}"})
 
 
-async def test_a_credential_signs_in_and_its_agent_is_shown(service: Service) -> None:
-    async with stranger(service) as browser:
-        page = await browser.sign_in(service.credential(agent="bot"))
+async def test_a_credential_signs_in_and_its_agent_is_shown(shared_service: Service) -> None:
+    async with stranger(shared_service) as browser:
+        page = await browser.sign_in(shared_service.credential(agent="bot"))
         assert (page.status, page.path) == (200, "/console/search")
         assert "tenant acme agent bot" in page.text
 
 
 async def test_a_cookie_of_a_session_is_for_this_host_over_https_and_not_for_scripts_or_other_sites(
-    service: Service,
+    shared_service: Service,
 ) -> None:
-    async with stranger(service) as browser:
+    async with stranger(shared_service) as browser:
         form = (await browser.open("/console/sign-in")).form("/sign-in")
-        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        token = shared_service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
         answer = await browser.client.post(
             form.action, data={"credential": token, "next": ""}, headers={"Sec-Fetch-Site": "same-origin"}
         )
@@ -58,8 +58,8 @@ async def test_a_cookie_of_a_session_is_for_this_host_over_https_and_not_for_scr
 
 
 @pytest.mark.parametrize("credential", ["", "nonsense", "a.b.c", "Bearer", "x" * 5000])
-async def test_what_is_no_credential_signs_nobody_in(service: Service, credential: str) -> None:
-    async with stranger(service) as browser:
+async def test_what_is_no_credential_signs_nobody_in(shared_service: Service, credential: str) -> None:
+    async with stranger(shared_service) as browser:
         page = await browser.open("/console/sign-in")
         page = await browser.send(page.form("/sign-in"), credential=credential)
         assert (page.status, browser.cookie) == (401, None)
@@ -67,11 +67,11 @@ async def test_what_is_no_credential_signs_nobody_in(service: Service, credentia
         assert credential[:10] not in page.text.replace("Bearer", "") or not credential
 
 
-async def test_a_page_without_a_session_leads_to_the_form_and_from_there_to_the_page(service: Service) -> None:
-    async with stranger(service) as browser:
+async def test_a_page_without_a_session_leads_to_the_form_and_from_there_to_the_page(shared_service: Service) -> None:
+    async with stranger(shared_service) as browser:
         page = await browser.open("/console/memories?type=fact")
         assert page.path == "/console/sign-in"
-        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        token = shared_service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
         page = await browser.send(page.form("/sign-in"), credential=token)
         assert (page.path, page.query) == ("/console/memories", {"type": "fact"})
 
@@ -79,9 +79,9 @@ async def test_a_page_without_a_session_leads_to_the_form_and_from_there_to_the_
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\r\nSet-Cookie: a=b", "/\u00e9"]
 )
-async def test_signing_in_leads_to_no_other_site(service: Service, target: str) -> None:
-    async with stranger(service) as browser:
-        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+async def test_signing_in_leads_to_no_other_site(shared_service: Service, target: str) -> None:
+    async with stranger(shared_service) as browser:
+        token = shared_service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
         answer = await browser.client.post(
             "/console/sign-in",
             data={"credential": token, "next": target},
@@ -92,11 +92,11 @@ async def test_signing_in_leads_to_no_other_site(service: Service, target: str) 
     assert len(answer.headers.get_list("set-cookie")) == 1
 
 
-async def test_each_sign_in_begins_another_session_whatever_cookie_the_browser_brought(service: Service) -> None:
-    async with browsing(service, agent="bot") as victim, stranger(service) as browser:
+async def test_each_sign_in_begins_another_session_whatever_cookie_the_browser_brought(shared_service: Service) -> None:
+    async with browsing(shared_service, agent="bot") as victim, stranger(shared_service) as browser:
         planted = victim.cookie or ""
         browser.client.cookies.set(SESSION_COOKIE, planted)
-        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        token = shared_service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
         answer = await browser.client.post(
             "/console/sign-in",
             data={"credential": token, "next": ""},
@@ -175,28 +175,28 @@ async def test_a_revoked_credential_ends_the_sessions_that_it_began(service: Ser
         assert (await browser.open("/console/search")).path == "/console/sign-in"
 
 
-async def test_a_session_s_cookie_is_no_credential_and_a_credential_is_no_session(service: Service) -> None:
-    credential = service.credential(agent="bot")
-    async with browsing(service, agent="bot") as browser:
-        answer = await service.client.get(
+async def test_a_session_s_cookie_is_no_credential_and_a_credential_is_no_session(shared_service: Service) -> None:
+    credential = shared_service.credential(agent="bot")
+    async with browsing(shared_service, agent="bot") as browser:
+        answer = await shared_service.client.get(
             "/memories?agent_id=bot", headers={"Authorization": f"Bearer {browser.cookie}"}
         )
         assert answer.status_code == 401
     token = credential["Authorization"].removeprefix("Bearer ")
-    assert (await with_cookie(service, token)).status_code == 303
+    assert (await with_cookie(shared_service, token)).status_code == 303
 
 
-async def test_a_link_is_no_session_and_a_session_no_link(service: Service) -> None:
-    link = link_of(service, agent="bot")
-    assert (await with_cookie(service, link.partition("token=")[2])).status_code == 303
-    async with browsing(service, agent="bot") as browser:
+async def test_a_link_is_no_session_and_a_session_no_link(shared_service: Service) -> None:
+    link = link_of(shared_service, agent="bot")
+    assert (await with_cookie(shared_service, link.partition("token=")[2])).status_code == 303
+    async with browsing(shared_service, agent="bot") as browser:
         page = await browser.open(f"/console/sign-in/link?token={quote(browser.cookie or '')}")
         assert page.status == 401
 
 
 @pytest.mark.parametrize("change", ["", "x", "{}.", ".{}", "alg"])
-async def test_a_forged_cookie_opens_nothing(service: Service, change: str) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_a_forged_cookie_opens_nothing(shared_service: Service, change: str) -> None:
+    async with browsing(shared_service, agent="bot") as browser:
         good = browser.cookie or ""
     claims = jwt.decode(good, options={"verify_signature": False})
     header = {"typ": jwt.get_unverified_header(good)["typ"]}
@@ -207,7 +207,7 @@ async def test_a_forged_cookie_opens_nothing(service: Service, change: str) -> N
         ".{}": jwt.encode(claims, SECRETS["test"], "HS256", headers=header),
         "alg": jwt.encode(claims, None, "none", headers=header),  # type: ignore[arg-type]
     }[change]
-    assert (await with_cookie(service, forged)).status_code == 303
+    assert (await with_cookie(shared_service, forged)).status_code == 303
 
 
 async def test_a_link_signs_in_once(service: Service) -> None:
@@ -270,7 +270,9 @@ async def test_what_ended_a_day_ago_is_kept_no_longer(service: Service) -> None:
     assert await kept() == 1
 
 
-async def test_a_request_with_a_session_need_not_wait_for_a_turn_of_requests_without_one(service: Service) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_a_request_with_a_session_need_not_wait_for_a_turn_of_requests_without_one(
+    shared_service: Service,
+) -> None:
+    async with browsing(shared_service, agent="bot") as browser:
         answer = await browser.client.get(f"{URL}/console/search")
         assert answer.status_code == 200

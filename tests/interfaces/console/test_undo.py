@@ -98,8 +98,10 @@ async def test_taking_back_leaves_a_row_of_an_administrative_act_and_looking_doe
         {"agent_id": "bot"},
     ],
 )
-async def test_what_names_no_one_source_is_refused_beside_the_form(service: Service, named: dict[str, str]) -> None:
-    async with browsing(service, admin=True) as browser:
+async def test_what_names_no_one_source_is_refused_beside_the_form(
+    shared_service: Service, named: dict[str, str]
+) -> None:
+    async with browsing(shared_service, admin=True) as browser:
         page = await preview(browser, **named)
         assert page.status in {404, 422}
         assert page.form("/console/undo").method == "get"
