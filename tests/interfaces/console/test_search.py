@@ -83,13 +83,13 @@ async def test_a_memory_that_was_forgotten_is_explained(service: Service) -> Non
     assert "It was forgotten on" in page.text
 
 
-async def test_a_memory_that_was_replaced_is_explained_with_the_one_that_holds(service: Service) -> None:
+async def test_a_memory_that_was_replaced_is_explained_with_the_one_that_holds(any_service: Service) -> None:
     fact = {"agent_id": "bot", "subject": "Ann", "predicate": "lives in", "single": True}
-    await service.post("/facts", {**fact, "object": "Oslo"})
-    service.later(1)
-    old = (await service.recall("Where does Ann live?"))[0]
-    await service.post("/facts", {**fact, "object": "Bergen"})
-    async with browsing(service, agent="bot") as browser:
+    await any_service.post("/facts", {**fact, "object": "Oslo"})
+    any_service.later(1)
+    old = (await any_service.recall("Where does Ann live?"))[0]
+    await any_service.post("/facts", {**fact, "object": "Bergen"})
+    async with browsing(any_service, agent="bot") as browser:
         page = await why_not(browser, "Where does Ann live?", old["id"])
         assert "It was replaced" in page.text
         assert "Bergen" in page.text
@@ -155,13 +155,13 @@ async def test_words_name_a_memory_and_where_several_have_them_one_is_picked(ser
         assert "Its score" in page.text
 
 
-async def test_words_of_a_forgotten_and_of_an_expired_memory_find_it(service: Service) -> None:
-    await service.store("Ann drinks green tea.")
-    await service.store("Ben drinks coffee.", expires_at="2100-01-01T00:00:00Z")
-    id_ = await id_of(service, "Ann drinks green tea.")
-    await service.post(f"/profiles/bot/memories/{id_}/forget", None)
-    service.later(75 * 365 * 86_400)
-    async with browsing(service, agent="bot") as browser:
+async def test_words_of_a_forgotten_and_of_an_expired_memory_find_it(any_service: Service) -> None:
+    await any_service.store("Ann drinks green tea.")
+    await any_service.store("Ben drinks coffee.", expires_at="2100-01-01T00:00:00Z")
+    id_ = await id_of(any_service, "Ann drinks green tea.")
+    await any_service.post(f"/profiles/bot/memories/{id_}/forget", None)
+    any_service.later(75 * 365 * 86_400)
+    async with browsing(any_service, agent="bot") as browser:
         assert "It was forgotten on" in (await why_not(browser, "drinks", "green tea")).text
         assert "It expired on" in (await why_not(browser, "drinks", "coffee")).text
 
@@ -176,12 +176,12 @@ async def test_a_memory_that_was_deleted_is_said_to_be_gone_and_by_whom(service:
     assert "by the credential" in page.text
 
 
-async def test_an_administrator_is_told_whose_a_memory_is_and_an_agent_is_not(service: Service) -> None:
-    await service.store("Ann drinks green tea.", agent_id="other")
-    id_ = await id_of(service, "Ann drinks green tea.", agent_id="other")
-    async with browsing(service, admin=True) as browser:
+async def test_an_administrator_is_told_whose_a_memory_is_and_an_agent_is_not(any_service: Service) -> None:
+    await any_service.store("Ann drinks green tea.", agent_id="other")
+    id_ = await id_of(any_service, "Ann drinks green tea.", agent_id="other")
+    async with browsing(any_service, admin=True) as browser:
         assert "It is a memory of another agent, other" in (await why_not(browser, "tea", id_)).text
-    async with browsing(service, agent="bot") as browser:
+    async with browsing(any_service, agent="bot") as browser:
         page = await why_not(browser, "tea", id_)
         assert "It was never stored for this agent" in page.text
         assert "other" not in page.text.replace("another", "")

@@ -14,6 +14,7 @@ from app.interfaces.request_state import SESSION_COOKIE
 from app.services.access.credentials import Principal
 from tests.interfaces.console.browser import URL, Browser, Page, browsing, stranger
 from tests.support.service import SECRETS, Service, serving
+from tests.support.sharded import placed, sharded
 
 MINUTE = 60.0
 
@@ -148,15 +149,15 @@ async def test_the_settings_switch_the_console_off(tmp_path: Path) -> None:
         assert (await browser.client.get("/console/sign-in")).status_code == 404
 
 
-async def test_signing_out_ends_the_session_in_every_browser_that_has_its_cookie(service: Service) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_signing_out_ends_the_session_in_every_browser_that_has_its_cookie(any_service: Service) -> None:
+    async with browsing(any_service, agent="bot") as browser:
         stolen = browser.cookie or ""
-        assert (await with_cookie(service, stolen)).status_code == 200
+        assert (await with_cookie(any_service, stolen)).status_code == 200
         page = await browser.open("/console/search")
         page = await browser.send(page.form("/sign-out"))
         assert (page.path, browser.cookie) == ("/console/sign-in", None)
         assert "You are signed out" in page.text
-        assert (await with_cookie(service, stolen)).status_code == 303
+        assert (await with_cookie(any_service, stolen)).status_code == 303
 
 
 async def test_signing_out_of_one_session_leaves_the_others(service: Service) -> None:
@@ -210,9 +211,9 @@ async def test_a_forged_cookie_opens_nothing(shared_service: Service, change: st
     assert (await with_cookie(shared_service, forged)).status_code == 303
 
 
-async def test_a_link_signs_in_once(service: Service) -> None:
-    link = link_of(service, admin=True)
-    async with stranger(service) as one, stranger(service) as other:
+async def test_a_link_signs_in_once(any_service: Service) -> None:
+    link = link_of(any_service, admin=True)
+    async with stranger(any_service) as one, stranger(any_service) as other:
         page = await one.open(link)
         assert (page.status, one.cookie) == (200, None)
         assert "tenant acme" in page.text
@@ -224,9 +225,9 @@ async def test_a_link_signs_in_once(service: Service) -> None:
         assert "once" in page.text
 
 
-async def test_of_two_who_use_a_link_at_once_one_is_signed_in(service: Service) -> None:
-    link = link_of(service, admin=True)
-    async with stranger(service) as one, stranger(service) as other:
+async def test_of_two_who_use_a_link_at_once_one_is_signed_in(any_service: Service) -> None:
+    link = link_of(any_service, admin=True)
+    async with stranger(any_service) as one, stranger(any_service) as other:
 
         async def use(browser: Browser) -> Page:
             return await browser.send((await browser.open(link)).form("/sign-in/link"))
@@ -244,6 +245,20 @@ async def test_a_link_that_was_used_in_one_process_is_used_up_in_another(tmp_pat
             assert (await other.send(page.form("/sign-in/link"))).status == 401
 
 
+async def test_a_session_of_a_tenant_in_another_shard_ends_there(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "east")
+        async with browsing(service, agent="bot") as browser:
+            stolen = browser.cookie or ""
+            await browser.send((await browser.open("/console/search")).form("/sign-out"))
+            assert (await with_cookie(service, stolen)).status_code == 303
+        link = link_of(service, agent="bot")
+        async with stranger(service) as one:
+            page = await one.open(link)
+            assert (await one.send(page.form("/sign-in/link"))).status == 200
+            assert (await one.send(page.form("/sign-in/link"))).status == 401
+
+
 async def test_a_link_holds_for_five_minutes(service: Service) -> None:
     link = link_of(service, admin=True)
     async with stranger(service) as browser:
@@ -255,17 +270,17 @@ async def test_a_link_holds_for_five_minutes(service: Service) -> None:
         assert (await browser.send(page.form("/sign-in/link"))).status == 401
 
 
-async def test_what_ended_a_day_ago_is_kept_no_longer(service: Service) -> None:
+async def test_what_ended_a_day_ago_is_kept_no_longer(any_service: Service) -> None:
     async def kept() -> int:
-        answer = await service.runtime.read_revocations(0)
+        answer = await any_service.runtime.read_revocations(0)
         return sum(each.credential_id.startswith("console:") for each in answer)
 
     for _ in range(3):
-        async with browsing(service, agent="bot") as browser:
+        async with browsing(any_service, agent="bot") as browser:
             await browser.send((await browser.open("/console/search")).form("/sign-out"))
     assert await kept() == 3
-    service.later(25 * 60 * MINUTE)
-    async with browsing(service, agent="bot") as browser:
+    any_service.later(25 * 60 * MINUTE)
+    async with browsing(any_service, agent="bot") as browser:
         await browser.send((await browser.open("/console/search")).form("/sign-out"))
     assert await kept() == 1
 

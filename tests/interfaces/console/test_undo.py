@@ -39,14 +39,14 @@ async def test_a_session_is_taken_back_after_what_that_would_do_was_shown(servic
     assert await service.contents("Ann", top_k=5) == ["Ann drinks tea."]
 
 
-async def test_a_credential_is_taken_back_it_is_revoked_and_what_it_replaced_holds_again(service: Service) -> None:
-    await service.post("/facts", FACT | {"object": "Oslo"})
-    service.later(1)
-    poisoned = service.credential(agent="bot")
-    await service.client.post("/facts", json=FACT | {"object": "Rome"}, headers=poisoned)
+async def test_a_credential_is_taken_back_it_is_revoked_and_what_it_replaced_holds_again(any_service: Service) -> None:
+    await any_service.post("/facts", FACT | {"object": "Oslo"})
+    any_service.later(1)
+    poisoned = any_service.credential(agent="bot")
+    await any_service.client.post("/facts", json=FACT | {"object": "Rome"}, headers=poisoned)
     token = poisoned["Authorization"].removeprefix("Bearer ")
     id_ = jwt.decode(token, options={"verify_signature": False})["jti"]
-    async with browsing(service, admin=True) as browser:
+    async with browsing(any_service, admin=True) as browser:
         page = await preview(browser, credential_id=id_)
         for part in (
             "1 memory is deleted",
@@ -57,8 +57,8 @@ async def test_a_credential_is_taken_back_it_is_revoked_and_what_it_replaced_hol
         ):
             assert part in page.text
         page = await browser.send(page.form("/run"))
-    assert ["Oslo" in content for content in await service.contents("Where does Ann live?")] == [True]
-    answer = await service.client.post("/recall", json={"agent_id": "bot", "query": "x"}, headers=poisoned)
+    assert ["Oslo" in content for content in await any_service.contents("Where does Ann live?")] == [True]
+    answer = await any_service.client.post("/recall", json={"agent_id": "bot", "query": "x"}, headers=poisoned)
     assert answer.status_code == 401
 
 

@@ -15,7 +15,7 @@ from app.interfaces.cursors import Listing
 page: Final = ConsolePage(
     "memories", "Memories", "All memories of the agent, newest first, also those that hold no longer.", "Memory"
 )
-FIELDS = ("type", "created_after", "created_before", "metadata", "written_by")
+FIELDS = ("words", "type", "created_after", "created_before", "metadata", "written_by")
 _PAGE = 25
 _EVENTS = 50
 _DONE = {
@@ -49,6 +49,9 @@ async def listing(visit: Visit) -> View:
     asked = {name: query[name] for name in FIELDS}
     services, agent_id = visit.entry.tenant(agent)
     try:
+        if asked["words"]:
+            newest = await services.lookup.with_words(agent, asked["words"])
+            return View.of("memories.html", asked=asked, memories=newest, cursor=None, refusal=None)
         where, writer = _filter(query), query.get("written_by")
         of_page = Listing(visit.entry, None, query.get("cursor"), agent_id=agent_id, where=where, written_by=writer)
         found = await services.browser.list(agent_id, where, limit=_PAGE, after=of_page.after, written_by=writer)
