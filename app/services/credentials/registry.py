@@ -59,7 +59,7 @@ class CredentialRegistry:
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer; nobody has the credential, whether it was recorded or not.
         """
-        wanted = _within(by, wanted, self._backends.admission.credential_requests(by.requests_per_minute))
+        wanted = _within(by, wanted, self._backends.admission.credential_requests(None))
         limits.check(
             ("agent_id", limits.AGENT_ID, wanted.agent_id),
             ("speakers", limits.SPEAKERS, wanted.speakers),
@@ -127,8 +127,10 @@ class CredentialRegistry:
         return bool(recorded)
 
 
-def _within(by: Principal, wanted: CredentialWanted, requests: int | None) -> CredentialWanted:
-    """Return what is wanted, with the limits of the principal where none are named; ``requests`` is its own rate.
+def _within(by: Principal, wanted: CredentialWanted, usual: int | None) -> CredentialWanted:
+    """Return what is wanted, with the limits of the principal where none are named.
+
+    ``usual`` is the rate of the settings: it is not named in a credential unless the principal's own is lower.
 
     Raises:
         Forbidden: it would reach further than the principal.
@@ -144,9 +146,12 @@ def _within(by: Principal, wanted: CredentialWanted, requests: int | None) -> Cr
         speakers = sorted(by.speakers) if speakers is None else speakers
         if not {speaker.strip().lower() for speaker in speakers} <= by.speakers:
             raise Forbidden.of_field("speakers", "names a speaker that the credential may not speak for")
-    rate = by.requests_per_minute if wanted.requests_per_minute is None else wanted.requests_per_minute
-    if rate is not None and requests is not None and rate > requests:
-        raise Forbidden.of_field("requests_per_minute", f"is more than the credential's own, {requests}")
+    rate, own = wanted.requests_per_minute, by.requests_per_minute
+    if rate is None and own is not None and (usual is None or own < usual):
+        rate = own
+    most = usual if own is None else own
+    if rate is not None and most is not None and rate > most:
+        raise Forbidden.of_field("requests_per_minute", f"is more than the credential's own, {most}")
     return replace(wanted, speakers=speakers, requests_per_minute=rate)
 
 

@@ -108,6 +108,18 @@ async def test_a_claim_that_is_no_number_of_requests_does_not_hold(tmp_path: Pat
         assert_problem(await over_http(service, headers), 401, "unauthenticated")
 
 
+@pytest.mark.parametrize(
+    ("own", "usual", "minted"), [(9, None, 9), (9, 10, 9), (10, 10, None), (50, 10, None), (None, 10, None)]
+)
+async def test_a_new_credential_has_the_rate_of_the_settings_unless_that_of_its_minter_is_lower(
+    tmp_path: Path, own: int | None, usual: int | None, minted: int | None
+) -> None:
+    async with serving(tmp_path, credential_requests_per_minute=usual) as service:
+        headers = bearer(service, scopes=EVERY_SCOPE, requests_per_minute=own)
+        answer = await service.client.post("/credentials", json={}, headers=headers)
+        assert answer.json()["credential"].get("requests_per_minute") == minted
+
+
 async def test_a_new_credential_may_not_ask_more_often_than_the_settings_let_the_one_that_mints_it(
     tmp_path: Path,
 ) -> None:
