@@ -6,7 +6,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.domain.errors import Forbidden, MemoryGatewayError, Unauthenticated
+from app.domain.errors import Forbidden, MemoryGatewayError, QuotaExceeded, Unauthenticated, Unavailable
 from app.interfaces.console.door import Door
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
@@ -110,17 +110,20 @@ class SignInPages:
             return self._form(request, form["next"], error=error)
         return self._signed_in(request, sign_in, form["next"])
 
-    async def sign_out(self, request: Request) -> Response:
+    async def sign_out(self, request: Request) -> View | Response:
         """End the session, wherever its cookie may be."""
         check_origin(request)
         response = _seen(request, PATH, why="out")
         self._door.drop(response)
         try:
             entry, sign_in = await self._door.enter(request)
+            self._form_keys.check(sign_in, await FormFields.of_form(request))
+            await entry.within().of_sign_in().sign_ins.end(sign_in.id)
         except Unauthenticated:  # there is none
             return response
-        self._form_keys.check(sign_in, await FormFields.of_form(request))
-        await entry.within().of_sign_in().sign_ins.end(sign_in.id)
+        except (QuotaExceeded, Unavailable) as error:  # at least this browser has it no more
+            note = f"{error.detail} This browser has forgotten the session; in a copy of its cookie it has not ended."
+            return replace(self._form(request, "", error=note), status=error.status, finish=self._door.drop)
         return response
 
     def ended(self, request: Request, error: MemoryGatewayError) -> View | Response:

@@ -12,6 +12,8 @@ from app.services.access.scopes import AccessScope
 ANY = "*"
 """Stands in a table for every token."""
 _EMAIL = "email"
+_NAMES = (_EMAIL, "common_name")
+"""The claims that name somebody: what stands between spaces in one is no name of its own."""
 _RESERVED = ("memory-gateway.", "memory-gateway:")
 """What the names of the service's own tenants begin with: no claim leads into them."""
 _ESCAPED = re.compile(r"[^A-Za-z0-9._-]")
@@ -61,7 +63,7 @@ class ClaimMapping:
         name, value = _first(claims, self.agent)
         (text, *others) = _texts(value) or [""]
         if name == _EMAIL:
-            text = text.lower() if self._is_verified(claims) else ""
+            text = _lower(text) if self._is_verified(claims) else ""
         agent_id = _ESCAPED.sub(lambda match: "".join(f":{byte:02x}" for byte in match[0].encode()), text)
         if others or not is_id(agent_id):
             raise Forbidden(f"The token holds, but its claim '{name}' names no agent.")
@@ -70,7 +72,7 @@ class ClaimMapping:
     def scopes_of(self, claims: Mapping[str, Any]) -> frozenset[AccessScope]:
         """Return what the token allows: of ``read``, ``write`` and ``admin``, possibly nothing."""
         name, value = _first(claims, self.scope)
-        words = value.split() if isinstance(value, str) else _texts(value)
+        words = value.split(" ") if isinstance(value, str) and name not in _NAMES else _texts(value)
         keys = {ANY}.union(*(self._keys(claims, name, word) for word in words))
         return frozenset[AccessScope]().union(*(self.scopes[key] for key in keys if key in self.scopes))
 
@@ -86,9 +88,17 @@ class ClaimMapping:
         if name != _EMAIL:
             yield text
         elif self._is_verified(claims):
-            address = text.lower()
+            address = _lower(text)
             yield address
             yield f"@{address.rpartition('@')[2]}"
+
+
+def _lower(address: str) -> str:
+    """Return an address in lower case; as it is where it has letters that are not ASCII: of some, that would be ASCII.
+
+    The Kelvin sign is one, and its lower case the letter k: another person's address.
+    """
+    return address.lower() if address.isascii() else address
 
 
 def _first(claims: Mapping[str, Any], names: Sequence[str]) -> tuple[str, object]:

@@ -18,6 +18,9 @@ PENDING_SECONDS = 600
 """How long a person has to sign in at the issuer."""
 _MAX_CODE = 4096
 _BYTES = 32
+REDEMPTIONS = 60
+"""Codes that a process redeems in a minute: who has begun one sign-in could send any number of made-up codes."""
+_MINUTE_MS = 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class PendingSignIn:
 
 
 class IssuerSignIn:
-    """Begins and finishes sign-ins at one issuer. It keeps nothing between the two."""
+    """Begins and finishes sign-ins at one issuer. It keeps nothing of a sign-in between the two."""
 
     def __init__(
         self,
@@ -54,6 +57,8 @@ class IssuerSignIn:
         self._public_url = public_url.rstrip("/")
         self._scope = f"openid {scopes}".rstrip()
         self._random = random
+        self._minute, self._redeemed = 0, 0
+        """The minute since the epoch, and how many codes were redeemed in it."""
 
     async def begin(self, path: str, now: int) -> tuple[str, PendingSignIn]:
         """Return the URL at which a person signs in, and what the browser keeps until it comes back to ``path``.
@@ -95,7 +100,7 @@ class IssuerSignIn:
             Unauthenticated: the answer is to another sign-in, or too late; or the issuer refuses the code, or its ID
                 token does not hold.
             Forbidden: the person is signed in at the issuer, but has no tenant or no scope here.
-            IssuerUnavailable: the issuer does not answer.
+            IssuerUnavailable: the issuer does not answer, or was asked for too many in this minute.
         """
         if not compare_digest(state.encode(), pending.state.encode()):
             raise refused("the answer is to another sign-in")
@@ -106,6 +111,7 @@ class IssuerSignIn:
             raise refused("the answer is another issuer's")
         if not 0 < len(code) <= _MAX_CODE:
             raise refused("there is no code")
+        self._count(now)
         grant = CodeGrant(code, pending.redirect_uri, pending.verifier, self._client_id, self._client_secret)
         try:
             answer = await keys.issuer.redeem(await keys.document(), grant)
@@ -114,6 +120,14 @@ class IssuerSignIn:
         except Unavailable as error:
             raise IssuerUnavailable("The issuer does not answer.") from error
         return await self._principal(answer.get("id_token"), answer.get("scope"), pending.nonce, now)
+
+    def _count(self, now: int) -> None:
+        """Count that a code is redeemed; raises ``IssuerUnavailable`` where there were too many in this minute."""
+        minute = now // _MINUTE_MS
+        self._redeemed = self._redeemed + 1 if minute == self._minute else 1
+        self._minute = minute
+        if self._redeemed > REDEMPTIONS:
+            raise IssuerUnavailable("Too many people are just signing in. Begin again in a minute.")
 
     async def _principal(self, token: object, scope: object, nonce: str, now: int) -> Principal:
         if not isinstance(token, str):

@@ -126,8 +126,10 @@ class IssuerTokens:
         if not scopes:
             raise Forbidden("The token holds, but none of its scopes is for memories.", scope=CLAIM_OF["read"])
         token_id = self._id("-token", claims.get("jti") or sha256(token.encode()).hexdigest())
-        subject = claims.get("sub") or claims.get("common_name")
-        credential_id = self._id("", subject) if isinstance(subject, str) else token_id
+        # Some issuers give a client that acts for nobody no subject. Each of its tokens has another id.
+        named = (claims.get(name) for name in ("sub", "common_name", "client_id", "azp"))
+        subject = next((name for name in named if name and isinstance(name, str)), None)
+        credential_id = token_id if subject is None else self._id("", subject)
         issued_at = int(claims["iat"] * 1000)
         return Principal(tenant_id, agent_id, scopes, credential_id, issued_at, token_id=token_id)
 

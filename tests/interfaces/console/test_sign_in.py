@@ -9,9 +9,11 @@ import httpx
 import jwt
 import pytest
 
+from app.domain.errors import MemoryGatewayError, QuotaExceeded, Unavailable
 from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.request_state import SESSION_COOKIE
 from app.services.access.credentials import Principal
+from app.services.tenant.sign_ins import SignIns
 from tests.interfaces.console.browser import URL, Browser, Page, browsing, stranger
 from tests.support.service import SECRETS, Service, serving
 from tests.support.sharded import placed, sharded
@@ -158,6 +160,21 @@ async def test_signing_out_ends_the_session_in_every_browser_that_has_its_cookie
         assert (page.path, browser.cookie) == ("/console/sign-in", None)
         assert "You are signed out" in page.text
         assert (await with_cookie(any_service, stolen)).status_code == 303
+
+
+@pytest.mark.parametrize("failure", [QuotaExceeded("Too many.", reached="x"), Unavailable("No answer.")])
+async def test_a_browser_forgets_a_session_that_could_not_be_ended_and_is_told_so(
+    service: Service, monkeypatch: pytest.MonkeyPatch, failure: MemoryGatewayError
+) -> None:
+    async def refuse(*_: object) -> bool:
+        raise failure
+
+    async with browsing(service, agent="bot") as browser:
+        page = await browser.open("/console/search")
+        monkeypatch.setattr(SignIns, "end", refuse)
+        page = await browser.send(page.form("/sign-out"))
+        assert (page.status, browser.cookie) == (failure.status, None)
+        assert "has not ended" in page.text
 
 
 async def test_signing_out_of_one_session_leaves_the_others(service: Service) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import Forbidden, IssuerUnavailable, Unauthenticated, UpstreamTimeout
 from app.ports.issuer import IssuerDocument
-from app.services.access.issuer_sign_in import PENDING_SECONDS, IssuerSignIn, PendingSignIn
+from app.services.access.issuer_sign_in import PENDING_SECONDS, REDEMPTIONS, IssuerSignIn, PendingSignIn
 from tests.support.issuers import URL, MemoryIssuer, Seconds, claims_of, jwk_of, token_of, tokens_of
 from tests.support.service import NOW
 
@@ -207,3 +207,15 @@ async def test_an_address_that_has_a_query_keeps_it(console: Console) -> None:
     console.issuer.document = replace(console.issuer.document, authorization_endpoint=f"{URL}/authorize?realm=a")
     url, _ = await console.sign_in.begin(PATH, NOW)
     assert url.startswith(f"{URL}/authorize?realm=a&response_type=code&")
+
+
+async def test_made_up_codes_do_not_have_the_issuer_asked_without_an_end(console: Console) -> None:
+    pending = await console.begun()
+    refusals = []
+    for number in range(2 * REDEMPTIONS):
+        with pytest.raises((Unauthenticated, IssuerUnavailable)) as refusal:
+            await console.finish(pending, code=f"made up {number}")
+        refusals.append(type(refusal.value))
+    assert (len(console.issuer.grants), refusals[-1]) == (REDEMPTIONS, IssuerUnavailable)
+    console.answers("code", pending)
+    assert (await console.finish(pending, now=NOW + 60_000)).tenant_id == "acme"

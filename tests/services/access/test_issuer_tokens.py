@@ -3,6 +3,7 @@
 import base64
 import hmac
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -370,3 +371,28 @@ async def test_an_address_is_an_agent_only_where_the_issuer_has_verified_it(
             await principal(claims_of(**claims), mapping)
     else:
         assert (await principal(claims_of(**claims), mapping)).agent_id == agent
+
+
+@pytest.mark.parametrize("address", ["mar\u212a@acme.example", "\u212aim@acme.example"])
+async def test_an_address_with_other_letters_is_nobody_else_s(address: str) -> None:
+    tenants = {"mark@acme.example": "acme", "kim@acme.example": "acme"}
+    mapping = ClaimMapping(("email",), ("scope",), SCOPES, tenants, agent=("email",))
+    claims: dict[str, Any] = {"email": address, "email_verified": True}
+    with pytest.raises(Forbidden, match="maps to no tenant"):
+        await principal(claims_of(**claims), mapping)
+    anyone = replace(mapping, tenants={"*": "acme"})
+    assert (await principal(claims_of(**claims), anyone)).agent_id not in {"mark:40acme.example", "kim:40acme.example"}
+
+
+async def test_an_address_with_spaces_has_no_scopes_of_another_one() -> None:
+    scopes = {"*": SCOPES["memory:read"], "boss@acme.example": SCOPES["memory:admin"]}
+    mapping = ClaimMapping(("email",), ("email",), scopes, {"*": "acme"})
+    claims: dict[str, Any] = {"email": '"x boss@acme.example y"@evil.example', "email_verified": True}
+    assert (await principal(claims_of(**claims), mapping)).scopes == {"read"}
+
+
+@pytest.mark.parametrize("name", ["client_id", "azp"])
+async def test_the_tokens_of_a_client_without_a_subject_are_one_credential(name: str) -> None:
+    client: dict[str, Any] = {name: "robot", "sub": None}
+    ids = {(await principal(claims_of(jti=jti, **client))).credential_id for jti in ("a", "b")}
+    assert ids == {"oidc:robot"}
