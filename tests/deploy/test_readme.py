@@ -30,7 +30,7 @@ def _tree(root: type[MemoryGatewayError]) -> Iterator[type[MemoryGatewayError]]:
 @pytest.mark.parametrize(
     ("document", "some"),
     [
-        ("README.md", {"serve", "doctor", "provision"}),
+        ("README.md", {"serve", "doctor", "deploy"}),
         ("deploy/README.md", {"serve", "doctor", "provision"}),
         ("deploy/edge/README.md", {"doctor", "shard"}),
         ("docs/operations.md", {"shard"}),
