@@ -59,7 +59,7 @@ class CredentialRegistry:
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer; nobody has the credential, whether it was recorded or not.
         """
-        wanted = _within(by, wanted, self._backends.admission.credential_requests(None))
+        wanted = _within(by, wanted, self._backends.admission.credential_requests)
         limits.check(
             ("agent_id", limits.AGENT_ID, wanted.agent_id),
             ("speakers", limits.SPEAKERS, wanted.speakers),

@@ -107,9 +107,10 @@ class TenantAdmission:
         """Count a recall, or an explanation of one; raises ``QuotaExceeded`` as ``RecallRates.admit`` does."""
         self._process.recalls.admit(Scope(self._tenant_id, agent_id), now)
 
-    def credential_requests(self, own: int | None) -> int | None:
-        """Return how many requests a credential may make in a minute, whose own limit is ``own``; None: any number."""
-        return self._process.credentials.limit(own)
+    @property
+    def credential_requests(self) -> int | None:
+        """How many requests a credential without a limit of its own may make in a minute; None: any number."""
+        return self._process.credentials.usual
 
     def credential_change(self, now: int) -> None:
         """Count that a credential is minted or revoked; raises ``QuotaExceeded`` as ``CredentialRates.change`` does."""
@@ -162,13 +163,9 @@ class CredentialRates:
 
     def __init__(self, requests: int | None = None) -> None:
         """Take the limit of requests of each credential that has no limit of its own; None is no limit."""
-        self._requests = requests
+        self.usual = requests
         self._minute = 0
         self._counted: dict[tuple[str, str | None], int] = {}
-
-    def limit(self, own: int | None) -> int | None:
-        """Return how many requests a credential may make in a minute, whose own limit is ``own``; None: any number."""
-        return self._requests if own is None else own
 
     def admit(self, tenant_id: str, credential_id: str, own: int | None, now: int) -> None:
         """Count a request of a credential at ``now``, in milliseconds since the epoch; ``own`` is its own limit.
@@ -176,7 +173,7 @@ class CredentialRates:
         Raises:
             QuotaExceeded: the credential has made as many requests in this minute as it may.
         """
-        most = self._requests if own is None else own
+        most = self.usual if own is None else own
         if most is None:
             return
         used, passed = self._count((tenant_id, credential_id), most, now)
