@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -12,9 +13,11 @@ from app.interfaces.console.page import ROOT
 from app.interfaces.console.pages import PAGES
 from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.request_state import SESSION_COOKIE
-from tests.conformance.console.chromium import NARROW, WIDE, signed_in
+from tests.conformance.console.chromium import NARROW, WIDE, chromium, listening, signed_in
 from tests.conformance.console.conftest import Shown
-from tests.conformance.console.example_store import AGENT, NEW_ADDRESS, OLD_ADDRESS, POISONED, RUN
+from tests.conformance.console.example_store import AGENT, NEW_ADDRESS, OLD_ADDRESS, POISONED, RUN, TENANT, Store
+from tests.interfaces.console.stored import paths_of, poisoned
+from tests.support.service import serving
 
 AXE = AXE_FILE_PATH.read_text("utf-8")
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -213,3 +216,16 @@ async def test_another_site_can_neither_send_a_form_nor_frame_a_page_nor_read_th
         assert attacker.url.startswith(shown.url)
         assert "forgotten" not in await attacker.content()
     assert "Express delivery to Bergen takes two days." in await shown.store.contents("express delivery", top_k=9)
+
+
+@pytest.mark.timeout(300)
+async def test_whatever_was_stored_runs_nowhere_and_breaks_no_page(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service, listening(service) as url, chromium() as browser:
+        ids = await poisoned(service, TENANT, AGENT)
+        async with opened(Shown(Store(service), url, browser), viewport=NARROW) as page:
+            for path in paths_of(ids, AGENT):
+                answer = await page.goto(f"{url}{ROOT}{path}")
+                assert answer is not None
+                if answer.headers["content-type"].startswith("text/html"):
+                    assert await findings(page) == [], path
+                    assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path

@@ -42,11 +42,12 @@ async def poisoned(service: Service, tenant: str = "acme", agent_id: str = "bot"
 
 async def every_page(browser: Browser, ids: dict[str, str], agent_id: str = "bot") -> list[tuple[str, httpx.Response]]:
     """Every page of the console about an agent, with ids of what is stored there, as far as the visitor may."""
-    paths = [*_paths(ids, agent_id)]
+    paths = paths_of(ids, agent_id)
     return [(path, await browser.client.get(f"/console{path}", follow_redirects=True)) for path in paths]
 
 
-def _paths(ids: dict[str, str], agent_id: str) -> list[str]:
+def paths_of(ids: dict[str, str], agent_id: str) -> list[str]:
+    """The paths of every page, with ids of what is stored and without."""
     named = {
         "memory_id": ids["memory"],
         "run_id": ids["run"],
