@@ -22,7 +22,7 @@ async def main(folder: Path) -> None:
             store = await filled(service)
             (old,) = await store.ids(OLD_ADDRESS)
             pages = {
-                "search": f"/search?agent={AGENT}&q={QUESTION}&top_k=2",
+                "search": f"/search?agent={AGENT}&q={QUESTION}&top_k=1",
                 "why-not": f"/search/why?agent={AGENT}&q={QUESTION}&memory={old}",
                 "memory": f"/memories/{old}?agent={AGENT}",
                 "take-back": f"/undo?session_id={POISONED}&agent_id={AGENT}&agent={AGENT}",

@@ -308,3 +308,15 @@ async def test_a_request_with_a_session_need_not_wait_for_a_turn_of_requests_wit
     async with browsing(shared_service, agent="bot") as browser:
         answer = await browser.client.get(f"{URL}/console/search")
         assert answer.status_code == 200
+
+
+async def test_a_request_of_the_console_counts_against_the_rates_of_its_credential_and_of_recalls(
+    tmp_path: Path,
+) -> None:
+    rates: dict[str, Any] = {"credential_requests_per_minute": 6, "agent_recalls_per_minute": 1}
+    async with serving(tmp_path, **rates) as service, browsing(service, agent="bot") as browser:
+        statuses = [(await browser.open("/console/search?q=tea")).status for _ in range(2)]
+        assert statuses == [200, 429]  # of recalls
+        statuses = [(await browser.open("/console/memories")).status for _ in range(2)]
+        assert statuses == [200, 429]  # of requests: three were made by the sign-in and the pages that it leads to
+        assert int((await browser.open("/console/memories")).answer.headers["retry-after"]) > 0

@@ -10,7 +10,7 @@ from app.services.assembly.assembler import ContextWanted
 page: Final = ConsolePage(
     "session-start",
     "Session start",
-    "What the agent would be given now: the pieces of every tier within a budget of tokens, or the summary of a hook.",
+    "What the agent would be given now: what each tier has, within a budget of tokens, or the summary that hooks give.",
     "Memory",
 )
 FIELDS = ("what", "query", "instance", "agent_type", "max_tokens")
