@@ -77,7 +77,7 @@ class Screening:
         self._tell(found, handling)
         if refused:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
-        return cast("_T", self._masked(value)) if handling == "mask" else value
+        return cast("_T", await self._masked_in_turns(value)) if handling == "mask" else value
 
     def _refused(self, part: "_Leaf", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
         """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""
@@ -116,6 +116,16 @@ class Screening:
         elif is_dataclass(value) and not isinstance(value, type):
             for each in fields(value):
                 yield from self._parts(getattr(value, each.name), _joined(path, each.name), names=_is_name(each.name))
+
+    async def _masked_in_turns(self, value: Any) -> Any:  # noqa: ANN401 - any value
+        """Mask a value, of a list one item after the other: a long one does not keep other requests from their turn."""
+        if not isinstance(value, list | tuple):
+            return self._masked(value)
+
+        def characters(item: object) -> int:
+            return sum(len(part.text) for part in self._parts(item, ""))
+
+        return type(value)([self._masked(item) async for item in paced(value, characters, _CHARACTERS_AT_ONCE)])
 
     def _masked(self, value: Any) -> Any:  # noqa: ANN401 - any value
         text = _text_of(value)

@@ -1,7 +1,9 @@
 """The rule about content that should not be kept: what is refused, what is masked, and what stays as it is."""
 
+import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from app.adapters.local.sensitive_detector import PatternDetector
 from app.domain.errors import SensitiveContent
 from app.domain.memory import NewMemory
-from app.domain.sensitive import LABELS, Handling
+from app.domain.sensitive import LABELS, Handling, SensitiveSpan
 from app.services.tenant.screening import Screening
 from tests.support.secrets import BASE64, CARD, FORMS, ORDINARY, TOKEN
 
@@ -124,3 +126,32 @@ async def test_the_notes_of_a_request_tell_what_was_done() -> None:
     rule = screening("mask")
     await rule.of(f"{TOKEN} and {TOKEN} and {CARD}", "content")
     assert rule.note.sensitive_content == "masked;token=2, masked;card=1"
+
+
+@dataclass
+class Watched:
+    """A detector that notes the most characters that were looked at before others had their turn."""
+
+    since: int = 0
+    most: int = 0
+
+    def find(self, text: str) -> Sequence[SensitiveSpan]:
+        self.since += len(text)
+        self.most = max(self.most, self.since)
+        return DETECTOR.find(text)
+
+    async def others(self) -> None:
+        while True:
+            self.since = 0
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("handling", ["count", "mask"])
+async def test_others_have_their_turn_while_a_long_conversation_is_looked_at_and_masked(handling: Handling) -> None:
+    detector, secret = Watched(), TOKEN
+    others = asyncio.create_task(detector.others())
+    messages = [{"content": f"{number} {secret if number == 30 else ''} {'tea ' * 2000}"} for number in range(60)]
+    kept = await Screening(handling, detector).of(messages, "messages")
+    others.cancel()
+    assert (secret in str(kept)) is (handling == "count")
+    assert detector.most < 100_000
