@@ -142,6 +142,7 @@ SMALL = {
     "POST /profiles/{profile}/operations/{operation_id}/retry": "begins again what is there",
     "POST /profiles/{profile}/memories/{memory_id}/forget": "marks a memory",
     "POST /profiles/{profile}/memories/{memory_id}/unforget": "marks a memory",
+    "POST /credentials": "a row of some names for each credential, of which a tenant may have 10,000",
     "POST /undo": "removes",
     "POST /consolidations/undo": "takes merges back",
     "POST /archive/{archive_id}/restore": "brings back what is there, as an import, which is attacked",
@@ -171,10 +172,11 @@ BESIDE = {
         "erasure",
         "ingestion",
         "consolidation",
+        "administrative_act",
     ),
     "derived of memories": ("claim", "memory_source", "outbox", "consolidated", "shortcut"),
     "of which each memory has at most 32 of some bytes": ("fact_source",),
-    "names and settings": ("agent", "namespace", "profile", "context_floor", "revocation"),
+    "names and settings": ("agent", "namespace", "profile", "context_floor", "revocation", "credential"),
 }
 """Tables with rows of a tenant whose bytes are not counted."""
 MEASURED_OTHERWISE = {"long_term_memory", *(table for tables in BESIDE.values() for table in tables)}
