@@ -6,11 +6,9 @@ from typing import Any
 
 import jwt
 from pydantic import TypeAdapter, ValidationError
-from ulid import ULID
 
 from app.domain.errors import InvalidRequest, Unauthenticated
-from app.domain.moments import moment
-from app.domain.sign_ins import PREFIX
+from app.domain.sign_ins import new_id
 from app.interfaces.cursors import Keys
 from app.services.access.credentials import Principal
 
@@ -39,7 +37,7 @@ class SignIn:
     @classmethod
     def begin(cls, principal: Principal, now: int, ends_at: int) -> "SignIn":
         """Return a new one, with an id of its own."""
-        return cls(f"{PREFIX}{ULID.from_datetime(moment(now))}", principal, now, now, ends_at)
+        return cls(new_id(principal.credential_id, now), principal, now, now, ends_at)
 
     def used(self, now: int) -> "SignIn | None":
         """Return it with its use noted; None where its last use was noted less than a minute ago."""

@@ -10,6 +10,7 @@ import jwt
 import pytest
 
 from app.domain.errors import MemoryGatewayError, QuotaExceeded, Unavailable
+from app.domain.sign_ins import MAX_ENDED_OF_CREDENTIAL, new_id
 from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.request_state import SESSION_COOKIE
 from app.services.access.credentials import Principal
@@ -320,3 +321,17 @@ async def test_a_request_of_the_console_counts_against_the_rates_of_its_credenti
         statuses = [(await browser.open("/console/memories")).status for _ in range(2)]
         assert statuses == [200, 429]  # of requests: three were made by the sign-in and the pages that it leads to
         assert int((await browser.open("/console/memories")).answer.headers["retry-after"]) > 0
+
+
+@pytest.mark.thorough
+async def test_one_credential_cannot_keep_others_from_signing_out_by_signing_out_often(service: Service) -> None:
+    agent = principal_of(service, agent="bot")
+    now = service.runtime.backends.clock()
+    ended = service.runtime.services("acme").sign_ins
+    for _ in range(MAX_ENDED_OF_CREDENTIAL):
+        assert await ended.end(new_id(agent.credential_id, now))
+    with pytest.raises(QuotaExceeded, match="of the credential have ended within a day"):
+        await ended.end(new_id(agent.credential_id, now))
+    async with browsing(service, admin=True) as browser:
+        page = await browser.send((await browser.open("/console/acts")).form("/sign-out"))
+        assert "You are signed out" in page.text
