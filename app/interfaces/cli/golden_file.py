@@ -54,6 +54,12 @@ class _GoldenLine(LabelledQuestion):
     k: int = Field(10, ge=1, le=limits.MAX_TOP_K, strict=True)
     filter: RecallFilter | None = None
 
+    def of_tenant(self, tenant_id: str) -> GoldenQuestion:
+        """Return the question, as one of a tenant."""
+        where = Filter() if self.filter is None else self.filter.to(Filter)
+        expected = (self.gold, self.alternatives, self.metadata)
+        return GoldenQuestion(tenant_id, self.agent_id, self.qid, self.question, *expected, self.k, where)
+
 
 def read_file(file: Path, tenant_id: str | None, *, expecting: bool = True) -> list[GoldenQuestion]:
     """Read the questions of a file; those whose line names no tenant are ``tenant_id``'s.
@@ -105,34 +111,25 @@ def _read_lines(
     lines: Iterable[tuple[str, str]], tenant_id: str | None, *, expecting: bool = True
 ) -> Iterator[tuple[str, GoldenQuestion]]:
     for where, line in lines:
-        if len(line.encode()) > MOST_LINE_BYTES:
-            raise InvalidRequest(f"{where}: has more than {MOST_LINE_BYTES} bytes.")
-        try:
-            read = _GoldenLine.model_validate_json(line)
-            where_filter = Filter() if read.filter is None else read.filter.to(Filter)
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            raise InvalidRequest(f"{where}: {field + ': ' if field else ''}{first['msg']}.") from error
+        read = _read_line(where, line)
         tenant = read.tenant or tenant_id
         if tenant is None or not is_id(tenant):
             raise InvalidRequest(f"{where}: names no tenant. Give the line a tenant, or the command --tenant.")
         if expecting and not (read.gold or read.expected or read.metadata):
             raise InvalidRequest(f"{where}: expects nothing; name gold, expected or metadata.")
-        yield (
-            where,
-            GoldenQuestion(
-                tenant,
-                read.agent_id,
-                read.qid,
-                read.question,
-                read.gold,
-                read.alternatives,
-                read.metadata,
-                read.k,
-                where_filter,
-            ),
-        )
+        yield where, read.of_tenant(tenant)
+
+
+def _read_line(where: str, line: str) -> _GoldenLine:
+    """Read a line; raises ``InvalidRequest`` where it has another form, with its place in the file."""
+    if len(line.encode()) > MOST_LINE_BYTES:
+        raise InvalidRequest(f"{where}: has more than {MOST_LINE_BYTES} bytes.")
+    try:
+        return _GoldenLine.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InvalidRequest(f"{where}: {field + ': ' if field else ''}{first['msg']}.") from error
 
 
 def _distinct(questions: Iterable[tuple[str, GoldenQuestion]]) -> Iterator[GoldenQuestion]:

@@ -300,17 +300,11 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
     issued_at = _moment(claims, "iat", 0)
     if not isfinite(issued_at):
         raise refused("its iat is no moment")
-    words = claims["scope"].split() if isinstance(claims["scope"], str) else []
-    scopes = frozenset[AccessScope]().union(*(WORDS[word] for word in words if word in WORDS))
-    if not scopes:
-        raise Forbidden("The credential's scope is not for memories: it has none of 'memory', 'memory:read' and so on.")
-    if ADMIN_WORD in words and scopes == READ_WRITE:
-        scopes = EVERY_SCOPE
     expires_at = _moment(claims, "exp", inf)
     return Principal(
         tenant_id,
         agent_id,
-        scopes,
+        _scopes(claims),
         credential_id,
         int(issued_at),
         _speakers(claims),
@@ -318,6 +312,14 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
         requests_per_minute=_requests(claims),
         registered=True,
     )
+
+
+def _scopes(claims: Mapping[str, Any]) -> frozenset[AccessScope]:
+    words = claims["scope"].split() if isinstance(claims["scope"], str) else []
+    scopes = frozenset[AccessScope]().union(*(WORDS[word] for word in words if word in WORDS))
+    if not scopes:
+        raise Forbidden("The credential's scope is not for memories: it has none of 'memory', 'memory:read' and so on.")
+    return EVERY_SCOPE if ADMIN_WORD in words and scopes == READ_WRITE else scopes
 
 
 def _requests(claims: Mapping[str, Any]) -> int | None:

@@ -1,5 +1,6 @@
 """The register of a tenant's credentials: lists, mints and revokes them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -141,18 +142,27 @@ def _within(by: Principal, wanted: CredentialWanted, usual: int | None) -> Crede
         by.check_every_agent()
     else:
         by.check_agent(wanted.agent_id)
-    speakers = wanted.speakers
-    if by.speakers is not None:
-        speakers = sorted(by.speakers) if speakers is None else speakers
-        if not {speaker.strip().lower() for speaker in speakers} <= by.speakers:
-            raise Forbidden.of_field("speakers", "names a speaker that the credential may not speak for")
+    return replace(
+        wanted, speakers=_speakers_within(by, wanted.speakers), requests_per_minute=_rate_within(by, wanted, usual)
+    )
+
+
+def _speakers_within(by: Principal, wanted: Sequence[str] | None) -> Sequence[str] | None:
+    if by.speakers is None:
+        return wanted
+    speakers = sorted(by.speakers) if wanted is None else wanted
+    if not {speaker.strip().lower() for speaker in speakers} <= by.speakers:
+        raise Forbidden.of_field("speakers", "names a speaker that the credential may not speak for")
+    return speakers
+
+
+def _rate_within(by: Principal, wanted: CredentialWanted, usual: int | None) -> int | None:
     rate, own = wanted.requests_per_minute, by.requests_per_minute
-    if rate is None and own is not None and (usual is None or own < usual):
-        rate = own
     most = usual if own is None else own
     if rate is not None and most is not None and rate > most:
         raise Forbidden.of_field("requests_per_minute", f"is more than the credential's own, {most}")
-    return replace(wanted, speakers=speakers, requests_per_minute=rate)
+    is_lower = own is not None and (usual is None or own < usual)
+    return own if rate is None and is_lower else rate
 
 
 def listed(principal: Principal, *, channel: str | None, minted_by: str | None) -> ListedCredential:
