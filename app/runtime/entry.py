@@ -141,9 +141,10 @@ class CallEntry:
         """
         principal = self.principal
         by = Act("", name, channel=self.channel, credential_id=principal.credential_id, request_id=_request_id())
-        database = self._runtime.backends.of_tenant(principal.tenant_id).data.database
+        backends = self._runtime.backends.of_tenant(principal.tenant_id)
+        run, named = backends.data.database.run, backends.screening.named(subject)
         late, key = self._shards.late_acts, self._shards.act_keys()[0]
-        begun = await begin(name, principal.tenant_id, database.run, key=key, late=late.ended, by=by, subject=subject)
+        begun = await begin(name, principal.tenant_id, run, key=key, late=late.ended, by=by, subject=named)
         begun.counts, self.note.acted = self.counts, True
         return begun
 

@@ -248,3 +248,16 @@ async def test_a_correction_is_masked_and_made_once(tmp_path: Path) -> None:
         assert made[0] == made[1]
         assert await service.contents("The token is") == ["The token is [token]"]
     assert_nowhere(tmp_path)
+
+
+@pytest.mark.parametrize("handling", ["mask", "refuse", "count"])
+async def test_a_key_that_an_administrator_names_in_place_of_an_id_stands_in_no_row_of_acts(
+    tmp_path: Path, handling: str
+) -> None:
+    async with serving(tmp_path, sensitive_content=handling) as service:
+        body = {"credential_id": TOKEN, "dry_run": True}
+        assert (await service.post("/undo", body, admin=True)).status_code == 200
+        (act,) = (await service.client.get("/audit/acts", headers=service.credential(admin=True))).json()["acts"]
+        assert act["subject"] == {"credential_id": TOKEN if handling == "count" else None}
+    if handling != "count":
+        assert_nowhere(tmp_path)

@@ -94,6 +94,15 @@ class Screening:
             text = _labelled(text, spans)
         return text
 
+    def named(self, names: Mapping[str, object]) -> Mapping[str, object]:
+        """Return names with nothing in place of one that should not be kept, such as a key that was pasted for an id.
+
+        Where such content is only counted, it stays.
+        """
+        if self.handling not in {"mask", "refuse"}:
+            return names
+        return {name: value if self.text(str(value)) == str(value) else "" for name, value in names.items()}
+
     def _tell(self, found: Sequence[SensitiveKind], handling: Handling) -> None:
         for kind, times in Counter(found).items():
             self.count(kind, handling, times)
