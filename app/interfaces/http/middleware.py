@@ -150,6 +150,8 @@ class RequestContext:
         """Add the headers that every answer has."""
         headers, note = MutableHeaders(scope=message), _noted(scope, status)
         headers["X-Request-Id"] = scope["state"]["request_id"]
+        # A cache in front may go by the path alone, such as one that ends with .js, where nothing says otherwise.
+        headers.setdefault("Cache-Control", "no-store")
         if note.found:
             headers[SENSITIVE_CONTENT] = note.sensitive_content
         if self._reports:
