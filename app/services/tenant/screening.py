@@ -178,7 +178,8 @@ def _text_of(value: Any) -> str | None:  # noqa: ANN401 - any value
     """Return the text that a value is, or a long number as text; None: it is none, or too short to have anything."""
     if isinstance(value, str):
         return value if len(value) >= _SHORTEST else None
-    return str(value) if type(value) is int and value >= _LEAST_NUMBER else None
+    whole = type(value) is int or (type(value) is float and value.is_integer())  # tables give numbers as 4.0
+    return str(abs(int(value))) if whole and abs(value) >= _LEAST_NUMBER else None
 
 
 def _joined(path: str, name: str) -> str:

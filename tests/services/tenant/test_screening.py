@@ -63,7 +63,7 @@ async def test_a_masked_value_keeps_its_form_and_nothing_that_should_not_be_kept
     masked = await screening("mask").of(value, "value")
     assert await screening("refuse").of(masked, "value") is masked
     assert await screening("mask").of(masked, "value") is masked
-    assert type(masked) is type(value) or isinstance(value, int)
+    assert type(masked) is type(value) or isinstance(value, int | float)
     counted = Counted()
     assert await screening("count", counted).of(value, "value") is value
     assert bool(counted.found) == (masked is not value)
@@ -74,6 +74,13 @@ async def test_what_has_nothing_is_the_same_object(text: str) -> None:
     memory = NewMemory(f"x{text}", {"a": [text, 1, None]})
     assert await screening("refuse").of(memory) is memory
     assert await screening("mask").of(memory) is memory
+
+
+@pytest.mark.parametrize("number", [int(CARD), float(CARD), -int(CARD), -float(CARD)])
+async def test_a_card_is_found_in_whatever_number_it_comes_as(number: float) -> None:
+    with pytest.raises(SensitiveContent):
+        await screening("refuse").of({"card": number}, "metadata")
+    assert await screening("mask").of([number, 4.5, float("inf")], "value") == ["[card]", 4.5, float("inf")]
 
 
 async def test_a_refusal_names_each_field_with_the_kind_and_never_the_content() -> None:
