@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect, Request
@@ -59,13 +60,12 @@ _Answer: TypeAlias = Callable[[Request], Awaitable[View | Response]]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path with one of its methods: what answers, and the page's route, where somebody has to be signed in."""
+    """A path of the service with one of its methods, and what answers; metrics and logs name the path."""
 
     path: str
     pattern: re.Pattern[str]
     method: str
     answer: _Answer
-    route: Route
 
 
 class Console:
@@ -79,17 +79,17 @@ class Console:
         self._form_keys = FormKeys(shards.main.credentials)
         self._sign_in = signing = SignInPages(shards, door, self._form_keys)
         self._places = [
-            self._place("", "GET", self._home),
-            *(self._place(f"/{name}", "GET", _static(name)) for name in STATIC),
-            self._place(sign_in.PATH, "GET", signing.show),
-            self._place(sign_in.PATH, "POST", signing.take_credential),
-            self._place(sign_in.LINK_PATH, "GET", signing.show_link),
-            self._place(sign_in.LINK_PATH, "POST", signing.take_link),
-            self._place(issuer.BEGIN_PATH, "GET", signing.issuer.begin),
-            self._place(issuer.BACK_PATH, "GET", signing.come_back),
-            self._place(issuer.ACCESS_PATH, "POST", signing.take_assertion),
-            self._place(sign_in.OUT_PATH, "POST", signing.sign_out),
-            *(self._place(route.path, route.method, self._visited(route)) for page in pages for route in page.routes),
+            _place("", "GET", self._home),
+            *(_place(f"/{name}", "GET", _static(name)) for name in STATIC),
+            _place(sign_in.PATH, "GET", signing.show),
+            _place(sign_in.PATH, "POST", signing.take_credential),
+            _place(sign_in.LINK_PATH, "GET", signing.show_link),
+            _place(sign_in.LINK_PATH, "POST", signing.take_link),
+            _place(issuer.BEGIN_PATH, "GET", signing.issuer.begin),
+            _place(issuer.BACK_PATH, "GET", signing.come_back),
+            _place(issuer.ACCESS_PATH, "POST", signing.take_assertion),
+            _place(sign_in.OUT_PATH, "POST", signing.sign_out),
+            *(_place(route.path, route.method, self._visited(route)) for page in pages for route in page.routes),
         ]
 
     @asynccontextmanager
@@ -113,17 +113,13 @@ class Console:
             response.headers.setdefault(name, value)
         await response(scope, receive, send)
 
-    def _place(self, path: str, method: str, answer: _Answer) -> _Place:
-        pattern, _, _ = compile_path(path)
-        return _Place(path, pattern, method, answer, Route(f"{ROOT}{path}", self))
-
     async def _respond(self, request: Request) -> Response:
         path = request.scope["path"].removeprefix(request.scope.get("root_path", "")).removeprefix(ROOT).rstrip("/")
         method = "GET" if request.method == "HEAD" else request.method
         there = [(place, found) for place in self._places if (found := place.pattern.fullmatch(path))]
         for place, found in there:
             if place.method == method:
-                request.scope.update(route=place.route, path_params=found.groupdict())
+                request.scope.update(route=place, path_params=found.groupdict())
                 answer = await place.answer(request)
                 return answer if isinstance(answer, Response) else self._html(request, answer, self._layout(request))
         if there:
@@ -206,6 +202,16 @@ class Console:
         if retry_after is not None:
             response.headers["Retry-After"] = str(retry_after)
         return response
+
+
+def _place(path: str, method: str, answer: _Answer) -> _Place:
+    return _Place(f"{ROOT}{path}", _pattern(path), method, answer)
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    """Return what a path below the console is matched with: the same for the console of every application."""
+    return compile_path(path)[0]
 
 
 async def _answer(route: PageRoute, visit: Visit) -> PageAnswer:

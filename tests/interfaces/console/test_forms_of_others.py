@@ -6,6 +6,13 @@ from tests.interfaces.console.browser import Browser, Form, browsing, stranger
 from tests.support.service import Service
 
 
+@pytest.fixture(scope="module")
+async def taught(shared_service: Service) -> Service:
+    """The service of all tests, with a memory that each of them leaves as it is."""
+    await shared_service.store("Ann drinks green tea.")
+    return shared_service
+
+
 async def forget_form(browser: Browser) -> Form:
     page = await browser.open("/console/memories")
     return (await browser.open(page.link("/memories/0"))).form("/forget")
@@ -24,13 +31,12 @@ async def forget_form(browser: Browser) -> Form:
     ],
 )
 async def test_a_form_that_no_page_of_the_console_has_sent_does_nothing(
-    service: Service, headers: dict[str, str]
+    taught: Service, headers: dict[str, str]
 ) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
+    async with browsing(taught, agent="bot") as browser:
         page = await browser.send(await forget_form(browser), headers)
         assert page.status == 403
-    assert await service.contents("green tea")
+    assert await taught.contents("green tea")
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": "https://service"}])
@@ -43,17 +49,15 @@ async def test_a_form_of_a_page_is_taken_by_either_header(service: Service, head
 
 
 @pytest.mark.parametrize("key", ["", "x", "0" * 64, "\u00e9"])
-async def test_a_form_without_the_key_of_its_session_does_nothing(service: Service, key: str) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
+async def test_a_form_without_the_key_of_its_session_does_nothing(taught: Service, key: str) -> None:
+    async with browsing(taught, agent="bot") as browser:
         page = await browser.send(await forget_form(browser), form_key=key)
         assert page.status == 403
-    assert await service.contents("green tea")
+    assert await taught.contents("green tea")
 
 
-async def test_the_key_of_another_session_is_not_taken(service: Service) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser, browsing(service, agent="bot") as other:
+async def test_the_key_of_another_session_is_not_taken(taught: Service) -> None:
+    async with browsing(taught, agent="bot") as browser, browsing(taught, agent="bot") as other:
         key = (await forget_form(other)).fields["form_key"]
         assert (await browser.send(await forget_form(browser), form_key=key)).status == 403
         page = await browser.open("/console/search")
@@ -69,9 +73,8 @@ async def test_another_site_signs_nobody_in(shared_service: Service) -> None:
         assert (page.status, browser.cookie) == (403, None)
 
 
-async def test_a_form_is_taken_as_a_form_alone(service: Service) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
+async def test_a_form_is_taken_as_a_form_alone(taught: Service) -> None:
+    async with browsing(taught, agent="bot") as browser:
         form = await forget_form(browser)
         answer = await browser.client.post(form.action, json=form.fields, headers={"Sec-Fetch-Site": "same-origin"})
         assert answer.status_code == 415

@@ -10,6 +10,13 @@ READ: frozenset[AccessScope] = frozenset({"read"})
 TEA, COFFEE = "Ann drinks green tea.", "Ann drinks coffee."
 
 
+@pytest.fixture(scope="module")
+async def taught(shared_service: Service) -> Service:
+    """The service of the tests that change nothing, with one memory."""
+    await shared_service.store(TEA)
+    return shared_service
+
+
 async def page_of(browser: Browser, content: str = TEA) -> Page:
     """The page of the memory with this content, from the list."""
     page = await browser.open("/console/memories?agent=bot")
@@ -131,14 +138,13 @@ async def test_a_memory_that_is_dated_ahead_is_corrected_at_once_and_that_is_tak
 
 @pytest.mark.parametrize("content", ["", TEA, "x" * 40_000, "a\x00b"])
 async def test_a_correction_that_cannot_be_stored_is_refused_beside_what_was_written(
-    service: Service, content: str
+    taught: Service, content: str
 ) -> None:
-    await service.store(TEA)
-    async with browsing(service, agent="bot") as browser:
+    async with browsing(taught, agent="bot") as browser:
         page = await corrected(browser, content)
         assert page.status in {413, 422}
         assert page.form("/correct").fields["content"].strip() == content.strip()
-    assert await service.contents("what does Ann drink?") == [TEA]
+    assert await taught.contents("what does Ann drink?") == [TEA]
 
 
 async def test_a_correction_of_a_fact_replaces_it(service: Service) -> None:
@@ -167,16 +173,15 @@ async def test_a_memory_is_forgotten_and_that_is_taken_back(service: Service) ->
     assert await service.contents("what does Ann drink?") == [TEA]
 
 
-async def test_a_credential_that_may_only_read_changes_nothing(service: Service) -> None:
-    await service.store(TEA)
-    async with browsing(service, agent="bot") as writer, browsing(service, agent="bot") as browser:
+async def test_a_credential_that_may_only_read_changes_nothing(taught: Service) -> None:
+    async with browsing(taught, agent="bot") as writer, browsing(taught, agent="bot") as browser:
         form = (await page_of(writer)).form("/forget")
-        await browser.sign_in(service.credential(agent="bot", scopes=READ))
+        await browser.sign_in(taught.credential(agent="bot", scopes=READ))
         page = await page_of(browser)
         assert page.status == 200
         page = await browser.send(form, form_key=page.form("/sign-out").fields["form_key"])
         assert page.status == 403
-    assert await service.contents("what does Ann drink?") == [TEA]
+    assert await taught.contents("what does Ann drink?") == [TEA]
 
 
 async def test_an_administrator_picks_the_agent_first_and_keeps_it_from_page_to_page(service: Service) -> None:
@@ -196,10 +201,9 @@ async def test_an_administrator_picks_the_agent_first_and_keeps_it_from_page_to_
 
 
 async def test_a_credential_for_all_agents_that_is_no_administrator_s_searches_and_lists_nothing(
-    service: Service,
+    taught: Service,
 ) -> None:
-    await service.store(TEA)
-    async with browsing(service) as browser:
+    async with browsing(taught) as browser:
         page = await browser.open("/console/search?agent=bot")
         assert TEA in (await browser.send(page.form("/search"), q="what does Ann drink?")).text
         assert (await browser.open("/console/memories?agent=bot")).status == 403

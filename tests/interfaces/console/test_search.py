@@ -6,6 +6,13 @@ from tests.interfaces.console.browser import Browser, Page, browsing
 from tests.support.service import Service
 
 
+@pytest.fixture(scope="module")
+async def taught(shared_service: Service) -> Service:
+    """The service of the tests that change nothing, with one memory."""
+    await shared_service.store("Ann drinks green tea.", metadata={"topic": "tea", "year": 2025}, session_id="s-1")
+    return shared_service
+
+
 async def ask(browser: Browser, question: str, **fields: str) -> Page:
     page = await browser.open("/console/search?agent=bot")
     return await browser.send(page.form("/search"), filled={"q": question, **fields})
@@ -21,9 +28,8 @@ async def id_of(service: Service, content: str, **fields: str) -> str:
     return str(id_)
 
 
-async def test_an_entry_is_shown_with_its_score_the_share_of_each_channel_and_its_source(service: Service) -> None:
-    await service.store("Ann drinks green tea.", metadata={"topic": "tea"}, session_id="s-1")
-    async with browsing(service, agent="bot") as browser:
+async def test_an_entry_is_shown_with_its_score_the_share_of_each_channel_and_its_source(taught: Service) -> None:
+    async with browsing(taught, agent="bot") as browser:
         page = await ask(browser, "what does Ann drink?")
     assert "1 entry" in page.text
     for part in ("Ann drinks green tea.", "meaning +", "words +", "session s-1", "by HTTP", "topic tea"):
@@ -107,11 +113,10 @@ async def test_a_memory_that_expired_is_explained(service: Service) -> None:
 
 
 async def test_a_memory_that_does_not_pass_the_filter_is_explained_with_the_question_that_returns_it(
-    service: Service,
+    taught: Service,
 ) -> None:
-    await service.store("Ann drinks green tea.", metadata={"year": 2025})
-    id_ = await id_of(service, "Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
+    id_ = await id_of(taught, "Ann drinks green tea.")
+    async with browsing(taught, agent="bot") as browser:
         page = await why_not(browser, "what does Ann drink?", id_, metadata="year=2026")
         assert "It does not pass the filter: its metadata has another year." in page.text
         page = await browser.open(page.labelled("Ask this"))
@@ -136,10 +141,9 @@ async def test_a_memory_below_the_least_score_is_explained(service: Service) -> 
     assert "is below the least score, 90 %" in page.text
 
 
-async def test_a_memory_that_is_an_entry_is_said_to_be_one(service: Service) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
-        page = await why_not(browser, "what does Ann drink?", await id_of(service, "Ann drinks green tea."))
+async def test_a_memory_that_is_an_entry_is_said_to_be_one(taught: Service) -> None:
+    async with browsing(taught, agent="bot") as browser:
+        page = await why_not(browser, "what does Ann drink?", await id_of(taught, "Ann drinks green tea."))
     assert "It is returned: it is the best entry." in page.text
 
 
@@ -188,9 +192,8 @@ async def test_an_administrator_is_told_whose_a_memory_is_and_an_agent_is_not(an
 
 
 @pytest.mark.parametrize("memory", ["", "?!", "the", "x" * 40_000, '" OR scope : "', "NEAR(a b)", "\u202e", "a\x00b"])
-async def test_words_of_an_odd_form_find_nothing_and_break_nothing(service: Service, memory: str) -> None:
-    await service.store("Ann drinks green tea.")
-    async with browsing(service, agent="bot") as browser:
+async def test_words_of_an_odd_form_find_nothing_and_break_nothing(taught: Service, memory: str) -> None:
+    async with browsing(taught, agent="bot") as browser:
         page = await why_not(browser, "tea", memory)
     assert page.status in {200, 413, 422}
     assert "green tea" not in page.text

@@ -15,6 +15,13 @@ OSLO, ROME = "Ann lives in Oslo.", "Ann lives in Rome."
 FACT = {"agent_id": "bot", "subject": "Ann", "predicate": "lives in", "single": True}
 
 
+@pytest.fixture(scope="module")
+async def taught(shared_service: Service) -> Service:
+    """The service of the tests that change nothing, with one memory."""
+    await shared_service.store("Ann drinks tea.", session_id="s")
+    return shared_service
+
+
 async def preview(browser: Browser, **named: str) -> Any:
     form = (await browser.open("/console/undo")).form("/console/undo")
     return await browser.send(form, filled=form.fields | named)
@@ -108,26 +115,25 @@ async def test_what_names_no_one_source_is_refused_beside_the_form(
         assert "Take it back" not in page.text
 
 
-async def test_a_credential_does_not_take_back_its_own_work(service: Service) -> None:
-    credential = service.credential(admin=True)
+async def test_a_credential_does_not_take_back_its_own_work(shared_service: Service) -> None:
+    credential = shared_service.credential(admin=True)
     id_ = jwt.decode(credential["Authorization"].removeprefix("Bearer "), options={"verify_signature": False})["jti"]
-    async with browsing(service, admin=True) as browser:
+    async with browsing(shared_service, admin=True) as browser:
         await browser.sign_in(credential)
         assert (await preview(browser, credential_id=id_)).status == 422
 
 
 @pytest.mark.parametrize("credential", [{"agent": "bot"}, {"agent": "bot", "admin": True}, {}])
 async def test_only_an_administrator_of_all_agents_takes_a_source_back(
-    service: Service, credential: dict[str, Any]
+    taught: Service, credential: dict[str, Any]
 ) -> None:
-    await service.store("Ann drinks tea.", session_id="s")
-    async with browsing(service, **credential) as browser:
+    async with browsing(taught, **credential) as browser:
         page = await browser.open("/console/search?agent=bot")
         assert "/console/undo" not in page.html
         assert (await browser.open("/console/undo?session_id=s&agent_id=bot")).status == 403
         fields = {"session_id": "s", "agent_id": "bot", "form_key": page.form("/sign-out").fields["form_key"]}
         assert (await browser.send(Form("/console/undo/run", "post", fields))).status == 403
-    assert await service.contents("Ann") == ["Ann drinks tea."]
+    assert await taught.contents("Ann") == ["Ann drinks tea."]
 
 
 def test_every_form_of_an_administrator_does_an_act() -> None:
@@ -162,6 +168,6 @@ async def test_a_session_start_shows_the_summary_that_a_hook_gives(service: Serv
         assert "green tea" in page.text
 
 
-async def test_a_session_start_of_an_empty_agent_says_so(service: Service) -> None:
-    async with browsing(service, agent="bot") as browser:
+async def test_a_session_start_of_an_empty_agent_says_so(shared_service: Service) -> None:
+    async with browsing(shared_service, agent="empty") as browser:
         assert "would be given nothing" in (await browser.open("/console/session-start")).text

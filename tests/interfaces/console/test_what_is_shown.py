@@ -1,13 +1,14 @@
 """What pages show of what was stored: as text, whatever it says, and never anything of another tenant or agent."""
 
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from tests.interfaces.console.browser import Page, browsing
 from tests.interfaces.console.stored import EVIL, every_page, poisoned
-from tests.support.service import Service
+from tests.support.service import Service, serving
 
 MARK = "k7qz9-canary"
 TAGS_OF_PAGES = frozenset(
@@ -41,9 +42,22 @@ SHARED = ("/workflows", "/session-start")
 """The pages that show what all agents of a tenant share."""
 
 
+@pytest.fixture(scope="module")
+async def evil(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Service, dict[str, str]]]:
+    """A service whose every field has a text that breaks out of where it is written, and the ids of what is stored."""
+    async with serving(tmp_path_factory.mktemp("data")) as service:
+        yield service, await poisoned(service)
+
+
+@pytest.fixture(scope="module")
+async def marked(shared_service: Service) -> tuple[Service, dict[str, str]]:
+    """The service of the tests of what others see, with the mark in every field of one agent, and the ids of that."""
+    return shared_service, await poisoned(shared_service, "acme", "bot", MARK)
+
+
 @pytest.mark.parametrize("who", [{"admin": True}, {"agent": "bot"}])
-async def test_whatever_was_stored_is_shown_as_text(service: Service, who: dict[str, Any]) -> None:
-    ids = await poisoned(service)
+async def test_whatever_was_stored_is_shown_as_text(evil: tuple[Service, dict[str, str]], who: dict[str, Any]) -> None:
+    service, ids = evil
     shown = 0
     async with browsing(service, **who) as browser:
         for path, answer in await every_page(browser, ids):
@@ -62,8 +76,8 @@ async def test_whatever_was_stored_is_shown_as_text(service: Service, who: dict[
     assert shown > 8
 
 
-async def test_what_a_request_says_is_shown_as_text(service: Service) -> None:
-    async with browsing(service, admin=True) as browser:
+async def test_what_a_request_says_is_shown_as_text(shared_service: Service) -> None:
+    async with browsing(shared_service, admin=True) as browser:
         for path, answer in await every_page(browser, {"memory": EVIL, "run": EVIL, "operation": EVIL}, "bot"):
             if not answer.headers["content-type"].startswith("image/"):
                 assert {tag for tag, _ in Page(answer).tags} <= TAGS_OF_PAGES, path
@@ -83,8 +97,10 @@ async def test_what_a_request_says_is_shown_as_text(service: Service) -> None:
         {"tenant": "acme", "agent": "other", "admin": True},
     ],
 )
-async def test_no_page_tells_anything_of_another_tenant_or_agent(service: Service, who: dict[str, str]) -> None:
-    ids = await poisoned(service, "acme", "bot", MARK)
+async def test_no_page_tells_anything_of_another_tenant_or_agent(
+    marked: tuple[Service, dict[str, str]], who: dict[str, str]
+) -> None:
+    service, ids = marked
     async with browsing(service, **who) as browser:
         for path, answer in await every_page(browser, ids, "bot"):
             told = answer.text
@@ -96,8 +112,8 @@ async def test_no_page_tells_anything_of_another_tenant_or_agent(service: Servic
             assert answer.status_code in {200, 403, 404, 422}, path
 
 
-async def test_a_page_of_another_tenant_s_memory_is_that_of_none(service: Service) -> None:
-    ids = await poisoned(service, "acme", "bot", MARK)
+async def test_a_page_of_another_tenant_s_memory_is_that_of_none(marked: tuple[Service, dict[str, str]]) -> None:
+    service, ids = marked
     async with browsing(service, "other", admin=True) as browser:
         theirs = await browser.open(f"/console/memories/{ids['memory']}?agent=bot")
         none = await browser.open("/console/memories/01K2Z7A1B2C3D4E5F6G7H8J9KM?agent=bot")
