@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.domain.stages import STAGES
 from app.settings.cloudflare import CloudflareSettings
@@ -14,6 +14,7 @@ from app.settings.models import ModelSettings
 from app.settings.observing import ObservingSettings
 from app.settings.quotas import QuotaSettings
 from app.settings.service import ServiceSettings
+from app.settings.sources import Variables
 from app.settings.work import WorkSettings
 
 
@@ -38,6 +39,20 @@ class Settings(
     model_config = SettingsConfigDict(
         env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return where settings come from, the first first: what was given, the environment, files with variables."""
+        del env_settings, file_secret_settings
+        has_variables = isinstance(dotenv_settings, DotEnvSettingsSource) and dotenv_settings.env_vars
+        return init_settings, Variables(settings_cls), *([dotenv_settings] if has_variables else [])
 
     @model_validator(mode="after")
     def _check_reads(self) -> Self:
