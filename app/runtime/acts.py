@@ -52,6 +52,8 @@ class LateActs:
         self._day = 0
         self._attempts: dict[tuple[str, str], _Attempts] = {}
         self._late: deque[tuple[str, Act]] = deque(maxlen=_MOST_LATE)
+        self._failed: set[str] = set()
+        """The tenants that could not be written for the last time: the others come first."""
 
     def ended(self, tenant_id: str, act: Act) -> None:
         """Take an act whose outcome could not be written."""
@@ -93,14 +95,16 @@ class LateActs:
         """
         changed = [(tenant_id, each) for (tenant_id, _), each in self._attempts.items() if each.changed]
         failures: list[MemoryGatewayError] = []
-        for tenant_id in sorted(
-            {*(tenant_id for tenant_id, _ in changed), *(tenant_id for tenant_id, _ in self._late)}
-        ):
+        waiting = {*(tenant_id for tenant_id, _ in changed), *(tenant_id for tenant_id, _ in self._late)}
+        self._failed &= waiting
+        for tenant_id in sorted(waiting, key=lambda tenant_id: (tenant_id in self._failed, tenant_id)):
             try:
                 run = await run_of(tenant_id)
                 await self._write_late(run, tenant_id)
                 await self._write_attempts(run, tenant_id, [each for of, each in changed if of == tenant_id])
+                self._failed.discard(tenant_id)
             except MemoryGatewayError as error:
+                self._failed.add(tenant_id)
                 failures.append(error)
                 if len(failures) == _MOST_FAILURES:
                     break

@@ -11,11 +11,14 @@ from app.domain.errors import ShardUnavailable, Unavailable
 from app.domain.request_note import RequestNote
 from app.domain.shards import MAIN
 from app.ports.database import Row, Statement
+from app.runtime.acts import LateActs
 from app.runtime.backends import Backends
 from app.runtime.entry import CallEntry, admit
 from app.runtime.moving import move_tenant
+from app.services.access.acting import RunStatements
 from app.services.access.credentials import Principal
 from app.services.access.scopes import EVERY_SCOPE
+from app.storage.scoped import ScopedStatement
 from tests.support.service import Service, serving
 from tests.support.sharded import placed, sharded
 from tests.support.tables import count_of, rows_of
@@ -179,3 +182,24 @@ async def test_two_processes_count_attempts_beside_each_other(tmp_path: Path) ->
         await first.shards.write_acts()
         await second.shards.write_acts()
         assert sorted(act["attempts"] for act in await acts(first)) == [1, 2]
+
+
+async def test_many_tenants_that_cannot_be_reached_keep_no_other_one_waiting() -> None:
+    written: list[str] = []
+
+    async def run_of(tenant_id: str) -> RunStatements:
+        async def run(statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+            written.append(tenant_id)
+            return [[] for _ in statements]
+
+        if tenant_id.startswith("away"):
+            raise ShardUnavailable("The shard is away.")
+        return run
+
+    late = LateActs("process", lambda: 0, lambda: b"key")
+    for tenant_id in (*(f"away{number}" for number in range(8)), "other"):
+        late.refused(tenant_id, "stolen", "access", "forbidden", "http")
+    for _ in range(3):
+        with pytest.raises(ShardUnavailable):
+            await late.write(run_of)
+    assert written == ["other"]
