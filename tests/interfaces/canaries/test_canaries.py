@@ -18,6 +18,7 @@ from app.interfaces.canaries.rounds import CanaryRounds, keep_probing
 from app.interfaces.canaries.scopes import ProbeClient
 from app.runtime.canaries import hold_rounds, read_canaries
 from tests.interfaces.cli.line import Line, misused
+from tests.interfaces.console.browser import browsing
 from tests.support import migrated
 from tests.support.backends import Backend
 from tests.support.canaries import TENANTS, planted, probed
@@ -100,6 +101,11 @@ async def test_only_a_credential_of_its_own_names_the_agent_of_a_canary(tmp_path
             ("GET", f"/memories/{canary.id}?agent_id={CANARY_AGENT}"),
         ):
             assert (await service.client.request(method, path, headers=admin)).status_code == 403
+        source = {"agent_id": CANARY_AGENT, "session_id": "canary", "dry_run": False}
+        assert (await service.post("/undo", source, admin=True)).status_code == 403
+        async with browsing(service, admin=True) as browser:
+            page = await browser.open(f"/console/undo?agent_id={CANARY_AGENT}&session_id=canary")
+            assert page.status == 403
         named = await service.mcp(
             "tools/call", {"name": "store_memory", "arguments": {"content": "x"}}, agent_id=PROBE_AGENT
         )

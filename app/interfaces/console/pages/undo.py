@@ -31,7 +31,7 @@ async def show(visit: Visit) -> View:
         return View("undo.html", shown)
     services = visit.entry.every_agent()
     try:
-        undone = await services.undo_taught.dry_run(_selected(query))
+        undone = await services.undo_taught.dry_run(_selected(visit, query))
     except (InvalidRequest, NotFound) as refusal:
         return View("undo.html", shown | {"refusal": refusal}, refusal.status)
     going = [] if undone.forecast is None else [each.id for each in undone.forecast.going[:_SHOWN]]
@@ -43,7 +43,7 @@ async def show(visit: Visit) -> View:
 async def run(visit: Visit) -> See:
     """Take the source back."""
     form = visit.form
-    undone = await visit.entry.every_agent().undo_taught.run(_selected(form))
+    undone = await visit.entry.every_agent().undo_taught.run(_selected(visit, form))
     counts = {name: int(getattr(undone, name)) for name in _COUNTS}
     visit.entry.counts.update(counts)
     given = {name: form.get(name) for name in FIELDS}
@@ -51,12 +51,15 @@ async def run(visit: Visit) -> See:
     return See.at("/undo", done="yes", more="yes" if undone.more else None, **given, **told)
 
 
-def _selected(fields: FormFields) -> Selected:
+def _selected(visit: Visit, fields: FormFields) -> Selected:
     """Return the source that the fields name; an agent alone is none.
 
     Raises:
         InvalidRequest: no source or several are named, or an id has another form.
+        Forbidden: the agent is the service's own.
     """
     session_id = fields.get("session_id")
     agent_id = fields.get("agent_id") if session_id is not None else None
+    if agent_id is not None:
+        visit.principal.check_agent(agent_id)
     return Selected(fields.get("run_id"), agent_id, session_id, fields.get("credential_id"))

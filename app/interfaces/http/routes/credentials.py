@@ -82,5 +82,7 @@ async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     stay.
     """
     selected = request.to(Selected)
+    if selected.agent_id is not None:
+        caller.principal.check_agent(selected.agent_id)
     service = caller.every_agent().undo_taught
     return await (service.dry_run(selected) if request.dry_run else service.run(selected))
