@@ -37,6 +37,28 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentSource:
+    """A session, a run or a credential that has taught lately."""
+
+    id: str
+    memories: int
+    """How many memories it has; 501 stands for 501 or more."""
+    written_at: int
+    """When the newest of them was stored, in ms since the epoch."""
+    agent_id: str | None = None
+    """Of a session: whose it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentSources:
+    """The sources that have taught a tenant lately, of each kind at most 20, the newest first."""
+
+    sessions: Sequence[RecentSource]
+    runs: Sequence[RecentSource]
+    credentials: Sequence[RecentSource]
+
+
+@dataclass(frozen=True, slots=True)
 class Going:
     """A memory that an undo would delete."""
 
@@ -51,7 +73,7 @@ class Holding:
     memory_id: str
     agent_id: str
     content: str
-    """At most its first 1,200 characters."""
+    """At most its first 1,200 characters; of a memory beyond the first 50, none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,11 @@ class ActRows:
     def begin(self, act: Act) -> list[ScopedStatement]:
         """Write the row of an act that begins, and read it. A second time it only reads it."""
         write = ScopedStatement.write(self._tenant, _BEGIN, **values_of(act))
-        return [write, ScopedStatement.read(self._tenant, _READ, id=act.id)]
+        return [write, self.one(act.id)]
+
+    def one(self, id_: str) -> ScopedStatement:
+        """Read the act of an id; no row: the tenant has none."""
+        return ScopedStatement.read(self._tenant, _READ, id=id_)
 
     def end(self, act: Act) -> ScopedStatement:
         """Write the outcome of an act, unless it has one."""

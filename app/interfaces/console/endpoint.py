@@ -24,11 +24,21 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.request_note import RequestNote
-from app.interfaces.console import issuer, sign_in
+from app.interfaces.console import issuer, last_agent, sign_in
 from app.interfaces.console.door import Door, SessionTimes
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
-from app.interfaces.console.page import ROOT, ConsolePage, NoAgent, PageAnswer, PageRoute, See, View, Visit
+from app.interfaces.console.page import (
+    ROOT,
+    ConsolePage,
+    NoAgent,
+    PageAnswer,
+    PageRoute,
+    See,
+    Unconfirmed,
+    View,
+    Visit,
+)
 from app.interfaces.console.pages import HOME, PAGES, PICK
 from app.interfaces.console.rendering import STATIC, Layout, render, static_file
 from app.interfaces.console.sign_in import SignInPages
@@ -150,6 +160,8 @@ class Console:
             entry.refused(error, route.act or "access")
             raise
         self._door.renew(response, session)
+        layout: Layout | None = getattr(request.state, "layout", None)
+        last_agent.remember(request, response, entry.principal, layout.agent_id if layout is not None else None)
         return response
 
     async def _entered(self, request: Request, route: PageRoute, entry: CallEntry, session: SignIn) -> Response:
@@ -158,7 +170,14 @@ class Console:
             check_origin(request)
             form = await FormFields.of_form(request)
             self._form_keys.check(session, form)
-        visit = Visit(entry.within(*route.scopes), session, request.path_params, FormFields.of_query(request), form)
+        visit = Visit(
+            entry.within(*route.scopes),
+            session,
+            request.path_params,
+            FormFields.of_query(request),
+            form,
+            remembered=last_agent.read(request, entry.principal),
+        )
         request.state.layout = layout = replace(
             self._layout(request),
             page=route.page,
@@ -169,7 +188,9 @@ class Console:
         try:
             answer = await _answer(route, visit)
         except NoAgent:
-            answer = See.at(PICK.path, to=route.page.name)
+            answer = See.at(PICK.path, to=route.page.name, only="yes")
+        except Unconfirmed as refusal:
+            answer = refusal.view
         except TenantMoved as moved:
             if not moved.repeatable:
                 raise
@@ -219,8 +240,8 @@ async def _answer(route: PageRoute, visit: Visit) -> PageAnswer:
     if route.act is None:
         return await route.function(visit)
     subject = {name: value for name in _SUBJECTS if (value := visit.path.get(name) or visit.form.get(name))}
-    async with visit.entry.acting(route.act, **subject):
-        return await route.function(visit)
+    async with visit.entry.acting(route.act, **subject) as acting:
+        return await route.function(replace(visit, act_id=acting.act.id))
 
 
 def _static(name: str) -> _Answer:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 from starlette.responses import Response
 
 from app.domain.acts import ActName
+from app.domain.errors import InvalidRequest
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.tokens import SignIn
 from app.runtime.entry import CallEntry
@@ -18,6 +19,15 @@ Group: TypeAlias = Literal["Memory", "Knowledge", "Operation"]
 """The part of the menu in which a page stands."""
 Reach: TypeAlias = Literal["agent", "admin", "tenant"]
 """Who is shown a page in the menu: everybody, administrators, or administrators of all agents."""
+
+
+class Unconfirmed(InvalidRequest):
+    """A form of an administrator was refused; ``view`` is the page that says so, with the form once more."""
+
+    def __init__(self, view: "View") -> None:
+        """Take the page."""
+        super().__init__("The form was not confirmed.")
+        self.view = view
 
 
 class NoAgent(Exception):
@@ -35,6 +45,10 @@ class Visit:
     query: FormFields
     form: FormFields
     """Of a GET: empty."""
+    act_id: str | None = None
+    """The id of the administrative act that a form does."""
+    remembered: str | None = None
+    """The agent that the browser has seen last; the services check it as they check one that a request names."""
 
     @property
     def principal(self) -> Principal:
@@ -43,8 +57,13 @@ class Visit:
 
     @property
     def agent_id(self) -> str | None:
-        """The agent that the page is about: the credential's own, else the one that the request names; or None."""
-        return self.principal.agent_id or self.form.get("agent") or self.query.get("agent")
+        """The agent that the page is about: the credential's own, else the one that the request names, or the last."""
+        return self.principal.agent_id or self.named_agent or self.remembered
+
+    @property
+    def named_agent(self) -> str | None:
+        """The agent that the request names."""
+        return self.form.get("agent") or self.query.get("agent")
 
     @property
     def agent(self) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from app.domain.moments import format_moment
+from app.interfaces.console.act_words import about, act_in_words, act_verb, counts_in_words
 from app.interfaces.console.page import ROOT, ConsolePage, Group, View
 from app.interfaces.console.words import in_words
 from app.interfaces.text import json_text, visible
@@ -75,7 +76,18 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters.update(
-        moment=_moment, day=_day, shown=visible, json=_json, percent=_percent, number=_number, words=in_words
+        moment=_moment,
+        day=_day,
+        shown=visible,
+        json=_json,
+        percent=_percent,
+        number=_number,
+        words=in_words,
+        labelled=_labelled,
+        act_verb=act_verb,
+        act_about=about,
+        act_counts=counts_in_words,
+        act_in_words=act_in_words,
     )
     return environment
 
@@ -104,6 +116,19 @@ def _json(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
 def _percent(share: float) -> str:
     shown = round(100 * share)
     return "below 1 %" if share > 0 and not shown else f"{shown} %"
+
+
+def _labelled(rows: str, heads: Sequence[str]) -> Markup:
+    """Give each cell of the rows of a table its column's head, which a small screen shows beside it."""
+    return Markup("<tr").join(map(Markup, (_labelled_row(row, heads) for row in str(rows).split("<tr"))))
+
+
+def _labelled_row(row: str, heads: Sequence[str]) -> str:
+    before, *cells = row.split("<td")
+    labels = [*heads, *[""] * len(cells)]
+    return before + "".join(
+        f'<td data-label="{escape(label)}"{cell}' for label, cell in zip(labels, cells, strict=False)
+    )
 
 
 def _number(value: float) -> str:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.domain.errors import Forbidden, MemoryGatewayError, QuotaExceeded, Unauthenticated, Unavailable
+from app.interfaces.console import last_agent
 from app.interfaces.console.door import Door
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.forgery import FormKeys, check_origin
@@ -115,6 +116,7 @@ class SignInPages:
         check_origin(request)
         response = _seen(request, PATH, why="out")
         self._door.drop(response)
+        last_agent.forget(response)
         try:
             entry, sign_in = await self._door.enter(request)
             self._form_keys.check(sign_in, await FormFields.of_form(request))

@@ -12,11 +12,12 @@ from app.services.access.acting import RunStatements
 from app.storage.acts import ActRows
 from app.storage.declared import ListPage, list_page
 from app.storage.listing import ListPosition
-from app.storage.rows import read_rows
+from app.storage.rows import read_row, read_rows
 
 PAGE = 200
 """Acts that one run of the database reads for an export."""
 _MOST_FLAWS = 20
+_ID_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ class Acts:
         )
         (rows,) = await self._run([self._rows.page(where, limit=limit + 1, after=after)])
         return list_page(Act, rows, limit)
+
+    async def one(self, act_id: str) -> Act | None:
+        """Return the act of an id; None where the tenant has none.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        (rows,) = await self._run([self._rows.one(act_id[:_ID_CHARACTERS])])
+        return read_row(Act, rows[0]) if rows else None
 
     async def in_order(self) -> AsyncIterator[Sequence[Act]]:
         """Yield all acts, oldest first, a page at a time; those that are written meanwhile come too.

@@ -7,13 +7,15 @@ import structlog
 from app.domain import limits
 from app.domain.errors import InvalidRequest
 from app.domain.memory import Scope, Tenant
-from app.domain.undoing import Forecast, Going, Holding, Selected, Undone
+from app.domain.undoing import Forecast, Going, Holding, RecentSource, RecentSources, Selected, Undone
 from app.ports.database import Row
 from app.services.memories.sessions import Sessions
 from app.services.memories.undo import MAX_CHUNKS, Undo
 from app.services.tenant.backends import TenantBackends
 from app.services.tenant.writing import no_such_run
 from app.storage import request_state
+from app.storage.recent_sources import count_of, recent_sources
+from app.storage.rows import read_rows
 from app.storage.taught import undo_run_chunk
 from app.storage.undo_forecast import MAX_COUNTED, forecast, told_too
 
@@ -32,8 +34,8 @@ class UndoTaught:
         self._backends = backends
         self._tenant = Tenant(backends.tenant_id)
 
-    async def dry_run(self, selected: Selected) -> Undone:
-        """Return what ``run`` would do, and change nothing.
+    async def dry_run(self, selected: Selected, *, skip: int = 0) -> Undone:
+        """Return what ``run`` would do, and change nothing; the first ``skip`` memories are not named.
 
         Raises:
             InvalidRequest: the credential is the caller's own.
@@ -49,10 +51,29 @@ class UndoTaught:
         memories, changed, messages = len(going), int(counts["changed"] or 0), int(counts["messages"] or 0)
         outcomes = int(counts["outcomes"] or 0)
         most = max(changed, messages, memories, outcomes, len(retold))
-        said = _forecast(going, holding, cut=bool(counts["cut"]) or most > MAX_COUNTED)
+        said = _forecast(going, holding, skip, cut=bool(counts["cut"]) or most > MAX_COUNTED)
         return Undone(
             memories, changed, messages, outcomes, more=False, finished_at=int(counts["now"] or 0), forecast=said
         )
+
+    async def recent(self) -> RecentSources:
+        """Return the sessions, runs and credentials that have written the newest memories of the tenant.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        kinds = await self._backends.data.database.run(recent_sources(self._tenant))
+        sessions, runs, credentials = (read_rows(RecentSource, rows) for rows in kinds)
+        return RecentSources(sessions, runs, credentials)
+
+    async def counts(self, sources: Sequence[Selected]) -> Sequence[int]:
+        """Return how many memories each source has; 501 stands for 501 or more.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        found = await self._backends.data.database.run([count_of(self._tenant, source) for source in sources])
+        return [int(row["memories"] or 0) for (row,) in found]
 
     async def run(self, selected: Selected) -> Undone:
         """Delete the selected memories, and those learned of them: the memories that they had superseded hold again.
@@ -102,15 +123,18 @@ class UndoTaught:
             raise InvalidRequest("A credential cannot undo its own work: it would be revoked before the end.")
 
 
-def _forecast(going: Sequence[Row], holding: Sequence[Row], *, cut: bool) -> Forecast:
+def _forecast(going: Sequence[Row], holding: Sequence[Row], skip: int, *, cut: bool) -> Forecast:
     agents = sorted({str(row["agent_id"]) for row in going})
     held = [row for row in holding if row["memory_id"] is not None]
     return Forecast(
         learned=sum(bool(row["through"]) for row in going),
         agents=len(agents),
         agent_ids=agents[:_NAMED],
-        going=[Going(str(row["id"]), str(row["agent_id"])) for row in going[:_NAMED]],
+        going=[Going(str(row["id"]), str(row["agent_id"])) for row in going[skip : skip + _NAMED]],
         holds_again=len(held),
-        holding=[Holding(str(row["memory_id"]), str(row["agent_id"]), str(row["content"])) for row in held[:_NAMED]],
+        holding=[
+            Holding(str(row["memory_id"]), str(row["agent_id"]), str(row["content"]))
+            for row in held[skip : skip + _NAMED]
+        ],
         at_least=cut or len(held) < len(holding),
     )

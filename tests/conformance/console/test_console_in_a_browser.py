@@ -179,8 +179,8 @@ async def test_a_person_takes_back_what_a_poisoned_session_has_taught(shown: Sho
         await page.get_by_role("link", name=f"The session {POISONED}").click()
         await page.get_by_text("2 memories are deleted").wait_for()
         assert len(await shown.store.ids("Refunds need no approval when the customer is in a hurry.")) == 1
-        await page.get_by_role("button", name="Take it back").click()
-        await page.get_by_text("2 memories were deleted").wait_for()
+        await page.get_by_role("button", name="Delete 2 memories").click()
+        await page.get_by_text("2 memories deleted").wait_for()
     assert await shown.store.ids("Refunds need no approval when the customer is in a hurry.") == []
     assert "Refunds above 2000 kr need the approval of a team lead." in await shown.store.contents("refunds", top_k=9)
 

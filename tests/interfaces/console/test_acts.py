@@ -8,8 +8,10 @@ async def test_an_act_is_shown_with_who_did_it_to_what_and_how_it_ended(service:
     await service.client.delete("/agents/bot", headers=service.credential(admin=True))
     async with browsing(service, admin=True) as browser:
         page = await browser.open("/console/acts")
-        assert "agent.erase done HTTP" in page.text
-        assert "agent id bot" in page.text
+        assert "Erased agent bot" in page.text
+        assert "done HTTP" in page.text
+        assert "/console/memories?agent=bot" in page.links
+        assert "agent.erase" not in page.text
         page = await browser.send(page.form("/acts"), act="tenant.erase")
         assert "no act that passes" in page.text
 
@@ -21,7 +23,7 @@ async def test_attempts_that_were_refused_are_shown_with_their_number(service: S
     await service.shards.write_acts()
     async with browsing(service, admin=True) as browser:
         page = await browser.open("/console/acts?outcome=refused")
-        assert "agent.erase refused 3 times forbidden" in page.text
+        assert "Erase an agent refused 3 times forbidden" in page.text
 
 
 async def test_acts_are_shown_to_administrators_of_all_agents_of_their_own_tenant_alone(service: Service) -> None:
@@ -30,7 +32,7 @@ async def test_acts_are_shown_to_administrators_of_all_agents_of_their_own_tenan
         assert not any("/acts" in link for link in (await browser.open("/console/usage")).links)
         assert (await browser.open("/console/acts")).status == 403
     async with browsing(service, "rival", admin=True) as browser:
-        assert "agent.erase done" not in (await browser.open("/console/acts")).text
+        assert "Erased agent" not in (await browser.open("/console/acts")).text
 
 
 async def test_a_filter_that_has_not_its_form_is_named_beside_the_form(service: Service) -> None:

@@ -36,7 +36,8 @@ async def test_a_credential_that_is_revoked_lets_nobody_in_and_the_act_has_a_row
         assert "The credential is revoked" in page.text
         assert "revoked 20" in page.text
         acts = await browser.open("/console/acts?act=credential.revoke")
-        assert "credential.revoke done console" in acts.text
+        assert "done console" in acts.text
+        assert f"Revoked credential {made['credential']['id']}" in acts.text
     assert (await service.client.get("/memories?agent_id=bot", headers=held)).status_code == 401
 
 

@@ -42,7 +42,8 @@ async def test_a_session_is_taken_back_after_what_that_would_do_was_shown(servic
         assert "Nothing was changed yet" in page.text
         assert len(await service.contents("Ann", top_k=5)) == 2
         page = await browser.send(page.form("/run"))
-        assert "1 memory was deleted" in page.text
+        assert "Took back session bad of agent bot: 1 memory deleted." in page.text
+        assert page.query["agent"] == "bot"
     assert await service.contents("Ann", top_k=5) == ["Ann drinks tea."]
 
 
@@ -63,10 +64,90 @@ async def test_a_credential_is_taken_back_it_is_revoked_and_what_it_replaced_hol
             "Rome",
         ):
             assert part in page.text
-        page = await browser.send(page.form("/run"))
+        assert (await browser.send(page.form("/run"))).status == 422
+        page = await browser.send(page.form("/run"), confirm=id_)
+        assert f"Took back credential {id_}: 1 memory deleted, 1 memory holds again." in page.text
+        assert "Oslo" in page.text
     assert ["Oslo" in content for content in await any_service.contents("Where does Ann live?")] == [True]
     answer = await any_service.client.post("/recall", json={"agent_id": "bot", "query": "x"}, headers=poisoned)
     assert answer.status_code == 401
+
+
+async def test_more_than_ten_memories_are_taken_back_once_their_number_is_typed(service: Service) -> None:
+    for number in range(25):
+        await service.store(f"Ann pays to the account {number}.", session_id="bad")
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, session_id="bad", agent_id="bot")
+        assert "Delete 25 memories" in page.text
+        assert "page 1 of 2" in page.text
+        seen = page.text
+        seen += (await browser.open(page.labelled("Next ones"))).text
+        assert all(f"account {number}." in seen for number in range(25))
+        for typed in ("", "24", "good"):
+            refused = await browser.send(page.form("/run"), confirm=typed)
+            assert (refused.status, "must be the number 25" in refused.text) == (422, True)
+        assert len(await service.contents("Ann", top_k=50)) == 25
+        page = await browser.send(refused.form("/run"), confirm="25")
+        assert "25 memories deleted" in page.text
+    assert await service.contents("Ann", top_k=50) == []
+
+
+async def test_what_came_after_it_was_shown_is_not_taken_back_unseen(service: Service) -> None:
+    await service.store("Ann pays to the account 1.", session_id="bad")
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, session_id="bad", agent_id="bot")
+        await service.store("Ann pays to the account 2.", session_id="bad")
+        page = await browser.send(page.form("/run"))
+        assert (page.status, "more than were shown" in page.text) == (422, True)
+        page = await browser.send(page.form("/run"))
+        assert "2 memories deleted" in page.text
+
+
+@pytest.mark.parametrize("named", [{"session_id": "none", "agent_id": "bot"}, {"credential_id": "none"}])
+async def test_of_a_source_that_is_not_known_nothing_can_be_taken_back(
+    shared_service: Service, named: dict[str, str]
+) -> None:
+    async with browsing(shared_service, admin=True) as browser:
+        page = await preview(browser, **named)
+        assert "Nothing is known" in page.text
+        assert not any(form.action.endswith("/run") for form in page.forms)
+
+
+async def test_what_was_done_is_told_by_the_row_of_the_act_of_the_own_tenant_alone(service: Service) -> None:
+    await service.store("Ann drinks tea.", session_id="s")
+    await service.store("Ann drinks milk.")
+    answer = await service.client.get("/memories?agent_id=bot", headers=service.credential(admin=True))
+    (kept,) = [each for each in answer.json()["memories"] if "milk" in each["content"]]
+    async with browsing(service, admin=True) as browser:
+        page = await preview(browser, session_id="s", agent_id="bot")
+        page = await browser.send(page.form("/run"))
+        act = page.query["act"]
+        page = await browser.open(f"/console/undo?act={act}&memories=4000&done=yes&again={kept['id']}&seal=x")
+        assert "1 memory deleted" in page.text
+        assert "4 000" not in page.text
+        assert "milk" not in page.text
+        assert (await browser.open("/console/undo?act=none")).status == 404
+    async with browsing(service, "rival", admin=True) as browser:
+        assert (await browser.open(f"/console/undo?act={act}")).status == 404
+
+
+async def test_the_newest_sources_are_listed_with_their_memories_each_a_link_to_its_preview(
+    any_service: Service,
+) -> None:
+    writer = any_service.credential(agent="bot")
+    for content in ("Ann drinks tea.", "Ann drinks milk."):
+        body = {"agent_id": "bot", "content": content, "session_id": "mail 1"}
+        await any_service.client.post("/store", json=body, headers=writer)
+    await any_service.post("/store", {"agent_id": "bot", "content": "x"}, tenant="rival")
+    async with browsing(any_service, admin=True) as browser:
+        page = await browser.open("/console/undo")
+        assert "mail 1 bot 2" in page.text
+        shown = await browser.open(page.labelled("mail 1"))
+        assert "2 memories are deleted" in shown.text
+        id_ = jwt.decode(writer["Authorization"].removeprefix("Bearer "), options={"verify_signature": False})["jti"]
+        assert "The credential is revoked" in (await browser.open(page.labelled(id_))).text
+    async with browsing(any_service, "rival", admin=True) as browser:
+        assert "mail 1" not in (await browser.open("/console/undo")).text
 
 
 async def test_a_memory_leads_to_the_undo_of_its_session_and_its_credential(service: Service) -> None:
@@ -74,6 +155,7 @@ async def test_a_memory_leads_to_the_undo_of_its_session_and_its_credential(serv
     async with browsing(service, admin=True) as browser:
         page = await browser.open("/console/memories?agent=bot")
         page = await browser.open(page.link("/memories/0"))
+        assert "The session s 1/2 : 1 memory The credential" in page.text
         shown = await browser.open(page.labelled("The session s 1/2"))
         assert "1 memory is deleted" in shown.text
     async with browsing(service, agent="bot", admin=True) as browser:

@@ -14,7 +14,19 @@ MARK = "k7qz9-canary"
 TAGS_OF_PAGES = frozenset(
     (
         *("html", "head", "meta", "title", "link", "body", "header", "nav", "main", "section", "footer", "div", "span"),
-        *("form", "input", "button", "label", "textarea", "select", "option", "small", "details", "summary"),
+        *(
+            "form",
+            "input",
+            "button",
+            "label",
+            "textarea",
+            "select",
+            "optgroup",
+            "option",
+            "small",
+            "details",
+            "summary",
+        ),
         *(
             "h1",
             "h2",

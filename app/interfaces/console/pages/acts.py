@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from app.domain.acts import ACTS, OUTCOMES, ActFilter
+from app.domain.acts import ActFilter
 from app.domain.errors import InvalidRequest
+from app.interfaces.console.act_words import ACT_CHOICES, OUTCOME_WORDS
 from app.interfaces.console.page import ConsolePage, View, Visit
 from app.interfaces.cursors import Listing
 
@@ -23,7 +24,7 @@ async def listing(visit: Visit) -> View:
     """List the acts that pass the filter, newest first."""
     query = visit.query
     asked = {name: query[name] for name in FIELDS}
-    shown: dict[str, Any] = {"asked": asked, "names": sorted(ACTS), "outcomes": sorted(OUTCOMES)}
+    shown: dict[str, Any] = {"asked": asked, "groups": ACT_CHOICES, "outcomes": OUTCOME_WORDS}
     services = visit.entry.every_agent()
     try:
         where = ActFilter(

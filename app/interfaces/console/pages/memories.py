@@ -10,6 +10,7 @@ from app.domain.profile_answers import MemoryDetail, Version
 from app.domain.query import Filter
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.page import ConsolePage, See, View, Visit
+from app.interfaces.console.sources import sources_of
 from app.interfaces.cursors import Listing
 
 page: Final = ConsolePage(
@@ -121,6 +122,7 @@ async def _shown(visit: Visit, refusal: InvalidRequest | None = None, content: s
         memory=detail.memory,
         neighbours=Neighbours.of(detail),
         sources=detail.sources,
+        taught_by=await sources_of(visit, detail.memory),
         corrects=await services.corrections.corrected_by(agent, memory_id),
         events=None if events is None else events.items,
         done=_DONE.get(visit.query["done"]),
