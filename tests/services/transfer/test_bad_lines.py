@@ -245,7 +245,9 @@ async def test_of_very_many_rejected_lines_the_first_are_listed_and_all_are_coun
 
 
 @EMBEDDED_ALONE
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b" \t \n"], ids=ascii)
+@pytest.mark.parametrize(
+    "end", [b"\n", *(pytest.param(end, marks=pytest.mark.thorough) for end in (b"\r\n", b" \t \n"))], ids=ascii
+)
 async def test_blank_lines_are_rejected_and_counted_and_cost_next_to_nothing(bench: Bench, end: bytes) -> None:
     memories = file_of(numbered(500))
     started = time.process_time()

@@ -178,14 +178,16 @@ async def test_a_row_that_cannot_be_is_rejected_by_its_line_and_the_others_are_w
 JSON_COLUMNS = [(tier, column) for tier in TRAVELS for column in tier.json]
 
 
-@pytest.mark.parametrize(("tier", "column"), JSON_COLUMNS, ids=[f"{tier.kind}.{name}" for tier, name in JSON_COLUMNS])
-async def test_a_column_of_json_takes_nothing_else(bench: Bench, tier: TierTable, column: str) -> None:
-    wrong: list[Scalar] = ["{", "", "NaN", "1 2", "[" * 20_000, 5]
-    rows = [(tier, row_of(tier, number) | {column: value}) for number, value in enumerate(wrong)]
-    *report, _ = await imported(bench, file_of_rows(rows))
-    assert [(line["line"], line["status"]) for line in report] == [(n + 2, "rejected") for n in range(len(wrong))]
-    assert {line["detail"] for line in report} == {f"{column} must be a text that is valid JSON"}
-    assert rows_in(await exported(bench)) == []
+async def test_a_column_of_json_takes_nothing_else(bench: Bench) -> None:
+    for tier, column in JSON_COLUMNS:
+        wrong: list[Scalar] = ["{", "", "NaN", "1 2", "[" * 20_000, 5]
+        rows = [(tier, row_of(tier, number) | {column: value}) for number, value in enumerate(wrong)]
+        *report, _ = await imported(bench, file_of_rows(rows))
+        assert [(line["line"], line["status"]) for line in report] == [
+            (n + 2, "rejected") for n in range(len(wrong))
+        ], tier.kind
+        assert {line["detail"] for line in report} == {f"{column} must be a text that is valid JSON"}, tier.kind
+        assert rows_in(await exported(bench)) == [], (tier.kind, column)
 
 
 NAME_COLUMNS = [
@@ -196,15 +198,17 @@ NAME_COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize(("tier", "column"), NAME_COLUMNS, ids=[f"{tier.kind}.{name}" for tier, name in NAME_COLUMNS])
-async def test_a_name_has_the_form_of_an_agents_id(bench: Bench, tier: TierTable, column: str) -> None:
-    values: list[Scalar] = ["no agent", "", 7, "x" * 65]
-    rows = [(tier, row_of(tier, n) | {column: value}) for n, value in enumerate(values)]
-    *report, _ = await imported(bench, file_of_rows(rows))
-    taken = ["imported" if value == "" and tier.unnamed and column == "agent_id" else "rejected" for value in values]
-    assert [line["status"] for line in report] == taken
-    details = {line["detail"] for line in report if line["status"] == "rejected"}
-    assert details == {f"{column} must have the form of an agent's id"}
+async def test_a_name_has_the_form_of_an_agents_id(bench: Bench) -> None:
+    for tier, column in NAME_COLUMNS:
+        values: list[Scalar] = ["no agent", "", 7, "x" * 65]
+        rows = [(tier, row_of(tier, n) | {column: value}) for n, value in enumerate(values)]
+        *report, _ = await imported(bench, file_of_rows(rows))
+        taken = [
+            "imported" if value == "" and tier.unnamed and column == "agent_id" else "rejected" for value in values
+        ]
+        assert [line["status"] for line in report] == taken, (tier.kind, column)
+        details = {line["detail"] for line in report if line["status"] == "rejected"}
+        assert details == {f"{column} must have the form of an agent's id"}, tier.kind
 
 
 @pytest.mark.parametrize(
@@ -387,11 +391,11 @@ async def test_a_row_of_working_memory_belongs_to_something_that_is_there(bench:
     assert [line["detail"] for line in report] == ["has no instance", "has no window", "its agent has no such run"]
 
 
-@pytest.mark.parametrize("kind", [*PARENTS])
-async def test_a_row_cannot_say_that_it_has_fewer_bytes_than_it_has(bench: Bench, kind: str) -> None:
-    rows = [(tier_of(kind), row_of(tier_of(kind), 1) | {"bytes": said}) for said in (1, None, "100", 2.5)]
-    *report, _ = await imported(bench, file_of_rows(rows))
-    assert {line["detail"] for line in report} == {"bytes must not be less than what the row holds"}
+async def test_a_row_cannot_say_that_it_has_fewer_bytes_than_it_has(bench: Bench) -> None:
+    for kind in PARENTS:
+        rows = [(tier_of(kind), row_of(tier_of(kind), 1) | {"bytes": said}) for said in (1, None, "100", 2.5)]
+        *report, _ = await imported(bench, file_of_rows(rows))
+        assert {line["detail"] for line in report} == {"bytes must not be less than what the row holds"}, kind
 
 
 @pytest.mark.parametrize("tier", [tier for tier in TRAVELS if tier.day], ids=lambda tier: tier.kind)
@@ -426,20 +430,22 @@ async def test_versions_of_a_document_and_the_configuration_are_within_the_limit
     assert [line["status"] for line in report] == ["imported", "imported", "imported", "rejected"]
 
 
-@pytest.mark.parametrize("tier", TRAVELS, ids=lambda tier: tier.kind)
-async def test_a_key_is_of_the_type_of_its_column(bench: Bench, tier: TierTable) -> None:
-    row, names = row_of(tier, 1), {"agent_id", "instance"}
-    rows: list[tuple[TierTable, dict[str, Scalar]]] = []
-    details = []
-    for column in tier.key:
-        wrong: list[Scalar] = ["8", 8.5, "x"] if column in tier.integers else [8]
-        rows.extend((tier, row | {column: value}) for value in wrong)
-        what = "be an integer" if column in tier.integers else "be a text"
-        details.extend(
-            [f"{column} must " + ("have the form of an agent's id" if column in names else what)] * len(wrong)
+async def test_a_key_is_of_the_type_of_its_column(bench: Bench) -> None:
+    for tier in TRAVELS:
+        row, names = row_of(tier, 1), {"agent_id", "instance"}
+        rows: list[tuple[TierTable, dict[str, Scalar]]] = []
+        details = []
+        for column in tier.key:
+            wrong: list[Scalar] = ["8", 8.5, "x"] if column in tier.integers else [8]
+            rows.extend((tier, row | {column: value}) for value in wrong)
+            what = "be an integer" if column in tier.integers else "be a text"
+            details.extend(
+                [f"{column} must " + ("have the form of an agent's id" if column in names else what)] * len(wrong)
+            )
+        *report, _ = await imported(bench, file_of_rows(rows))
+        assert [(line["status"], line["detail"]) for line in report] == [("rejected", detail) for detail in details], (
+            tier.kind
         )
-    *report, _ = await imported(bench, file_of_rows(rows))
-    assert [(line["status"], line["detail"]) for line in report] == [("rejected", detail) for detail in details]
 
 
 async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
