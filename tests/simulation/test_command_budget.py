@@ -104,7 +104,14 @@ async def test_where_requests_need_every_call_a_command_goes_on_with_those_that_
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-@pytest.mark.parametrize("pause", [IDLE, FOUR_FIFTHS, NEARLY_ALL, AS_FAST_AS_THEY_CAN])
+@pytest.mark.parametrize(
+    "pause",
+    [
+        IDLE,
+        *(pytest.param(pause, marks=pytest.mark.thorough) for pause in (FOUR_FIFTHS, NEARLY_ALL)),
+        AS_FAST_AS_THEY_CAN,
+    ],
+)
 async def test_a_command_begins_at_once_whatever_the_servers_have_leased(replicas: int, pause: float) -> None:
     simulation = beside(pause, replicas)
     await simulation.run(2 * WINDOW)

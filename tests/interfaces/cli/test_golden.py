@@ -47,34 +47,33 @@ def test_a_question_finds_its_memory_by_id_by_words_and_by_metadata(line: Line, 
     assert table.stdout.splitlines()[-1] == "3 of 4 found"
 
 
-@pytest.mark.parametrize(
-    ("questions", "words"),
-    [
-        ([], "has no question: nothing was asked, and so nothing has passed"),
-        ([{"question": "a?", "tenant": None, "expected": ["a"]}], "line 1: names no tenant"),
-        ([{"question": "a?"}], "line 1: expects nothing; name gold, expected or metadata"),
-        (
-            [{"question": "a?", "expected": ["a"], "qid": "q"}, {"question": "b?", "expected": ["a"], "qid": "q"}],
-            "qid of",
-        ),
-        ([{"question": "a?", "expected": ["a"]}, {"question": "a?", "expected": ["b"]}], "line 2: has the question of"),
-        (
-            [{"question": "a?", "gold": ["01K2Z4M1V7Q8T3B5N6C7D8E9FA"]}],
-            "names the memory 01K2Z4M1V7Q8T3B5N6C7D8E9FA, which",
-        ),
-        ([{"question": "a?", "gold": ["first"]}], "line 1: gold.0: "),
-        ([{"question": "a?", "expected": ["a"], "k": 51}], "line 1: k: "),
-        ([{"question": "a?", "expected": ["a"], "agent": "bot"}], "line 1: agent: "),
-        ([{"question": "a?", "expected": ["a"], "agent_id": "no agent"}], "line 1: agent_id: "),
-        ([{"question": " ", "expected": ["a"]}], "line 1: question: "),
-        ([{"question": "a?", "expected": ["a" * 70_000]}], "line 1: has more than 65536 bytes"),
-    ],
-)
-def test_questions_that_cannot_be_asked_are_refused_by_their_line(
-    line: Line, questions: list[dict[str, Any]], words: str
-) -> None:
+UNASKED: list[tuple[list[dict[str, Any]], str]] = [
+    ([], "has no question: nothing was asked, and so nothing has passed"),
+    ([{"question": "a?", "tenant": None, "expected": ["a"]}], "line 1: names no tenant"),
+    ([{"question": "a?"}], "line 1: expects nothing; name gold, expected or metadata"),
+    (
+        [{"question": "a?", "expected": ["a"], "qid": "q"}, {"question": "b?", "expected": ["a"], "qid": "q"}],
+        "qid of",
+    ),
+    ([{"question": "a?", "expected": ["a"]}, {"question": "a?", "expected": ["b"]}], "line 2: has the question of"),
+    (
+        [{"question": "a?", "gold": ["01K2Z4M1V7Q8T3B5N6C7D8E9FA"]}],
+        "names the memory 01K2Z4M1V7Q8T3B5N6C7D8E9FA, which",
+    ),
+    ([{"question": "a?", "gold": ["first"]}], "line 1: gold.0: "),
+    ([{"question": "a?", "expected": ["a"], "k": 51}], "line 1: k: "),
+    ([{"question": "a?", "expected": ["a"], "agent": "bot"}], "line 1: agent: "),
+    ([{"question": "a?", "expected": ["a"], "agent_id": "no agent"}], "line 1: agent_id: "),
+    ([{"question": " ", "expected": ["a"]}], "line 1: question: "),
+    ([{"question": "a?", "expected": ["a" * 70_000]}], "line 1: has more than 65536 bytes"),
+]
+"""Questions that cannot be asked, and words of what is said of them."""
+
+
+def test_questions_that_cannot_be_asked_are_refused_by_their_line(line: Line) -> None:
     line.ok("store", "a")
-    assert words in line.fails("golden", "run", asks(line, *questions))
+    for questions, words in UNASKED:
+        assert words in line.fails("golden", "run", asks(line, *questions)), words
 
 
 def test_a_file_of_ten_megabytes_is_refused_before_it_is_read(line: Line) -> None:
