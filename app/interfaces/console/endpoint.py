@@ -184,6 +184,7 @@ class Console:
             principal=entry.principal,
             agent_id=visit.agent_id,
             form_key=self._form_keys.of(session),
+            now=entry.now(),
         )
         try:
             answer = await _answer(route, visit)

@@ -5,38 +5,80 @@ from typing import Any
 
 from app.domain.moments import format_day, format_moment
 from app.domain.query import Query
-from app.interfaces.console.fields import pairs_text
+from app.interfaces.console.fields import pairs_text, shown_moment
 from app.retrieval.obstacles import Obstacle
 from app.services.memories.explain import Explanation
-from app.services.memories.lookup import LookedUp
+from app.services.memories.lookup import LookedUp, Replacement
+from app.services.memories.recall import Recall
 
 
-def reasons(query: Query, explanation: Explanation, found: LookedUp) -> Sequence[str]:
+def reasons(query: Query, explanation: Explanation, found: LookedUp, replacement: Replacement | None) -> Sequence[str]:
     """Return a sentence for each obstacle that keeps a memory out, the first one first."""
     if not explanation.obstacles:
         place = "entry" if explanation.rank == 1 else f"entry {explanation.rank}"
         best = "the best " if explanation.rank == 1 else ""
         return [f"It is returned: it is {best}{place}."]
-    return [_reason(obstacle, query, explanation, found) for obstacle in explanation.obstacles]
+    return [_reason(obstacle, query, explanation, found, replacement) for obstacle in explanation.obstacles]
 
 
-def _reason(obstacle: Obstacle, query: Query, explanation: Explanation, found: LookedUp) -> str:
+_SURE, _POSSIBLE = 0.7, 0.3
+READER_SAYS_YES = 0.5
+
+
+def verdict(recall: Recall) -> str:
+    """Return in one sentence whether the entries answer, by the recall's confidence and by what the reader says."""
+    read = [recall.relevance[entry.id] for entry in recall.entries if entry.id in recall.relevance]
+    answering = sum(relevance >= READER_SAYS_YES for relevance in read)
+    several = len(recall.entries) > 1
+    if answering:
+        probably = "Probably" if recall.confidence >= READER_SAYS_YES else "Perhaps"
+        return f"{probably} {_how_many(answering, len(recall.entries))}."
+    if read:
+        but = "they have" if several else "it has"
+        return (
+            f"Probably {'none of them answers' if several else 'it does not answer'}: "
+            f"{but} words or a meaning in common with the question, but the reader finds no answer there."
+        )
+    if recall.confidence >= _POSSIBLE:
+        return f"{'Probably' if recall.confidence >= _SURE else 'Perhaps'} {_how_many(1, len(recall.entries))}."
+    return f"Probably {'none of them answers' if several else 'it does not answer'}."
+
+
+def _how_many(answering: int, entries: int) -> str:
+    if entries == 1:
+        return "it answers"
+    return "one of them answers" if answering == 1 else f"{answering} of them answer"
+
+
+def _reason(
+    obstacle: Obstacle, query: Query, explanation: Explanation, found: LookedUp, replacement: Replacement | None
+) -> str:
     memory = found.memory
     happened = memory.created_at if memory.occurred_at is None else memory.occurred_at
     sentences: Mapping[Obstacle, Callable[[], str]] = {
         "expired": lambda: f"It expired on {_moment(memory.expires_at)}.",
         "forgotten": lambda: f"It was forgotten on {_moment(memory.forgotten_at)}. That can be taken back.",
         "as_of": lambda: f"It happened on {_moment(happened)}, after the day that the question asks about.",
-        "superseded": lambda: "It was replaced: another memory states what holds now.",
+        "superseded": lambda: _replaced(replacement),
         "filter": lambda: f"It does not pass the filter: {'; '.join(_failing(query, found)) or 'see its kind'}.",
         "collapse": lambda: "A better entry has the same content.",
         "min_score": lambda: (
-            f"Its score, {_percent(explanation.score)}, is below the least score, {_percent(query.min_score)}."
+            f"Its score, {_percent(explanation.score)}, is below the least that is asked for, "
+            f"{_percent(query.min_score)}."
         ),
         "max_tokens": lambda: "It does not fit: the entries before it take the room that there is.",
         "rank": lambda: _out_of_rank(query, explanation),
     }
     return sentences[obstacle]()
+
+
+def _replaced(replacement: Replacement | None) -> str:
+    if replacement is None or replacement.probability is None:
+        return "It was replaced: another memory states what holds now."
+    return (
+        f"It was probably replaced: another memory states what holds now, says the reader, "
+        f"{_percent(replacement.probability)} likely."
+    )
 
 
 def _out_of_rank(query: Query, explanation: Explanation) -> str:
@@ -86,7 +128,7 @@ def change_in_words(query: Query, changed: Query) -> str:
     parts = [
         *([f"the question is “{changed.text}”"] if changed.text != query.text else []),
         *([f"{changed.top_k} entries are asked for"] if changed.top_k != query.top_k else []),
-        *([f"the least score is {_percent(changed.min_score)}"] if changed.min_score != query.min_score else []),
+        *([f"the score is at least {_percent(changed.min_score)}"] if changed.min_score != query.min_score else []),
         *(["it asks what held when the memory did"] if changed.as_of != query.as_of else []),
         *(["the filter leaves out what the memory does not meet"] if changed.where != query.where else []),
     ]
@@ -94,7 +136,7 @@ def change_in_words(query: Query, changed: Query) -> str:
 
 
 def _moment(milliseconds: int | None) -> str:
-    return "a day that is not known" if milliseconds is None else format_moment(milliseconds)[:16].replace("T", " ")
+    return "a day that is not known" if milliseconds is None else shown_moment(milliseconds)
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """The fields of a form or of a query, as the pages read them: texts, without the white space around them."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import cast
 from urllib.parse import parse_qsl
@@ -9,12 +10,15 @@ from starlette.requests import Request
 
 from app.domain.errors import FieldError, MalformedRequest, UnsupportedMediaType
 from app.domain.json_types import Scalar
-from app.domain.moments import milliseconds, parse_moment_or_day
+from app.domain.moments import format_moment, milliseconds, parse_moment_or_day
 from app.interfaces.fields import refused
 
 _FORM = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 60
 _MAX_DIGITS = 15
+_SHOWN = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(?::(\d{2}))?(?: ?UTC)?", re.ASCII)
+"""A moment as pages show it, and as a field for a day and a time sends it."""
+_NO_MOMENT = "must be a day of the calendar, as 2026-01-31, or a moment, as 2026-01-31 09:30:00 (UTC)"
 
 
 class FormFields:
@@ -77,19 +81,27 @@ class FormFields:
         except ValueError as error:
             raise refused([FieldError(name, "must be a number")]) from error
 
-    def moment(self, name: str) -> int | None:
-        """Return a field's day, or moment with its offset, in ms since the epoch; None where it is not given.
+    def moment(self, name: str, *, to_its_end: bool = False) -> int | None:
+        """Return a field's day or moment, in ms since the epoch; None where it is not given.
+
+        A moment has the form of the pages, in UTC and with seconds or without, or that of RFC 3339. With ``to_its_end``
+        one of the pages' form is the end of that second or minute, so that what the page shows for it is within.
 
         Raises:
-            InvalidRequest: it is neither.
+            InvalidRequest: it has another form.
         """
         text = self[name]
         if not text:
             return None
+        match = _SHOWN.fullmatch(text)
         try:
-            return milliseconds(parse_moment_or_day(text))
+            if match is None:
+                return milliseconds(parse_moment_or_day(text))
+            day, minute, second = match.groups()
+            begin = milliseconds(parse_moment_or_day(f"{day}T{minute}:{second or '00'}Z"))
         except ValueError as error:
-            raise refused([FieldError(name, str(error))]) from error
+            raise refused([FieldError(name, _NO_MOMENT)]) from error
+        return begin + ((59_999 if second is None else 999) if to_its_end else 0)
 
     def pairs(self, name: str) -> dict[str, Scalar]:
         """Return the lines ``key=value`` of a field: a number, ``true``, ``false`` and ``null`` are what JSON says.
@@ -104,6 +116,11 @@ class FormFields:
                 raise refused([FieldError(name, "must be lines as key=value")])
             pairs[key.strip()] = _scalar(value.strip())
         return pairs
+
+
+def shown_moment(milliseconds_: int) -> str:
+    """Return a moment as pages show it: to the second, in UTC; ``FormFields.moment`` reads it."""
+    return format_moment(milliseconds_)[:19].replace("T", " ")
 
 
 def pairs_text(pairs: Mapping[str, Scalar]) -> str:

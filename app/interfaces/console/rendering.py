@@ -13,8 +13,9 @@ from markupsafe import Markup, escape
 
 from app.domain.moments import format_moment
 from app.interfaces.console.act_words import about, act_in_words, act_verb, counts_in_words
+from app.interfaces.console.fields import shown_moment
 from app.interfaces.console.page import ROOT, ConsolePage, Group, View
-from app.interfaces.console.words import in_words
+from app.interfaces.console.words import explained, field_named, in_words, label_of
 from app.interfaces.text import json_text, visible
 from app.services.access.credentials import Principal
 
@@ -40,6 +41,8 @@ class Layout:
     principal: Principal | None = None
     agent_id: str | None = None
     form_key: str = ""
+    now: int = 0
+    """When the request came, ms since the epoch, where somebody is signed in."""
 
     @property
     def menu(self) -> Sequence[tuple[Group, Sequence[ConsolePage]]]:
@@ -88,25 +91,42 @@ def _environment() -> Environment:
         act_about=about,
         act_counts=counts_in_words,
         act_in_words=act_in_words,
+        clipped=_clipped,
+        explained=explained,
+        label=label_of,
     )
     return environment
 
 
 def render(view: View, layout: Layout) -> str:
-    """Return the HTML of a view within a layout."""
-    values: Mapping[str, Any] = {**view.values, "here": layout, "url": layout.url, "agent": layout.agent_id}
+    """Return the HTML of a view within a layout.
+
+    Its fields that a refusal is about are marked; ``names`` of the view has their names in the form, where a service
+    has others.
+    """
+    refusal = view.values.get("refusal")
+    names: Mapping[str, str] = view.values.get("names", {})
+    wrong = (
+        {names.get(each.field) or field_named(each.field): each.message for each in refusal.errors} if refusal else {}
+    )
+    around = {"here": layout, "url": layout.url, "agent": layout.agent_id, "wrong": wrong}
+    values: Mapping[str, Any] = {**view.values, **around}
     return _environment().get_template(view.template).render(values)
 
 
 def _moment(milliseconds: int | None) -> Markup | str:
     if milliseconds is None:
         return ""
-    text = format_moment(milliseconds)
-    return Markup('<time datetime="{}">{}</time>').format(text, text[:16].replace("T", " "))
+    return Markup('<time datetime="{}">{}</time>').format(format_moment(milliseconds), shown_moment(milliseconds))
 
 
 def _day(milliseconds: int | None) -> str:
     return "" if milliseconds is None else format_moment(milliseconds)[:10]
+
+
+def _clipped(text: str, most: int = 120) -> str:
+    line = " ".join(text[: 10 * most].split())
+    return line if len(line) <= most else f"{line[:most].rstrip()}\u2026"
 
 
 def _json(value: Any) -> str:  # noqa: ANN401 - whatever JSON has

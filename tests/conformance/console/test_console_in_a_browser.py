@@ -54,9 +54,11 @@ async def paths(shown: Shown) -> list[str]:
         f"/search?{of_agent}&q={QUESTION}&metadata=nonsense",
         f"/search/why?{of_agent}&q={QUESTION}&memory={old}",
         f"/search/why?{of_agent}&q={QUESTION}&memory=Olsen",
+        f"/search/why?{of_agent}&q={QUESTION}&memory=Olsen Hafenweg",
         f"/search/why?{of_agent}&q={QUESTION}&memory=01K2Z7A1B2C3D4E5F6G7H8J9KM",
         f"/memories/{old}?{of_agent}",
         f"/memories/{new}?{of_agent}&done=corrected",
+        f"/memories/{new}/forget?{of_agent}",
         f"/session-start?{of_agent}&query={QUESTION}",
         f"/undo?{of_agent}&agent_id={AGENT}&session_id={POISONED}",
         f"/workflows?{of_agent}&agent_type=support&task_type=damaged-goods",
@@ -124,6 +126,8 @@ async def test_with_the_keyboard_alone_a_person_signs_in_skips_the_menu_and_sear
     await page.keyboard.type(shown.store.token(AGENT))
     await page.keyboard.press("Enter")
     await page.get_by_role("heading", name="Search", exact=True).wait_for()
+    assert await page.evaluate("document.activeElement.id") == "q"
+    await page.goto(f"{shown.url}{ROOT}/search?q=deliveries")
     await page.keyboard.press("Tab")
     assert await page.evaluate("document.activeElement.textContent") == "Skip to the content"
     await page.keyboard.press("Enter")
@@ -164,6 +168,9 @@ async def test_a_person_corrects_a_memory_and_takes_that_back_forgets_one_and_ta
         await page.get_by_role("button", name="Take the correction back").click()
         await page.get_by_text("this memory holds again").wait_for()
         assert await store.contents("When is the warehouse in Moss closed?", top_k=1) == [before]
+        await page.get_by_role("link", name="Forget it").click()
+        await page.get_by_text("It is hidden, not deleted").wait_for()
+        assert before in await store.contents("When is the warehouse in Moss closed?", top_k=9)
         await page.get_by_role("button", name="Forget it").click()
         await page.get_by_text("no recall finds it").wait_for()
         assert before not in await store.contents("When is the warehouse in Moss closed?", top_k=9)

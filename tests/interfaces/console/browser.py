@@ -91,6 +91,11 @@ class Page:
         """The link with these words."""
         return next(link for link, words in zip(self.links, self._parser.labels, strict=True) if words.strip() == label)
 
+    def words_of(self, class_: str) -> list[str]:
+        """What stands in each ``span`` that has this class, in order."""
+        found = re.findall(rf'<span class="(?:[^"]* )?{class_}(?: [^"]*)?">([^<]*)</span>', self.html)
+        return [words.strip() for words in found]
+
     def link(self, part: str) -> str:
         """The first link that has this in it."""
         return next(each for each in self.links if part in each)

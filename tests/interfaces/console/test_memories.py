@@ -57,9 +57,9 @@ async def test_the_list_is_filtered_by_metadata_day_kind_and_credential(service:
         page = await browser.send(form, metadata="topic=tea")
         assert (TEA in page.text, COFFEE in page.text) == (True, False)
         assert page.form("/memories").fields["metadata"] == "topic=tea"
-        assert "no memory that passes" in (await browser.send(form, created_before="2001-01-01")).text
-        assert "no memory that passes" in (await browser.send(form, written_by="nobody")).text
-        assert "no memory that passes" in (await browser.send(form, type="event")).text
+        assert "No memory matches the filter" in (await browser.send(form, created_before="2001-01-01")).text
+        assert "No memory matches the filter" in (await browser.send(form, written_by="nobody")).text
+        assert "No memory matches the filter" in (await browser.send(form, type="event")).text
         assert TEA in (await browser.send(form, type="nonsense")).text
 
 
@@ -165,7 +165,11 @@ async def test_a_memory_that_a_program_keeps_for_itself_is_not_corrected(service
 async def test_a_memory_is_forgotten_and_that_is_taken_back(service: Service) -> None:
     await service.store(TEA)
     async with browsing(service, agent="bot") as browser:
-        page = await browser.send((await page_of(browser)).form("/forget"))
+        page = await browser.open((await page_of(browser)).labelled("Forget it"))
+        assert "no recall finds it" in page.text
+        assert await service.contents("what does Ann drink?") == [TEA]
+        assert (await browser.open(page.labelled("Leave it"))).path.startswith("/console/memories/")
+        page = await browser.send(page.form("/forget"))
         assert "forgotten" in page.text
         assert await service.contents("what does Ann drink?") == []
         page = await browser.send(page.form("/remember"))
@@ -175,7 +179,7 @@ async def test_a_memory_is_forgotten_and_that_is_taken_back(service: Service) ->
 
 async def test_a_credential_that_may_only_read_changes_nothing(taught: Service) -> None:
     async with browsing(taught, agent="bot") as writer, browsing(taught, agent="bot") as browser:
-        form = (await page_of(writer)).form("/forget")
+        form = (await writer.open((await page_of(writer)).labelled("Forget it"))).form("/forget")
         await browser.sign_in(taught.credential(agent="bot", scopes=READ))
         page = await page_of(browser)
         assert page.status == 200

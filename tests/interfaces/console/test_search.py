@@ -36,9 +36,11 @@ async def test_an_entry_is_shown_with_its_score_the_share_of_each_channel_and_it
         assert part in page.text
 
 
-async def test_a_question_that_nothing_answers_says_so(service: Service) -> None:
+async def test_that_an_agent_has_no_memories_and_that_none_passes_are_two_things(service: Service) -> None:
     async with browsing(service, agent="bot") as browser:
-        assert "No memory answers this." in (await ask(browser, "what does Ann drink?")).text
+        assert "The agent bot has no memories yet." in (await ask(browser, "what does Ann drink?")).text
+        await service.store("Ann drinks green tea.")
+        assert "No memory matches the filter." in (await ask(browser, "tea", created_before="2001-01-01")).text
 
 
 async def test_the_filter_and_the_number_of_entries_are_those_of_a_recall(service: Service) -> None:
@@ -48,24 +50,24 @@ async def test_the_filter_and_the_number_of_entries_are_those_of_a_recall(servic
         page = await ask(browser, "what does Ann drink?", metadata="year=2026")
         assert ("black" in page.text, "green" in page.text) == (True, False)
         page = await ask(browser, "what does Ann drink?", metadata='year="2026"')
-        assert "No memory answers this." in page.text
+        assert "No memory matches the filter." in page.text
         assert "1 entry" in (await ask(browser, "what does Ann drink?", top_k="1")).text
 
 
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"top_k": "0"}, "top_k"),
-        ({"top_k": "9999999999999"}, "top_k"),
-        ({"top_k": "five"}, "top_k"),
-        ({"min_score": "much"}, "min_score"),
-        ({"min_score": "nan"}, "min_score"),
-        ({"as_of": "yesterday"}, "as_of"),
-        ({"created_after": "2026-02-30"}, "created_after"),
-        ({"metadata": "no pair"}, "metadata"),
-        ({"metadata": "k=" + "v" * 20_000}, "metadata"),
-        ({"metadata": "\n".join(f"k{number}=v" for number in range(40))}, "metadata"),
-        ({"q": "x" * 40_000}, "query"),
+        ({"top_k": "0"}, "Entries at most must be from 1 to"),
+        ({"top_k": "9999999999999"}, "Entries at most must be from 1 to"),
+        ({"top_k": "five"}, "Entries at most must be a whole number"),
+        ({"min_score": "much"}, "Score at least must be"),
+        ({"min_score": "nan"}, "Score at least must be"),
+        ({"as_of": "yesterday"}, "As of must be a day of the calendar"),
+        ({"created_after": "2026-02-30"}, "Stored after must be a day of the calendar"),
+        ({"metadata": "no pair"}, "Metadata must be"),
+        ({"metadata": "k=" + "v" * 20_000}, "Metadata has"),
+        ({"metadata": "\n".join(f"k{number}=v" for number in range(40))}, "Metadata has"),
+        ({"q": "x" * 40_000}, "Question has"),
     ],
 )
 async def test_a_field_of_another_form_is_named_beside_the_form(
@@ -78,6 +80,10 @@ async def test_a_field_of_another_form_is_named_beside_the_form(
     assert page.status in {413, 422}
     assert named in page.text
     assert page.form("/search").fields["q"]
+    (field,) = fields
+    (given,) = [given for _, given in page.tags if given.get("name") == field and given.get("id") == field]
+    assert (given["aria-invalid"], given["aria-describedby"].split()[0]) == ("true", f"{field}-wrong")
+    assert [given for _, given in page.tags if given.get("id") == f"{field}-wrong"]
 
 
 async def test_a_memory_that_was_forgotten_is_explained(service: Service) -> None:
@@ -109,7 +115,7 @@ async def test_a_memory_that_expired_is_explained(service: Service) -> None:
     service.later(75 * 365 * 86_400)
     async with browsing(service, agent="bot") as browser:
         page = await why_not(browser, "what does Ann drink?", id_)
-    assert "It expired on 2100-01-01 00:00." in page.text
+    assert "It expired on 2100-01-01 00:00:00." in page.text
 
 
 async def test_a_memory_that_does_not_pass_the_filter_is_explained_with_the_question_that_returns_it(
@@ -138,7 +144,7 @@ async def test_a_memory_below_the_least_score_is_explained(service: Service) -> 
     await service.store("Ben likes music.")
     async with browsing(service, agent="bot") as browser:
         page = await why_not(browser, "what does Ann drink?", await id_of(service, "Ben likes music."), min_score="0.9")
-    assert "is below the least score, 90 %" in page.text
+    assert "is below the least that is asked for, 90 %" in page.text
 
 
 async def test_a_memory_that_is_an_entry_is_said_to_be_one(taught: Service) -> None:
@@ -157,6 +163,24 @@ async def test_words_name_a_memory_and_where_several_have_them_one_is_picked(ser
         page = await browser.open(page.link("memory=0"))
         assert "Ben grows green tea." in page.text
         assert "Its score" in page.text
+
+
+@pytest.mark.parametrize(
+    "words", ["Hafenstraße 3", "hafen", "Wohin sollen denn die Pakete der Firma Olsen gehen?", "Olsen ships"]
+)
+async def test_words_that_no_memory_has_all_of_lead_to_the_nearest(any_service: Service, words: str) -> None:
+    await any_service.store("Olsen ships to Hafenstraße 12.")
+    await any_service.store("Olsen ships to Hafengasse 9.")
+    await any_service.store("The invoice is due.")
+    (id_,) = [one["id"] for one in await any_service.recall("Olsen", top_k=9) if "straße" in one["content"]]
+    await any_service.post(f"/profiles/bot/memories/{id_}/forget", None)
+    async with browsing(any_service, agent="bot") as browser:
+        page = await why_not(browser, "Where does Olsen ship to?", words)
+        is_exact = words == "Olsen ships"
+        assert ("No memory has exactly these words" in page.text) is not is_exact
+        assert "never stored" not in page.text
+        page = await browser.open(page.labelled("Olsen ships to Hafenstraße 12."))
+        assert "It was forgotten on" in page.text
 
 
 async def test_words_of_a_forgotten_and_of_an_expired_memory_find_it(any_service: Service) -> None:
@@ -196,4 +220,4 @@ async def test_words_of_an_odd_form_find_nothing_and_break_nothing(taught: Servi
     async with browsing(taught, agent="bot") as browser:
         page = await why_not(browser, "tea", memory)
     assert page.status in {200, 413, 422}
-    assert "green tea" not in page.text
+    assert "green tea" not in page.text or "No memory has exactly these words" in page.text

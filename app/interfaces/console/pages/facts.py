@@ -9,7 +9,8 @@ from app.interfaces.cursors import Listing
 page: Final = ConsolePage(
     "facts",
     "Facts",
-    "Subject, predicate and object: what the agent was told or has learned, newest first.",
+    "What was told as subject, predicate and object, newest first. Memories of the kind fact are sentences: they are "
+    "listed on the page Memories.",
     "Knowledge",
 )
 FIELDS = ("subject", "predicate", "run", "history")

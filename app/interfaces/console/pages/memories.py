@@ -1,10 +1,12 @@
 """The pages that list an agent's memories, and show one: what it replaced, who wrote it, what was done to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from app.domain.audit import AuditFilter
 from app.domain.claim import MemoryType
+from app.domain.comparing import STATED, Comparison
 from app.domain.errors import Forbidden, InvalidRequest
 from app.domain.profile_answers import MemoryDetail, Version
 from app.domain.query import Filter
@@ -28,19 +30,34 @@ _DONE = {
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another version of what a memory states; ``probability`` is that of a reader's relation, else None: certain."""
+
+    version: Version
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbours:
     """The other versions of what a memory states, each once: those before it, and those after it."""
 
-    replaced: list[Version]
-    replaced_by: list[Version]
+    replaced: list[Neighbour]
+    replaced_by: list[Neighbour]
 
     @classmethod
-    def of(cls, detail: MemoryDetail) -> "Neighbours":
-        """Return the neighbours of a memory."""
+    def of(cls, detail: MemoryDetail, relations: Sequence[Comparison]) -> "Neighbours":
+        """Return the neighbours of a memory, whose relations to others say which a reader has found."""
+        read = {(each.older_id, each.newer_id): each.probability for each in relations if each.version != STATED}
         own = (detail.memory.occurred_at or detail.memory.created_at, detail.memory.id)
-        others = {version.memory_id: version for version in detail.versions if version.memory_id != own[1]}
-        before = [each for each in others.values() if (each.happened_at, each.memory_id) < own]
-        return cls(before, [each for each in others.values() if each not in before])
+        keyed = sorted(detail.versions, key=lambda version: not version.key.startswith("~"))  # a key is certain
+        others = {version.memory_id: version for version in keyed if version.memory_id != own[1]}
+        before, after = list[Neighbour](), list[Neighbour]()
+        for each in others.values():
+            is_before = (each.happened_at, each.memory_id) < own
+            pair = (each.memory_id, own[1]) if is_before else (own[1], each.memory_id)
+            found = Neighbour(each, read.get(pair) if each.key.startswith("~") else None)
+            (before if is_before else after).append(found)
+        return cls(before, after)
 
 
 @page.get()
@@ -48,18 +65,35 @@ async def listing(visit: Visit) -> View:
     """List the memories that pass the filter."""
     agent, query = visit.agent, visit.query
     asked = {name: query[name] for name in FIELDS}
+    shown: dict[str, Any] = {
+        "asked": asked,
+        "memories": [],
+        "replaced": {},
+        "cursor": None,
+        "refusal": None,
+        "filtered": False,
+    }
     services, agent_id = visit.entry.tenant(agent)
     try:
         if asked["words"]:
-            newest = await services.lookup.with_words(agent, asked["words"])
-            return View.of("memories.html", asked=asked, memories=newest, cursor=None, refusal=None)
+            newest = await services.lookup.with_words(agent, asked["words"], "words")
+            replaced = await services.lookup.replacements(agent, [memory.id for memory in newest])
+            return View("memories.html", shown | {"memories": newest, "replaced": replaced, "filtered": True})
         where, writer = _filter(query), query.get("written_by")
         of_page = Listing(visit.entry, None, query.get("cursor"), agent_id=agent_id, where=where, written_by=writer)
         found = await services.browser.list(agent_id, where, limit=_PAGE, after=of_page.after, written_by=writer)
     except InvalidRequest as refusal:
-        return View.of("memories.html", refusal.status, asked=asked, memories=[], cursor=None, refusal=refusal)
-    cursor = of_page.cursor(found.after)
-    return View.of("memories.html", asked=asked, memories=found.items, cursor=cursor, refusal=None)
+        return View("memories.html", shown | {"refusal": refusal}, refusal.status)
+    return View(
+        "memories.html",
+        shown
+        | {
+            "memories": found.items,
+            "replaced": await services.lookup.replacements(agent, [memory.id for memory in found.items]),
+            "cursor": of_page.cursor(found.after),
+            "filtered": bool(where) or writer is not None,
+        },
+    )
 
 
 @page.get("/{memory_id}")
@@ -89,6 +123,14 @@ async def take_back(visit: Visit) -> See:
     return See.at(f"/memories/{old_id}", agent=agent, done="taken_back")
 
 
+@page.get("/{memory_id}/forget")
+async def ask_to_forget(visit: Visit) -> View:
+    """Say what forgetting a memory does, before it is done."""
+    agent, memory_id = visit.agent, visit.path["memory_id"]
+    detail = await visit.entry.agent(agent).profiles.get(agent, memory_id)
+    return View.of("forget.html", memory=detail.memory)
+
+
 @page.post("/{memory_id}/forget", "read", "write")
 async def forget(visit: Visit) -> See:
     """Forget a memory, until that is taken back."""
@@ -110,6 +152,8 @@ async def _shown(visit: Visit, refusal: InvalidRequest | None = None, content: s
     agent, memory_id = visit.agent, visit.path["memory_id"]
     services = visit.entry.agent(agent)
     detail = await services.profiles.get(agent, memory_id)
+    corrects = await services.corrections.corrected_by(agent, memory_id)
+    named = [*([] if corrects is None else [corrects]), *(source.memory_id for source in detail.sources)]
     events = None
     try:
         of_tenant, agent_id = visit.entry.tenant(agent)
@@ -120,10 +164,12 @@ async def _shown(visit: Visit, refusal: InvalidRequest | None = None, content: s
         "memory.html",
         200 if refusal is None else refusal.status,
         memory=detail.memory,
-        neighbours=Neighbours.of(detail),
+        replacement=(await services.lookup.replacements(agent, [memory_id])).get(memory_id),
+        neighbours=Neighbours.of(detail, await services.lookup.relations(agent, memory_id)),
         sources=detail.sources,
         taught_by=await sources_of(visit, detail.memory),
-        corrects=await services.corrections.corrected_by(agent, memory_id),
+        corrects=corrects,
+        contents=await services.lookup.contents(named, agent),
         events=None if events is None else events.items,
         done=_DONE.get(visit.query["done"]),
         refusal=refusal,

@@ -1,9 +1,12 @@
 """The pages of runs: which there were, and what happened in one, step by step."""
 
+from collections.abc import Sequence
 from typing import Final, cast, get_args
 
+from app.domain.audit import LoggedRecall
 from app.domain.episodes import RunStatus, RunsWanted
 from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json
 from app.interfaces.console.page import ConsolePage, View, Visit
 from app.interfaces.cursors import Listing
 
@@ -45,6 +48,18 @@ async def replay(visit: Visit) -> View:
     services, only_agent = visit.entry.shared()
     of_page = Listing(visit.entry, "replay", visit.query.get("cursor"), run_id=run_id, only_agent=only_agent)
     found = await services.auditor.replay(run_id, limit=_STEPS, after=of_page.after, only_agent=only_agent)
+    recalls = [step.what for step in found.steps if isinstance(step.what, LoggedRecall)]
+    given = dict.fromkeys(str(id_) for recall in recalls for id_ in _entries(recall))
     return View.of(
-        "run.html", run=found.run, steps=found.steps, first=of_page.after is None, cursor=of_page.cursor(found.after)
+        "run.html",
+        run=found.run,
+        steps=found.steps,
+        contents=await services.lookup.contents(list(given), only_agent),
+        first=of_page.after is None,
+        cursor=of_page.cursor(found.after),
     )
+
+
+def _entries(recall: LoggedRecall) -> Sequence[Json]:
+    entries = recall.detail.get("entries")
+    return entries if isinstance(entries, list) else ()
