@@ -146,7 +146,7 @@ async def test_a_person_finds_why_a_memory_was_not_recalled(shown: Shown) -> Non
         await page.get_by_label("A memory that is missing").fill("Storgata 12")
         await page.get_by_role("button", name="Explain").click()
         assert "another memory states what holds now" in await page.locator("#reason").inner_text()
-        await page.get_by_text(NEW_ADDRESS).wait_for()
+        await page.get_by_text(NEW_ADDRESS).first.wait_for()
         await page.get_by_role("link", name="Ask this").click()
         await page.get_by_text(OLD_ADDRESS).first.wait_for()
 

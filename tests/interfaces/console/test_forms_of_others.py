@@ -15,7 +15,8 @@ async def taught(shared_service: Service) -> Service:
 
 async def forget_form(browser: Browser) -> Form:
     page = await browser.open("/console/memories")
-    return (await browser.open(page.link("/memories/0"))).form("/forget")
+    page = await browser.open(page.link("/memories/0"))
+    return (await browser.open(page.labelled("Forget it"))).form("/forget")
 
 
 @pytest.mark.parametrize(
