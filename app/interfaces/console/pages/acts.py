@@ -25,6 +25,7 @@ async def listing(visit: Visit) -> View:
     query = visit.query
     asked = {name: query[name] for name in FIELDS}
     shown: dict[str, Any] = {"asked": asked, "groups": ACT_CHOICES, "outcomes": OUTCOME_WORDS}
+    shown["names"] = {"credential_id": "credential"}
     services = visit.entry.every_agent()
     try:
         where = ActFilter(
