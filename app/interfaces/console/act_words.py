@@ -113,7 +113,8 @@ def act_verb(act: Act) -> str:
         return f"Looked at what this would do: {act_title(act.act).lower()};"
     if act.outcome != "done" or act.act not in _PHRASES:
         return act_title(act.act) + (":" if act.subject else "")
-    return _PHRASES[act.act][1]
+    title, done = _PHRASES[act.act]
+    return done if act.subject or " " in done else f"{done} {title.partition(' ')[2]}"
 
 
 def about(act: Act) -> Sequence[tuple[str, str, str | None]]:

@@ -140,14 +140,14 @@ def _percent(share: float) -> str:
 
 def _labelled(rows: str, heads: Sequence[str]) -> Markup:
     """Give each cell of the rows of a table its column's head, which a small screen shows beside it."""
-    return Markup("<tr").join(map(Markup, (_labelled_row(row, heads) for row in str(rows).split("<tr"))))
+    return Markup('<tr role="row"').join(map(Markup, (_labelled_row(row, heads) for row in str(rows).split("<tr"))))
 
 
 def _labelled_row(row: str, heads: Sequence[str]) -> str:
     before, *cells = row.split("<td")
     labels = [*heads, *[""] * len(cells)]
     return before + "".join(
-        f'<td data-label="{escape(label)}"{cell}' for label, cell in zip(labels, cells, strict=False)
+        f'<td role="cell" data-label="{escape(label)}"{cell}' for label, cell in zip(labels, cells, strict=False)
     )
 
 

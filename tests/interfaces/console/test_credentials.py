@@ -18,7 +18,7 @@ async def test_a_credential_is_shown_with_what_it_is_good_for_and_without_its_to
     made = await minted(service, agent_id="bot", speakers=["<b>Anna</b>"])
     async with browsing(service, admin=True) as browser:
         page = await browser.open("/console/credentials")
-        for told in (made["credential"]["id"], "agent bot", "read, write", "<b>anna</b>", "holds until"):
+        for told in (made["credential"]["id"], "agent bot", "read, write", "<b>anna</b>", "valid until"):
             assert told.lower() in page.text.lower()
         assert made["token"] not in page.html
         page = await browser.send(page.form("/credentials"), agent_id="other")

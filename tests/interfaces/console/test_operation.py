@@ -52,6 +52,14 @@ async def test_the_parts_the_backlog_and_the_dead_letters_are_shown_to_an_admini
         assert "img" not in {name for name, _ in page.tags}
 
 
+async def test_a_service_at_rest_is_not_said_to_lack_a_process(service: Service) -> None:
+    await service.runtime.indexer.close()
+    async with browsing(service, admin=True) as browser:
+        page = await browser.open("/console/operations")
+        assert "at rest" in page.text
+        assert "nobody does it" not in page.text
+
+
 async def test_a_dead_letter_is_shown_to_its_tenant_and_its_agent_alone(service: Service) -> None:
     await dead_letter(service)
     async with browsing(service, "rival", admin=True) as browser:

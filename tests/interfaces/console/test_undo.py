@@ -113,6 +113,21 @@ async def test_of_a_source_that_is_not_known_nothing_can_be_taken_back(
         assert not any(form.action.endswith("/run") for form in page.forms)
 
 
+async def test_the_page_of_a_memory_that_was_taken_back_says_so(service: Service) -> None:
+    await service.store("Ann drinks tea.", session_id="mail-1")
+    async with browsing(service, admin=True) as browser:
+        listed = await browser.open("/console/memories?agent=bot")
+        page = await preview(browser, session_id="mail-1", agent_id="bot")
+        await browser.send(page.form("/run"))
+        page = await browser.open(listed.link("/memories/0"))
+        assert page.status == 404
+        assert "It was taken back on" in page.text
+        assert "with the session mail-1" in page.text
+    async with browsing(service, "rival", admin=True) as browser:
+        page = await browser.open(listed.link("/memories/0"))
+        assert (page.status, "taken back" in page.text) == (404, False)
+
+
 async def test_what_was_done_is_told_by_the_row_of_the_act_of_the_own_tenant_alone(service: Service) -> None:
     await service.store("Ann drinks tea.", session_id="s")
     await service.store("Ann drinks milk.")

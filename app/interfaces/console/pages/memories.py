@@ -7,9 +7,10 @@ from typing import Any, Final, cast, get_args
 from app.domain.audit import AuditFilter
 from app.domain.claim import MemoryType
 from app.domain.comparing import STATED, Comparison
-from app.domain.errors import Forbidden, InvalidRequest
+from app.domain.errors import Forbidden, InvalidRequest, NotFound
 from app.domain.profile_answers import MemoryDetail, Version
 from app.domain.query import Filter
+from app.interfaces.console.absence import absence
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.page import ConsolePage, See, View, Visit
 from app.interfaces.console.sources import sources_of
@@ -98,8 +99,13 @@ async def listing(visit: Visit) -> View:
 
 @page.get("/{memory_id}")
 async def one(visit: Visit) -> View:
-    """Show a memory."""
-    return await _shown(visit)
+    """Show a memory, or what became of one that the agent has no longer."""
+    try:
+        return await _shown(visit)
+    except NotFound as missing:
+        memory_id = visit.path["memory_id"]
+        gone = await absence(visit, visit.agent, memory_id)
+        return View.of("gone.html", missing.status, memory_id=memory_id, **gone)
 
 
 @page.post("/{memory_id}/correct", "read", "write")

@@ -6,7 +6,7 @@ from app.interfaces.console.page import ConsolePage, View, Visit
 
 page: Final = ConsolePage(
     "operations",
-    "Operation",
+    "Health",
     "Whether the parts of the service work, what is on its way to the index, and what was erased.",
     "Operation",
     "admin",

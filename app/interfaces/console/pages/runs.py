@@ -13,7 +13,7 @@ from app.interfaces.cursors import Listing
 page: Final = ConsolePage(
     "runs", "Runs", "Each execution of an agent, newest first, and what happened in it.", "Knowledge"
 )
-FIELDS = ("agent_type", "status", "started_after", "started_before", "parent")
+FIELDS = ("every", "agent_type", "status", "started_after", "started_before", "parent")
 _PAGE = 25
 _STEPS = 50
 
@@ -23,7 +23,7 @@ async def listing(visit: Visit) -> View:
     """List the runs that pass the filter, of the agent that was picked or of all."""
     query = visit.query
     asked = {name: query[name] for name in FIELDS}
-    services, agent_id = visit.entry.shared(visit.agent_id)
+    services, agent_id = visit.entry.shared(visit.principal.agent_id if asked["every"] else visit.agent_id)
     status = query["status"]
     try:
         wanted = RunsWanted(

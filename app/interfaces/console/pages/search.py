@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.domain import limits
-from app.domain.audit import AuditEvent, AuditFilter
 from app.domain.errors import FieldError, InvalidRequest
 from app.domain.limits import MAX_TOP_K
 from app.domain.memory import Memory
 from app.domain.query import Entry, Filter, Query
+from app.interfaces.console.absence import absence
 from app.interfaces.console.explaining import change_in_words, changed_fields, reasons, verdict
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.page import ConsolePage, View, Visit
@@ -91,7 +91,7 @@ async def why(visit: Visit) -> View:
             memory_id = candidates[0].id
         found = await services.lookup.one(agent, memory_id)
         if found is None:
-            return View.of("why.html", **shown, **await _absence(visit, agent, memory_id))
+            return View.of("why.html", **shown, **await absence(visit, agent, memory_id))
         explanation = await services.gateway.explain(agent, query, memory_id)
     except InvalidRequest as refusal:
         return View.of("why.html", refusal.status, **shown | {"refusal": refusal, "candidates": []})
@@ -125,21 +125,6 @@ async def _nearest(visit: Visit, agent: str, words: str) -> Sequence[Memory]:
     found |= {each.memory.id: each.memory for each in looked_up if each is not None}
     best = [entry.id for entry in recall.entries if entry.id in found]
     return [found[id_] for id_ in dict.fromkeys([*best, *(memory.id for memory in near)])]
-
-
-async def _absence(visit: Visit, agent: str, memory_id: str) -> dict[str, Any]:
-    """Return what became of a memory that the agent does not have, as far as the visitor may know."""
-    principal = visit.principal
-    may_read = principal.admin or principal.agent_id is not None
-    services, only_agent = visit.entry.tenant(agent) if may_read else (None, None)
-    events: Sequence[AuditEvent] = []
-    if services is not None:
-        where = AuditFilter(agent_id=only_agent, memory_id=memory_id)
-        events = (await services.auditor.events(where, limit=_EVENTS)).items
-    owner = None
-    if services is not None and principal.admin and principal.agent_id is None:
-        owner = await services.lookup.agent_of(memory_id)
-    return {"events": events, "owner": owner}
 
 
 def asked_in(query: FormFields) -> dict[str, str]:
