@@ -25,7 +25,6 @@ _NAMES = {"query": "q"}
 """The field of the form for a name by which a recall refuses it."""
 _TOP_K = 5
 _NEAREST = 5
-_EVENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
