@@ -33,15 +33,13 @@ def verdict(recall: Recall) -> str:
     if answering:
         probably = "Probably" if recall.confidence >= READER_SAYS_YES else "Perhaps"
         return f"{probably} {_how_many(answering, len(recall.entries))}."
-    if read:
-        but = "they have" if several else "it has"
-        return (
-            f"Probably {'none of them answers' if several else 'it does not answer'}: "
-            f"{but} words or a meaning in common with the question, but the reader finds no answer there."
-        )
-    if recall.confidence >= _POSSIBLE:
+    none = "Probably none of them answers" if several else "Probably it does not answer"
+    if read and recall.confidence >= READER_SAYS_YES:
+        share = "They share" if several else "It shares"
+        return f"{none}. {share} words or a meaning with the question, but the reader finds no answer there."
+    if not read and recall.confidence >= _POSSIBLE:
         return f"{'Probably' if recall.confidence >= _SURE else 'Perhaps'} {_how_many(1, len(recall.entries))}."
-    return f"Probably {'none of them answers' if several else 'it does not answer'}."
+    return f"{none}."
 
 
 def _how_many(answering: int, entries: int) -> str:

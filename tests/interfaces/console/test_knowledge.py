@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.runtime.recall_log import write_recalls
 from tests.interfaces.console.browser import browsing
 from tests.support.service import Service
 
@@ -39,6 +40,27 @@ async def test_facts_are_shown_as_they_hold_and_with_history_as_they_held(servic
         assert (await browser.open(page.link("/memories/0"))).status == 200
         page = await browser.send(page.form("/facts"), subject="Berta")
         assert "No fact matches the filter" in page.text
+
+
+async def test_a_memory_of_the_kind_fact_that_was_not_told_as_one_is_said_to_be_elsewhere(service: Service) -> None:
+    await service.store("Ann lives in Oslo.", occurred_at="2026-01-31T09:30:07Z")
+    async with browsing(service, agent="bot") as browser:
+        page = await browser.open("/console/facts")
+        assert "The agent was told no facts yet." in page.text
+        page = await browser.open(page.labelled("Memories of the kind fact"))
+        assert page.form("/memories").fields["type"] == "fact"
+
+
+async def test_a_run_shows_the_texts_of_the_memories_that_it_was_given(service: Service) -> None:
+    await service.store("Ann drinks green tea.")
+    await begun(service)
+    await service.post("/recall", {"agent_id": "bot", "query": "tea", "run_id": RUN})
+    await write_recalls(service.runtime.backends)
+    async with browsing(service, agent="bot") as browser:
+        page = await browser.open(f"/console/runs/{RUN}")
+        assert "It was given 1 memory." in page.text
+        page = await browser.open(page.labelled("Ann drinks green tea."))
+        assert page.path.startswith("/console/memories/")
 
 
 async def test_a_fact_of_markup_is_shown_as_text(service: Service) -> None:

@@ -32,7 +32,16 @@ async def test_an_entry_is_shown_with_its_score_the_share_of_each_channel_and_it
     async with browsing(taught, agent="bot") as browser:
         page = await ask(browser, "what does Ann drink?")
     assert "1 entry" in page.text
-    for part in ("Ann drinks green tea.", "meaning +", "words +", "session s-1", "by HTTP", "topic tea"):
+    for part in (
+        "Ann drinks green tea.",
+        "meaning +",
+        "words +",
+        "session s-1",
+        "by HTTP",
+        "Metadata topic tea",
+        "its session",
+        "What the shares mean",
+    ):
         assert part in page.text
 
 

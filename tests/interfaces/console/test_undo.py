@@ -250,7 +250,9 @@ async def test_a_session_start_shows_what_the_agent_would_be_given(service: Serv
         page = await browser.open("/console/session-start")
         assert "Oslo" in page.text
         assert "green tea" not in page.text
+        assert "No first message was given, so memories were not searched." in page.text
         page = await browser.send(page.form("/session-start"), query="what does Ann drink?")
+        assert "were not searched" not in page.text
         assert "green tea" in page.text
         page = await browser.send(page.form("/session-start"), max_tokens="0")
         assert page.status == 422
