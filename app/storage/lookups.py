@@ -36,9 +36,7 @@ ORDER BY found.number DESC LIMIT ?1 ->> 'most'
 # A relation that a reader has found is a claim whose key begins with "~" (schema.sql), and has a probability. A key
 # and a person's word are certain. What replaces all of a memory goes before what replaces a part.
 _REPLACEMENTS = f"""
-SELECT memory_id, replacement ->> 0 AS by_id, replacement ->> 1 AS whole, replacement ->> 2 AS probability,
-  substr(newer.content, 1, {_READ_OF_EACH}) AS content
-FROM (
+WITH older AS MATERIALIZED (
   SELECT memory.id AS memory_id, (
     SELECT json_array(later.memory_id, stated.whole, (
       SELECT found.probability FROM relation AS found
@@ -53,7 +51,10 @@ FROM (
   ) AS replacement
   FROM json_each(?1 -> 'ids') AS wanted CROSS JOIN long_term_memory AS memory
   WHERE memory.id = wanted.value AND {_OWN}
-) CROSS JOIN long_term_memory AS newer
+)
+SELECT memory_id, replacement ->> 0 AS by_id, replacement ->> 1 AS whole, replacement ->> 2 AS probability,
+  substr(newer.content, 1, {_READ_OF_EACH}) AS content
+FROM older CROSS JOIN long_term_memory AS newer
 WHERE newer.id = replacement ->> 0 AND +newer.tenant_id = ?1 ->> 'tenant_id' AND +newer.agent_id = ?1 ->> 'agent_id'
 """
 _ANY = """

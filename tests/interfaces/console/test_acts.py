@@ -13,7 +13,7 @@ async def test_an_act_is_shown_with_who_did_it_to_what_and_how_it_ended(service:
         assert "/console/memories?agent=bot" in page.links
         assert "agent.erase" not in page.text
         page = await browser.send(page.form("/acts"), act="tenant.erase")
-        assert "no act that passes" in page.text
+        assert "No act matches the filter" in page.text
 
 
 async def test_attempts_that_were_refused_are_shown_with_their_number(service: Service) -> None:

@@ -22,7 +22,7 @@ async def test_a_credential_is_shown_with_what_it_is_good_for_and_without_its_to
             assert told.lower() in page.text.lower()
         assert made["token"] not in page.html
         page = await browser.send(page.form("/credentials"), agent_id="other")
-        assert "No credential passes" in page.text
+        assert "No credential matches the filter" in page.text
 
 
 async def test_a_credential_that_is_revoked_lets_nobody_in_and_the_act_has_a_row(service: Service) -> None:
