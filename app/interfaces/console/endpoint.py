@@ -39,7 +39,7 @@ from app.interfaces.console.page import (
     View,
     Visit,
 )
-from app.interfaces.console.pages import HOME, PAGES, PICK
+from app.interfaces.console.pages import FIRST_WITHOUT_LISTS, HOME, PAGES, PICK
 from app.interfaces.console.rendering import STATIC, Layout, render, static_file
 from app.interfaces.console.sign_in import SignInPages
 from app.interfaces.console.tokens import SignIn
@@ -138,8 +138,10 @@ class Console:
 
     async def _home(self, request: Request) -> View | Response:
         """Lead to the first page."""
-        await self._door.enter(request)
-        return self._redirect(request, See.at(HOME.path))
+        entry, _ = await self._door.enter(request)
+        principal = entry.principal
+        lists = principal.admin or principal.agent_id is not None
+        return self._redirect(request, See.at(HOME.path if lists else FIRST_WITHOUT_LISTS.path))
 
     def _visited(self, route: PageRoute) -> _Answer:
         """Return what answers on a page's route: it lets the request in, and calls the page's function."""

@@ -141,6 +141,7 @@ async def test_with_the_keyboard_alone_a_person_signs_in_skips_the_menu_and_sear
 
 async def test_a_person_finds_why_a_memory_was_not_recalled(shown: Shown) -> None:
     async with opened(shown, admin=False) as page:
+        await page.get_by_role("link", name="Search", exact=True).click()
         await page.get_by_label("Question").fill(QUESTION)
         await page.get_by_role("button", name="Search").click()
         await page.get_by_label("A memory that is missing").fill("Storgata 12")

@@ -168,7 +168,7 @@ async def test_a_person_behind_cloudflare_access_signs_in_with_a_button(company:
         assert "Cloudflare Access" not in (await browser.open("/console/sign-in")).text
         form = Page(await browser.client.get("/console/sign-in", headers=assertion)).form("/sign-in/access")
         page = await browser.send(form, {"Sec-Fetch-Site": "same-origin", **assertion})
-        assert (page.path, page.status) == ("/console/search", 200)
+        assert (page.path, page.status) == ("/console/overview", 200)
     async with stranger(company.service) as browser:
         page = await browser.send(form, {"Sec-Fetch-Site": "cross-site", **assertion})
         assert (page.status, browser.cookie) == (403, None)

@@ -42,7 +42,7 @@ async def with_cookie(service: Service, cookie: str, path: str = "/console/searc
 async def test_a_credential_signs_in_and_its_agent_is_shown(shared_service: Service) -> None:
     async with stranger(shared_service) as browser:
         page = await browser.sign_in(shared_service.credential(agent="bot"))
-        assert (page.status, page.path) == (200, "/console/search")
+        assert (page.status, page.path) == (200, "/console/overview")
         assert "tenant acme agent bot" in page.text
 
 

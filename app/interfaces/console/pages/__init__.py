@@ -12,6 +12,7 @@ from app.interfaces.console.pages import (
     ingestion,
     memories,
     operations,
+    overview,
     runs,
     search,
     session_start,
@@ -20,11 +21,14 @@ from app.interfaces.console.pages import (
     workflows,
 )
 
-HOME: Final = search.page
+HOME: Final = overview.page
 """The page that is shown first."""
+FIRST_WITHOUT_LISTS: Final = search.page
+"""The page that is shown first to whom no memories are listed."""
 PICK: Final = agents.page
 """The page where an agent is picked, for a page that is about one."""
 PAGES: Final[Sequence[ConsolePage]] = (
+    overview.page,
     search.page,
     memories.page,
     session_start.page,

@@ -15,7 +15,7 @@ async def show(visit: Visit) -> View | See:
 
     Who was led here because no agent is picked is led on where the tenant has one agent alone.
     """
-    to = visit.query["to"] or "search"
+    to = visit.query["to"] or ("overview" if visit.principal.admin else "search")
     if not visit.principal.admin:
         return View.of("agents.html", agents=[], more=False, to=to, listed=False)
     services, only = visit.entry.tenant()
@@ -30,4 +30,5 @@ async def pick(visit: Visit) -> See:
     """Lead to a page about the agent that was picked."""
     agent = visit.query.required("agent")
     limits.check(("agent_id", limits.AGENT_ID, agent))
-    return See.at(f"/{visit.query['to'] or 'search'}", agent=agent)
+    to = visit.query["to"] or ("overview" if visit.principal.admin else "search")
+    return See.at(f"/{to}", agent=agent)
