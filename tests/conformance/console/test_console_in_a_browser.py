@@ -125,7 +125,8 @@ async def test_with_the_keyboard_alone_a_person_signs_in_skips_the_menu_and_sear
         await page.keyboard.press("Tab")
     await page.keyboard.type(shown.store.token(AGENT))
     await page.keyboard.press("Enter")
-    await page.get_by_role("heading", name="Search", exact=True).wait_for()
+    await page.get_by_role("heading", name="Overview", exact=True).wait_for()
+    await page.goto(f"{shown.url}{ROOT}/search")
     assert await page.evaluate("document.activeElement.id") == "q"
     await page.goto(f"{shown.url}{ROOT}/search?q=deliveries")
     await page.keyboard.press("Tab")
