@@ -35,27 +35,30 @@ ORDER BY found.number DESC LIMIT ?1 ->> 'most'
 """
 # A relation that a reader has found is a claim whose key begins with "~" (schema.sql), and has a probability. A key
 # and a person's word are certain. What replaces all of a memory goes before what replaces a part.
+# A statement that reads begins with SELECT.
 _REPLACEMENTS = f"""
-WITH older AS MATERIALIZED (
-  SELECT memory.id AS memory_id, (
-    SELECT json_array(later.memory_id, stated.whole, (
-      SELECT found.probability FROM relation AS found
-      WHERE stated.key GLOB '~*' AND found.tenant_id = ?1 ->> 'tenant_id' AND found.agent_id = ?1 ->> 'agent_id'
-        AND found.newer_id = later.memory_id AND found.older_id = stated.memory_id AND found.version <> '{STATED}'
-    ))
-    FROM {successors(stated_by("memory"), "?1 ->> 'agent_id'")}
-      AND holder.tenant_id = ?1 ->> 'tenant_id' AND holder.agent_id = ?1 ->> 'agent_id' AND {living("holder")}
-      AND holder.id <> memory.id
-    ORDER BY NOT stated.whole, holder.forgotten_at IS NOT NULL, stated.key GLOB '~*', later.happened_at DESC,
-      later.memory_id DESC LIMIT 1
-  ) AS replacement
-  FROM json_each(?1 -> 'ids') AS wanted CROSS JOIN long_term_memory AS memory
-  WHERE memory.id = wanted.value AND {_OWN}
+SELECT memory_id, by_id, whole, probability, content FROM (
+  WITH older AS MATERIALIZED (
+    SELECT memory.id AS memory_id, (
+      SELECT json_array(later.memory_id, stated.whole, (
+        SELECT found.probability FROM relation AS found
+        WHERE stated.key GLOB '~*' AND found.tenant_id = ?1 ->> 'tenant_id' AND found.agent_id = ?1 ->> 'agent_id'
+          AND found.newer_id = later.memory_id AND found.older_id = stated.memory_id AND found.version <> '{STATED}'
+      ))
+      FROM {successors(stated_by("memory"), "?1 ->> 'agent_id'")}
+        AND holder.tenant_id = ?1 ->> 'tenant_id' AND holder.agent_id = ?1 ->> 'agent_id' AND {living("holder")}
+        AND holder.id <> memory.id
+      ORDER BY NOT stated.whole, holder.forgotten_at IS NOT NULL, stated.key GLOB '~*', later.happened_at DESC,
+        later.memory_id DESC LIMIT 1
+    ) AS replacement
+    FROM json_each(?1 -> 'ids') AS wanted CROSS JOIN long_term_memory AS memory
+    WHERE memory.id = wanted.value AND {_OWN}
+  )
+  SELECT memory_id, replacement ->> 0 AS by_id, replacement ->> 1 AS whole, replacement ->> 2 AS probability,
+    substr(newer.content, 1, {_READ_OF_EACH}) AS content
+  FROM older CROSS JOIN long_term_memory AS newer
+  WHERE newer.id = replacement ->> 0 AND +newer.tenant_id = ?1 ->> 'tenant_id' AND +newer.agent_id = ?1 ->> 'agent_id'
 )
-SELECT memory_id, replacement ->> 0 AS by_id, replacement ->> 1 AS whole, replacement ->> 2 AS probability,
-  substr(newer.content, 1, {_READ_OF_EACH}) AS content
-FROM older CROSS JOIN long_term_memory AS newer
-WHERE newer.id = replacement ->> 0 AND +newer.tenant_id = ?1 ->> 'tenant_id' AND +newer.agent_id = ?1 ->> 'agent_id'
 """
 _ANY = """
 SELECT 1 FROM long_term_memory AS memory
