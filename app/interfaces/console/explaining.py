@@ -28,18 +28,28 @@ READER_SAYS_YES = 0.5
 def verdict(recall: Recall) -> str:
     """Return in one sentence whether the entries answer, by the recall's confidence and by what the reader says."""
     read = [recall.relevance[entry.id] for entry in recall.entries if entry.id in recall.relevance]
+    if not read:
+        return _verdict_of_scores(recall)
     answering = sum(relevance >= READER_SAYS_YES for relevance in read)
-    several = len(recall.entries) > 1
+    is_likely = recall.confidence >= READER_SAYS_YES
     if answering:
-        probably = "Probably" if recall.confidence >= READER_SAYS_YES else "Perhaps"
-        return f"{probably} {_how_many(answering, len(recall.entries))}."
-    none = "Probably none of them answers" if several else "Probably it does not answer"
-    if read and recall.confidence >= READER_SAYS_YES:
-        share = "They share" if several else "It shares"
-        return f"{none}. {share} words or a meaning with the question, but the reader finds no answer there."
-    if not read and recall.confidence >= _POSSIBLE:
-        return f"{'Probably' if recall.confidence >= _SURE else 'Perhaps'} {_how_many(1, len(recall.entries))}."
-    return f"{none}."
+        return f"{'Probably' if is_likely else 'Perhaps'} {_how_many(answering, len(recall.entries))}."
+    if not is_likely:
+        return _none_answers(recall)
+    share = "They share" if len(recall.entries) > 1 else "It shares"
+    return (
+        f"{_none_answers(recall)} {share} words or a meaning with the question, but the reader finds no answer there."
+    )
+
+
+def _verdict_of_scores(recall: Recall) -> str:
+    if recall.confidence < _POSSIBLE:
+        return _none_answers(recall)
+    return f"{'Probably' if recall.confidence >= _SURE else 'Perhaps'} {_how_many(1, len(recall.entries))}."
+
+
+def _none_answers(recall: Recall) -> str:
+    return "Probably none of them answers." if len(recall.entries) > 1 else "Probably it does not answer."
 
 
 def _how_many(answering: int, entries: int) -> str:

@@ -79,15 +79,10 @@ async def why(visit: Visit) -> View:
         query = question_in(visit.query)
         memory_id = visit.query.required("memory")
         if limits.MEMORY_ID.violation(memory_id) is not None:
-            candidates = await services.lookup.with_words(agent, memory_id)
-            is_exact = bool(candidates)
-            if not is_exact:
-                candidates = await _nearest(visit, agent, memory_id)
-            if not is_exact or len(candidates) > 1:
-                replaced = await services.lookup.replacements(agent, [memory.id for memory in candidates])
-                listed = {"candidates": candidates, "replaced": replaced, "is_exact": is_exact}
-                return View.of("why.html", **shown | listed)
-            memory_id = candidates[0].id
+            exact = await services.lookup.with_words(agent, memory_id)
+            if len(exact) != 1:
+                return View.of("why.html", **shown | await _candidates(visit, agent, exact, memory_id))
+            memory_id = exact[0].id
         found = await services.lookup.one(agent, memory_id)
         if found is None:
             return View.of("why.html", **shown, **await absence(visit, agent, memory_id))
@@ -108,6 +103,13 @@ async def why(visit: Visit) -> View:
         change=None if change is None else change_in_words(query, change),
         changed={} if change is None else {**asked, **changed_fields(query, change)},
     )
+
+
+async def _candidates(visit: Visit, agent: str, exact: Sequence[Memory], words: str) -> dict[str, Any]:
+    """Return the memories among which one is picked: those with the words, else those that are nearest to them."""
+    candidates = exact or await _nearest(visit, agent, words)
+    replaced = await visit.entry.agent(agent).lookup.replacements(agent, [memory.id for memory in candidates])
+    return {"candidates": candidates, "replaced": replaced, "is_exact": bool(exact)}
 
 
 async def _nearest(visit: Visit, agent: str, words: str) -> Sequence[Memory]:
