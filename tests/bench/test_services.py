@@ -125,6 +125,7 @@ async def test_a_service_that_is_not_there_is_an_error() -> None:
             await Gateway(client, None).ask("ns", "what?", 20)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("ends", "fails"), [("done", False), ("failed", True)])
 async def test_an_ingestion_that_outlives_its_request_is_waited_for(ends: str, *, fails: bool) -> None:
     looks = iter(["running", "running", ends])

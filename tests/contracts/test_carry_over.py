@@ -90,6 +90,7 @@ async def contents(database: Database) -> dict[str, Any]:
     return found | {"schema": objects(await rows(database, READ))}
 
 
+@pytest.mark.thorough
 async def test_what_is_killed_on_the_way_and_begun_again_ends_as_what_was_left_alone(
     open_database: Opened, open_other_database: Opened
 ) -> None:

@@ -67,6 +67,7 @@ class Beside:
         return await self.inner.run(statements)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("act", ["store", "delete the newest", "delete the oldest"])
 async def test_what_is_stored_or_deleted_at_any_call_of_a_consolidation_costs_nothing_else(
     tmp_path: Path, backend: Backend, act: str

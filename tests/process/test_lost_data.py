@@ -41,8 +41,10 @@ def remove_with_its_mark(data_dir: Path) -> None:
     (data_dir / "blobs" / "one").mkdir(parents=True)
 
 
-@pytest.mark.parametrize("lose", [empty, remove, remove_with_its_mark])
-@pytest.mark.parametrize("arguments", [("serve",), ("serve", "--quickstart"), ("usage",)])
+@pytest.mark.parametrize("lose", [empty, remove, pytest.param(remove_with_its_mark, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "arguments", [("serve",), pytest.param(("serve", "--quickstart"), marks=pytest.mark.thorough), ("usage",)]
+)
 async def test_a_lost_database_is_refused_by_name_and_left_as_it_is(
     start: Start, data_dir: Path, lose: Callable[[Path], None], arguments: tuple[str, ...]
 ) -> None:

@@ -109,7 +109,7 @@ def test_a_note_that_has_all_of_one_need_comes_before_one_that_has_a_word_of_eac
     assert [each.id for each in Fusion(query, pool(one, some)).ranked] == ["one", "some"]
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(30))
 @given(query=texts)
 def test_whatever_is_asked_something_is_embedded_and_nothing_that_was_not_asked(query: str) -> None:
     left = QuerySentences(query).without_greetings

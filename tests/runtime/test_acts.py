@@ -64,6 +64,7 @@ async def acts(service: Service, tenant: str = "acme") -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [False, True])
 async def test_no_act_is_done_without_its_row_wherever_the_process_dies(tmp_path: Path, *, after: bool) -> None:
     dying: list[Dying] = []

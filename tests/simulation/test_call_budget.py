@@ -47,11 +47,13 @@ def in_vain(simulations: Sequence[Simulation]) -> float:
     return sum(agent.in_vain for agent in agents) / sum(agent.waited for agent in agents)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("agents", [alike, one_loud])
 async def test_two_windows_are_used_up_tenants_have_alike_and_who_waits_is_served(agents: Agents) -> None:
     assert in_vain([await used_up(agents(), seed) for seed in SEEDS]) <= 0.02
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("agents", [alike, one_loud])
 async def test_where_a_balancer_chooses_any_replica_two_windows_are_used_up_and_most_who_wait_are_served(
     agents: Agents,

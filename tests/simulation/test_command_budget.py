@@ -81,6 +81,7 @@ def served(simulation: Simulation) -> int:
     return sum(agent.done for agent in simulation.agents)
 
 
+@pytest.mark.thorough
 async def test_a_command_takes_no_call_that_requests_need_and_is_made_nevertheless() -> None:
     alone, simulation = beside(FOUR_FIFTHS), beside(FOUR_FIFTHS)
     await simulation.run(2 * WINDOW)
@@ -91,6 +92,7 @@ async def test_a_command_takes_no_call_that_requests_need_and_is_made_neverthele
     assert simulation.account.within() <= LIMIT
 
 
+@pytest.mark.thorough
 async def test_where_requests_need_every_call_a_command_goes_on_with_those_that_are_kept_for_commands() -> None:
     alone, simulation = beside(AS_FAST_AS_THEY_CAN), beside(AS_FAST_AS_THEY_CAN)
     await simulation.run(2 * WINDOW)
@@ -131,6 +133,7 @@ async def test_beside_idle_servers_a_command_of_many_calls_waits_once_until_they
     assert simulation.now - began <= 0.05 * WINDOW
 
 
+@pytest.mark.thorough
 async def test_commands_at_the_same_time_divide_the_calls_that_are_kept_for_them() -> None:
     simulation = beside(AS_FAST_AS_THEY_CAN, replicas=3)
     await simulation.run(2 * WINDOW)
@@ -201,6 +204,7 @@ async def test_a_command_waits_for_the_end_of_a_block_and_says_why() -> None:
     budget.take()
 
 
+@pytest.mark.thorough
 async def test_a_process_that_is_idle_takes_no_call_from_one_that_lacks_none() -> None:
     alone, simulation = beside(FOUR_FIFTHS), beside(FOUR_FIFTHS)
     await simulation.run(2 * WINDOW)
@@ -223,6 +227,7 @@ async def test_a_command_goes_on_once_a_burst_of_requests_is_over() -> None:
     assert after.made == 1
 
 
+@pytest.mark.thorough
 async def test_a_command_that_leases_nothing_stays_within_what_others_leave() -> None:
     simulation = beside(AS_FAST_AS_THEY_CAN)
     await simulation.run(2 * WINDOW)

@@ -109,6 +109,7 @@ def test_vectors_are_those_of_the_reference(exact: bool, tolerance: float) -> No
     np.testing.assert_allclose(vectors @ vectors.T, [cosines for _, cosines in REFERENCE.values()], atol=tolerance)
 
 
+@pytest.mark.thorough
 def test_the_fastest_vectors_have_a_cosine_of_over_0_9999_to_exact_ones() -> None:
     texts = [*REFERENCE, *MEMORIES]
     exact, fastest = (np.array(embed(packaged(), *texts, exact=exact)) for exact in (True, False))
@@ -129,6 +130,7 @@ sys.exit(not fastest @ exact > 0.999)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux grants tiles of Intel AMX")
 def test_a_process_that_linux_grants_no_tiles_embeds_all_the_same() -> None:
     command = [sys.executable, "-c", _WITHOUT_TILES, str(packaged())]

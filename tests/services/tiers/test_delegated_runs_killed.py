@@ -66,6 +66,7 @@ def kill(bench: Bench, number: int, executed: int, patched: pytest.MonkeyPatch) 
     return sizes
 
 
+@pytest.mark.thorough
 async def test_killed_at_any_write_a_delegated_run_ends_as_one_that_was_not(tmp_path: Path, backend: Backend) -> None:
     async with bench_on(tmp_path / "whole", backend) as bench:
         with pytest.MonkeyPatch.context() as patched:

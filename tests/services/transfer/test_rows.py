@@ -122,6 +122,7 @@ async def test_what_has_expired_is_neither_exported_nor_imported(bench: Bench, t
     assert (gone["status"], gone["detail"]) == ("rejected", "has expired")
 
 
+@pytest.mark.thorough
 async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: Backend, tmp_path: Path) -> None:
     data = file_of_rows(calls(450))
     async with bench_on(tmp_path / "cut", backend) as bench:
