@@ -78,8 +78,11 @@ def read_places(rows: Sequence[Row]) -> Place | None:
 
 
 def tables_of_tenants(rows: Sequence[Row]) -> list[str]:
-    """Read the rows of ``READ_TABLES``, without the tables that say where tenants live."""
-    return [str(row["name"]) for row in rows if row["name"] not in _OF_DIRECTORY]
+    """Read the rows of ``READ_TABLES``: the tables whose rows show that there is a tenant.
+
+    Those that say where tenants live do not, nor do acts: whoever tries one by a wrong name makes no tenant.
+    """
+    return [str(row["name"]) for row in rows if row["name"] not in {*_OF_DIRECTORY, "administrative_act"}]
 
 
 def add(shard: str, database_id: str | None) -> Statement:
