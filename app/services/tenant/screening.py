@@ -121,7 +121,8 @@ class Screening:
                 yield from self._parts(item, _joined(path, told))
         elif isinstance(value, list | tuple):
             for number, item in enumerate(value):
-                yield from self._parts(item, _joined(path, str(number)))
+                if not _is_small(item):  # a list may have a hundred thousand numbers
+                    yield from self._parts(item, _joined(path, str(number)))
         elif is_dataclass(value) and not isinstance(value, type):
             for each in fields(value):
                 yield from self._parts(getattr(value, each.name), _joined(path, each.name), names=_is_name(each.name))
@@ -180,6 +181,11 @@ def _text_of(value: Any) -> str | None:  # noqa: ANN401 - any value
         return value if len(value) >= _SHORTEST else None
     whole = type(value) is int or (type(value) is float and value.is_integer())  # tables give numbers as 4.0
     return str(abs(int(value))) if whole and abs(value) >= _LEAST_NUMBER else None
+
+
+def _is_small(value: object) -> bool:
+    """Tell whether a value is a number that is too small to be that of a card, or nothing."""
+    return value is None or (isinstance(value, int | float) and -_LEAST_NUMBER < value < _LEAST_NUMBER)
 
 
 def _joined(path: str, name: str) -> str:

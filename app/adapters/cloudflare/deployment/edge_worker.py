@@ -12,7 +12,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.shards import Shard
 
 SECRET = "EDGE_SECRET"  # noqa: S105 - the name of one
-_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
 _DIGITS = 16
 _VALUES = ("id", "database_id", "index_name", "json", "text")
 
