@@ -22,7 +22,7 @@ class OperatingState:
     calls_left: int | None
     """The calls of Cloudflare that this process may still make in five minutes; None: none are counted."""
     latencies: Sequence[Latency]
-    """How long the requests of each route have taken, the most asked first."""
+    """How long the requests of each kind have taken, the most asked first."""
 
 
 def are_ready(parts: Sequence[PartState]) -> bool:

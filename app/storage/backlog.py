@@ -1,9 +1,9 @@
-"""Reads what one tenant's outbox waits for, and what of it the index has refused."""
+"""Reads what the outbox of one tenant, or of one agent, waits for, and what of it the index has refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.domain.memory import Tenant
+from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
@@ -11,6 +11,9 @@ from app.storage.scoped import ScopedStatement
 MOST_COUNTED = 10_000
 """Rows of the outbox that are counted at most."""
 
+_OWN = """
+outbox.tenant_id = ?1 ->> 'tenant_id' AND (?1 ->> 'agent_id' IS NULL OR outbox.agent_id = ?1 ->> 'agent_id')
+"""
 _COUNT = f"""
 SELECT count(*) FILTER (WHERE row.acknowledged_at IS NULL AND row.dead IS NULL) AS undelivered,
   count(*) FILTER (WHERE row.acknowledged_at IS NOT NULL AND row.confirmed_at IS NULL) AS unconfirmed,
@@ -18,13 +21,12 @@ SELECT count(*) FILTER (WHERE row.acknowledged_at IS NULL AND row.dead IS NULL) 
   coalesce({NOW} - min(row.revision) FILTER (WHERE row.acknowledged_at IS NULL AND row.dead IS NULL), 0) AS oldest_ms
 FROM (
   SELECT outbox.acknowledged_at, outbox.confirmed_at, outbox.dead, outbox.revision FROM outbox
-  WHERE outbox.tenant_id = ?1 ->> 'tenant_id' LIMIT {MOST_COUNTED}
+  WHERE {_OWN} LIMIT {MOST_COUNTED}
 ) AS row
 """
-_REFUSED = """
-SELECT outbox.agent_id, outbox.id AS memory_id, outbox.index_name, outbox.operation, outbox.dead AS reason,
-  outbox.revision AS queued_at
-FROM outbox WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.dead IS NOT NULL
+_REFUSED = f"""
+SELECT outbox.agent_id, outbox.id AS memory_id, outbox.operation, outbox.dead AS reason, outbox.revision AS queued_at
+FROM outbox WHERE {_OWN} AND outbox.dead IS NOT NULL
 ORDER BY outbox.revision DESC LIMIT ?1 ->> 'limit'
 """
 
@@ -47,15 +49,14 @@ class DeadLetter:
 
     agent_id: str
     memory_id: str
-    index_name: str
     operation: str
     reason: str
     queued_at: int
 
 
-def read(tenant: Tenant, limit: int) -> list[ScopedStatement]:
-    """Read a tenant's backlog and its newest dead letters, for ``backlog``."""
-    return [ScopedStatement.read(tenant, _COUNT), ScopedStatement.read(tenant, _REFUSED, limit=limit)]
+def read(owner: Scope | Tenant, limit: int) -> list[ScopedStatement]:
+    """Read the backlog of a tenant, or of one agent, and its newest dead letters, for ``backlog``."""
+    return [ScopedStatement.read(owner, _COUNT), ScopedStatement.read(owner, _REFUSED, limit=limit)]
 
 
 def backlog(results: Sequence[Sequence[Row]]) -> tuple[Backlog, list[DeadLetter]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.domain import limits
 from app.domain.errors import NotFound, QuotaExceeded
-from app.domain.memory import Memory, Tenant
+from app.domain.memory import Memory, owner_of
 from app.domain.query import Filter
 from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
@@ -98,15 +98,19 @@ class Browser:
         written = model_spend.spending(row)
         return self._model.usage(written.calls, written.tokens)
 
-    async def backlog(self, limit: int) -> tuple[Backlog, Sequence[DeadLetter]]:
-        """Return what the tenant's outbox waits for, and the newest changes, at most ``limit``, that the index refused.
+    async def backlog(self, only_agent: str | None, limit: int) -> tuple[Backlog, Sequence[DeadLetter]]:
+        """Return what the outbox waits for, and the newest changes, at most ``limit``, that the index refused.
+
+        With ``only_agent`` they are those of that agent, else the tenant's.
 
         Raises:
             InvalidRequest: the limit is not from 1 to 100.
             Unavailable: the database does not answer.
         """
         limits.check(("limit", limits.LIST_LIMIT, limit))
-        return backlog.backlog(await self._database.run(backlog.read(Tenant(self._quotas.tenant_id), limit)))
+        return backlog.backlog(
+            await self._database.run(backlog.read(owner_of(self._quotas.tenant_id, only_agent), limit))
+        )
 
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is malformed."""

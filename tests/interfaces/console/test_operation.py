@@ -99,3 +99,15 @@ async def test_usage_is_the_tenant_s_for_an_administrator_and_the_agent_s_for_an
         page = await browser.open("/console/usage")
         assert "Memories 1" in page.text
         assert "other" not in page.text
+
+
+async def test_an_agent_s_dead_letter_is_shown_however_many_others_have(service: Service) -> None:
+    await dead_letter(service)
+    row = {"tenant_id": "acme", "agent_id": "other", "index_name": "index", "operation": "delete", "refusals": 3}
+    rest = {"revision": 1_790_000_000_001, "due_at": 2**53, "dead": "refused"}
+    others = [row | rest | {"id": f"01JA{number:022}"} for number in range(1, 61)]
+    await insert_rows(service.runtime.backends.database, "outbox", *others)
+    async with browsing(service, admin=True, agent="bot") as browser:
+        page = await browser.open("/console/operations")
+    assert MEMORY in page.text
+    assert str(others[0]["id"]) not in page.text

@@ -19,12 +19,12 @@ async def show(visit: Visit) -> View:
     """Show the state of the service, the tenant's backlog, and its erasures with their receipts."""
     services, only_agent = visit.entry.tenant(visit.principal.agent_id)
     state = await visit.entry.state()
-    backlog, dead_letters = await services.browser.backlog(_NEWEST)
+    backlog, dead_letters = await services.browser.backlog(only_agent, _NEWEST)
     return View.of(
         "operations.html",
         state=state,
         latencies=state.latencies,
         backlog=backlog,
-        dead_letters=[letter for letter in dead_letters if only_agent in {None, letter.agent_id}],
+        dead_letters=dead_letters,
         erasures=await services.gateway.erasures(only_agent, _NEWEST),
     )
