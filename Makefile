@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance screenshots check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit packages lock clean
+.PHONY: help run test soak attack conformance screenshots check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -96,8 +96,8 @@ $(VENV)/generators/installed: $(LOCK)/generators.txt | $(VENV)/python
 	@if $(VENV)/generators/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<; \
 	  then touch $@; else echo 'no generators of clients: proofs will be skipped' >&2; fi
 
-# Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
-# needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
+# Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the npm package is built
+# and proved with; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
 # failure where CI is set.
 $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VENV)/generators/installed $(VENV)/release/installed
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
@@ -190,8 +190,14 @@ audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything 
 	$(VENV)/release/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps --require-hashes $(ADVISORIES) \
 	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/traces.txt $(LOCK)/dev.txt))
 
-# node packs what npm would publish; where there is no npm, only Python's packages are made.
-packages: $(VENV)/release/installed ## build what a release publishes to dist/: wheels, source archives, the npm package
+# The npm package is made of the OpenAPI document of this checkout. Where there is no npm, only Python's packages are made.
+typescript: $(VENV)/runtime ## build the npm package in clients/typescript/dist
+	$(BIN)/python $(TS)/scripts/openapi.py >$(TS)/openapi.json
+	[ -d $(TS)/node_modules ] || \
+	  npm install --prefix $(TS) --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error
+	npm run --prefix $(TS) build
+
+packages: $(VENV)/release/installed $(if $(shell command -v npm),typescript) ## build what a release publishes to dist/: wheels, source archives, the npm package
 	$(VENV)/release/bin/python -m build --outdir dist/python .
 	$(VENV)/release/bin/python -m build --outdir dist/python clients/python
 	@mkdir -p dist/npm
@@ -215,4 +221,4 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group training -o $(LOCK)/training.txt
 
 clean: ## remove what make has made
-	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
+	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules $(TS)/dist $(TS)/openapi.json $(TS)/src/generated .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

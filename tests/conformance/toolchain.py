@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("node")
-EXAMPLE = Path(__file__).parents[2] / "clients" / "typescript"
+CLIENT = Path(__file__).parents[2] / "clients" / "typescript"
 _MODULES = FOLDER / "node_modules"
 NODE = _MODULES / "node" / "bin" / "node"
 """Of a version that wrangler and the inspector take, whichever one the machine has."""
@@ -18,7 +18,10 @@ CLAUDE_CODE = _MODULES / ".bin" / "claude"
 """Not in ``missing``: where there is no build of it for the machine, the other proofs are still made."""
 _WORKERS_TYPES = _MODULES / "@cloudflare" / "workers-types" / "index.d.ts"
 COMPOSE_SCHEMA = _MODULES / "dclint" / "schemas" / "compose.schema.json"
-_TYPES = EXAMPLE / "node_modules" / "openapi-typescript"
+NEWER_NODE = CLIENT / "node_modules" / "node" / "bin" / "node"
+"""What some packages of vendors need."""
+OLDEST_NODE = Path(shutil.which("node") or "node")
+"""The machine's own: of the oldest version that the npm package is for, where it is that one."""
 
 GENERATORS = Path(sys.prefix) / "generators" / "bin"
 """The generators of clients, in an environment with all that the Python clients they make need."""
@@ -44,6 +47,6 @@ def missing() -> list[str]:
         "workers-types": _WORKERS_TYPES,
         "containers": _MODULES / "@cloudflare" / "containers",
         "compose schema": COMPOSE_SCHEMA,
-        "openapi-typescript": _TYPES,
+        "what the npm package is built with": CLIENT / "node_modules" / "typescript",
     }
     return [name for name, path in tools.items() if not path.exists()]

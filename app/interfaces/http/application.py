@@ -56,7 +56,7 @@ _DESCRIPTION = "Long-term memory for AI agents. The tenant comes from the creden
 
 
 @cache
-def _document() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, which takes a second to make and is the same for every application."""
     return docs.openapi(_TITLE, _DESCRIPTION, _ROUTES)
 
@@ -124,5 +124,5 @@ def create_http_app(
     app.router.routes.extend(_ROUTES)  # include_router would make each route anew, longer than a hundred requests take
     for endpoint in endpoints:
         app.router.routes.extend(endpoint.routes)
-    docs.install(app, _document)
+    docs.install(app, openapi_document)
     return app

@@ -1,0 +1,61 @@
+"""The npm package, packed and installed into an empty project, against a running service."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.interfaces.http.application import openapi_document
+from tests.conformance.npm_package import Project, archive
+from tests.conformance.toolchain import NEWER_NODE, OLDEST_NODE
+from tests.process.conftest import Start, data_dir, spawn, start
+from tests.process.server import credential
+
+__all__ = ["archive", "data_dir", "spawn", "start"]
+
+FIVE_CALLS = """
+const memory = new MemoryClient({ agent: "billing" });
+await memory.store("The customer prefers invoices in Swedish", { metadata: { source: "call" } });
+await memory.ingest([{ role: "user", content: "I have moved to Oslo." }], { session_id: "s" });
+const { entries } = await memory.recall("which language should invoices be in?", { top_k: 1 });
+const asked = await memory.ask("where does the customer live?");
+const remembered = await memory.forAgent("other").remember("Ann sits at table four");
+const assembled = await memory.assemble({ query: "invoices" });
+console.log(JSON.stringify({ entries, asked, remembered, assembled }));
+"""
+FORMATS = {
+    "esm.mjs": f'import {{ MemoryClient }} from "memory-gateway-client";\n{FIVE_CALLS}',
+    "cjs.cjs": (
+        'const { MemoryClient } = require("memory-gateway-client");\n'
+        f"(async () => {{{FIVE_CALLS}}})().catch((error) => {{ console.error(error); process.exitCode = 1; }});"
+    ),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, archive: Path) -> Project:
+    return Project.new(tmp_path / "project", archive)
+
+
+@pytest.mark.parametrize("node", [OLDEST_NODE, NEWER_NODE], ids=["oldest", "newer"])
+@pytest.mark.parametrize("file", FORMATS)
+async def test_the_installed_package_calls_the_service(project: Project, start: Start, file: str, node: Path) -> None:
+    server = await start()
+    project.write(file, FORMATS[file])
+    told = {"MEMORY_GATEWAY_URL": server.url, "MEMORY_GATEWAY_TOKEN": credential()}
+    answers = json.loads(project.node(file, node=node, **told))
+    assert [entry["content"] for entry in answers["entries"]] == ["The customer prefers invoices in Swedish"]
+    assert answers["asked"]["count"] > 0
+    assert answers["remembered"]["content"] == "Ann sits at table four"
+    assert answers["assembled"]["pieces"] is not None
+
+
+def test_every_operation_of_the_document_is_a_method_and_no_other(project: Project) -> None:
+    project.write(
+        "ids.mjs",
+        'import { MemoryClient } from "memory-gateway-client";\n'
+        'console.log(JSON.stringify(Object.keys(new MemoryClient({ token: "t" }).operations)));',
+    )
+    document = openapi_document()
+    ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
+    assert set(json.loads(project.node("ids.mjs"))) == ids
