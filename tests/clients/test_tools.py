@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,6 +28,8 @@ from memory_gateway_client import (
 )
 from tests.clients.asking import Asked
 
+_DEFINITIONS = Path(__file__).parents[2] / "clients" / "typescript" / "src" / "tool-definitions.ts"
+
 
 @pytest.fixture(params=["async", pytest.param("sync", marks=pytest.mark.thorough)])
 def kind(request: pytest.FixtureRequest) -> str:
@@ -40,6 +43,17 @@ def test_the_definition_is_the_one_the_service_gives_out(tool_set: ToolSet, file
     given_out = json.dumps(manifest("json-schema", tool_set), indent=2, ensure_ascii=False) + "\n"
     assert files("memory_gateway_client").joinpath(file).read_text("utf-8") == given_out
     assert [asdict(tool) for tool in tools.definitions(tool_set)] == manifest("json-schema", tool_set)
+
+
+def test_the_npm_package_has_the_definition_that_the_service_gives_out() -> None:
+    # To bring it up to date: write this text into clients/typescript/src/tool-definitions.ts.
+    shown = ("name", "title", "description")
+    tools = [
+        {key: tool[key] for key in shown} | {"inputSchema": tool["input_schema"]}
+        for tool in manifest("json-schema", "recall_store")
+    ]
+    given_out = f"export const TOOLS = {json.dumps(tools, indent=2, ensure_ascii=False)} as const;\n"
+    assert _DEFINITIONS.read_text("utf-8").partition("\n\n")[2] == given_out
 
 
 async def test_a_model_stores_and_recalls(bot: Asked) -> None:
