@@ -19,10 +19,12 @@ class NewMessage:
 
     role: Role
     content: str
-    timestamp: int | None = None
+    occurred_at: int | None = None
     """When the message was said, in milliseconds since the epoch."""
     tokens: int | None = None
     """The message's tokens, as the caller's model counts them; None: they are estimated."""
+    moment_field: str = "occurred_at"
+    """The field by which callers give the moment."""
 
 
 @dataclass(frozen=True)

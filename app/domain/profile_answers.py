@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from app.domain.memory import Memory
 from app.domain.messages import Role
-from app.domain.query import Finding
+from app.domain.query import Entry
 
 ResponseLength: TypeAlias = Literal["short", "medium", "long"]
 ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
@@ -26,26 +26,18 @@ MAX_SUMMARY = 120
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileCandidate:
-    """A memory that an answer may rest on."""
-
-    id: str
-    summary: str
-    session_id: str | None
-    score: float
-    """How likely the memory answers the query, 0 to 1."""
-    happened_at: int
-    findings: Sequence[Finding] = ()
-    """The parts of the score, where the request asked for them."""
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileInstruction:
     """A standing instruction that holds now and may concern a query."""
 
     id: str
     content: str
-    happened_at: int
+    created_at: int
+    occurred_at: int | None = None
+
+    @property
+    def happened_at(self) -> int:
+        """The moment at which it was said, or else stored."""
+        return self.created_at if self.occurred_at is None else self.occurred_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,7 @@ class ProfileRecall:
 
     answer: str
     """"" where no memory is sure enough to answer the query."""
-    candidates: Sequence[ProfileCandidate]
+    entries: Sequence[Entry]
     """The memories, best first; empty where probably no memory is about the query's subject."""
     degraded: Sequence[str] = ()
     """Why memories may be missing, as a recall says, and why no language model has written the answer as it was to."""
@@ -65,8 +57,8 @@ class ProfileRecall:
 
     @property
     def count(self) -> int:
-        """How many candidates there are."""
-        return len(self.candidates)
+        """How many entries there are."""
+        return len(self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +79,8 @@ class Version:
     memory_id: str
     summary: str
     happened_at: int
+    created_at: int
+    occurred_at: int | None
     superseded_at: int | None
     """When the memory that replaced this one was said; None: this one holds."""
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from operator import is_
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -34,6 +35,7 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
+_BOTH_NAMES = "both_names"
 # A pattern cannot check all of a day: not each February has 29 days.
 _DAY = (
     "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
@@ -198,10 +200,50 @@ is_none = partial(is_, None)
 """Tells whether a value is None, which an answer leaves out."""
 
 
+def either(name: str, old: str) -> AliasChoices:
+    """Return both names of a request's field: its name, and the old one, which is taken until the next version.
+
+    It is the field's ``validation_alias``; the field may be left out. A request with both names is refused.
+    """
+    return AliasChoices(name, old)
+
+
+def old_names(fields: type[BaseModel]) -> dict[str, str]:
+    """Return the old names of a request's fields, each with the name that stands for it now."""
+    choices = {name: field.validation_alias for name, field in fields.model_fields.items()}
+    return {
+        str(old): name
+        for name, alias in choices.items()
+        if isinstance(alias, AliasChoices)
+        for old in alias.choices
+        if old != name
+    }
+
+
 class Request(BaseModel):
-    """Base of requests. A field that a request does not have is refused."""
+    """Base of requests. A field that a request does not have is refused, and so is one that comes by both its names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    _old_names: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:  # noqa: ANN401 - pydantic's hook
+        """Note the old names of the fields, so that a request is read as fast as one that has none."""
+        cls._old_names = old_names(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Show the old names too, as deprecated, and that a request has one of the two."""
+        shown = handler(schema)
+        described = handler.resolve_ref_schema(shown)
+        for old, name in cls._old_names.items():
+            if old not in described["properties"]:
+                described["properties"][old] = by_old_name(described["properties"][name], name)
+                # Under "then", which generators of clients pass over.
+                described |= {"if": {"type": "object"}, "then": {"not": {"required": [name, old]}}}
+        return shown
 
     def to(self, kind: type[_T], **given: Any) -> _T:  # noqa: ANN401 - any type of a field
         """Return the domain's object of the request: a ``kind`` of the fields of the same names, and those ``given``.
@@ -217,7 +259,16 @@ class Request(BaseModel):
         """Count the fields before each unknown one becomes an error of its own."""
         if isinstance(data, Mapping) and len(data) > _MAX_FIELDS:
             raise ValueError(f"has {len(data)} fields, at most {len(cls.model_fields)} exist")
+        for old, name in cls._old_names.items():
+            if old in data and name in data:
+                raise PydanticCustomError(_BOTH_NAMES, "{old}", {"old": old, "name": name})
         return data
+
+
+def by_old_name(described: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema of a field under its old name; ``name`` stands for it now."""
+    kept = {part: value for part, value in described.items() if part not in {"description", "title"}}
+    return {**kept, "deprecated": True, "description": f"The old name of `{name}`, taken until the next version."}
 
 
 class Answer(BaseModel):
@@ -248,7 +299,7 @@ def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequ
         return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
     of_type = [error for error in errors if error["type"] != _OUT_OF_BOUNDS]
     if of_type:
-        return refused([FieldError(_path(error["loc"], within), _message(error)) for error in of_type])
+        return refused([field for error in of_type for field in _fields(error, within)])
     return limits.out_of_bounds([(_path(error["loc"], within), error["ctx"]["is"]) for error in errors])
 
 
@@ -260,6 +311,15 @@ def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidR
         if len(errors) > len(named):
             detail += f"; and {len(errors) - len(named)} more"
     return InvalidRequest(detail, errors=named)
+
+
+def _fields(error: dict[str, Any], within: int) -> list[FieldError]:
+    """Name the field that an error is about; of one that came by both its names, both."""
+    if error["type"] != _BOTH_NAMES:
+        return [FieldError(_path(error["loc"], within), _message(error))]
+    old, name = error["ctx"]["old"], error["ctx"]["name"]
+    messages = {name: f"is given a second time as `{old}`, its old name", old: f"is the old name of `{name}`"}
+    return [FieldError(_path([*error["loc"], each], within), message) for each, message in messages.items()]
 
 
 def _path(location: Sequence[str | int], within: int) -> str:

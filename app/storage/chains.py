@@ -11,9 +11,9 @@ _READ_OF_EACH = 1200
 
 # A forgotten memory is no version here, unless it is the memory whose versions are read.
 _VERSIONS = f"""
-SELECT key, memory_id, content, happened_at, superseded_at FROM (
+SELECT key, memory_id, content, happened_at, created_at, occurred_at, superseded_at FROM (
   SELECT version.key, version.memory_id, substr(memory.content, 1, {_READ_OF_EACH}) AS content, version.happened_at,
-    version.superseded_at
+    memory.created_at, memory.occurred_at, version.superseded_at
   FROM claim AS stated CROSS JOIN claim AS version CROSS JOIN long_term_memory AS memory
   WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
     AND stated.memory_id = ?1 ->> 'id'
@@ -30,6 +30,7 @@ ORDER BY key, happened_at, memory_id
 def versions(scope: Scope, memory_id: str) -> ScopedStatement:
     """Read the versions of each key that a memory states, key by key, oldest first.
 
-    Returns ``key``, ``memory_id``, the beginning of its ``content``, ``happened_at`` and ``superseded_at``.
+    Returns ``key``, ``memory_id``, the beginning of its ``content``, ``happened_at``, ``created_at``,
+    ``occurred_at`` and ``superseded_at``.
     """
     return ScopedStatement.read(scope, _VERSIONS, id=memory_id)

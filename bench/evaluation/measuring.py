@@ -110,8 +110,8 @@ async def _asked(profiles: ProfileService, conversation: LabelledConversation) -
         recall = await profiles.recall(conversation.id, question.text, reference_time=conversation.asked_at)
         seconds = time.monotonic() - started
         found = []
-        for candidate in recall.candidates[:EVIDENCE_AMONG]:
-            detail = await profiles.get(conversation.id, candidate.id)
+        for entry in recall.entries[:EVIDENCE_AMONG]:
+            detail = await profiles.get(conversation.id, entry.id)
             found.append({turns[source.id] for source in detail.sources if source.id in turns})
         judged.append(
             Judged(

@@ -15,7 +15,7 @@ DATA = b'\0\xff{"not": "JSON'
 
 async def test_bytes_come_back_as_they_were_sent(bot: Asked) -> None:
     blob = await bot.put_blob(DATA, media_type="text/plain; charset=utf-8")
-    assert (blob.sha256, blob.size) == (hashlib.sha256(DATA).hexdigest(), len(DATA))
+    assert (blob.sha256, blob.bytes) == (hashlib.sha256(DATA).hexdigest(), len(DATA))
     assert blob.media_type == "text/plain; charset=utf-8"
     assert await bot.get_blob(blob.blob_id) == DATA
     assert (await bot.list_blobs()).blobs == (blob,)

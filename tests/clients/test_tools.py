@@ -145,21 +145,21 @@ async def told(bot: Asked, name: str, **arguments: str) -> str:
 
 async def test_a_model_with_the_four_tools_remembers_recalls_lists_and_forgets(bot: Asked) -> None:
     await bot.set_agent(tools="profile")
-    assert await told(bot, "remember", text="Ann lives in Lund.") == "Remembered."
-    assert '"Ann lives in Lund."' in await told(bot, "recall", question="Where does Ann live?")
+    assert await told(bot, "remember", content="Ann lives in Lund.") == "Remembered."
+    assert '"Ann lives in Lund."' in await told(bot, "recall", query="Where does Ann live?")
     listed = await told(bot, "list", about="")
     (id_,) = re.findall("01[0-9A-Z]{24}", listed)
     assert (await told(bot, "forget", memory=id_)).splitlines()[1].startswith(f"Forgotten: {id_} (")
-    assert await told(bot, "recall", question="Where does Ann live?") == "Nothing is known about that."
+    assert await told(bot, "recall", query="Where does Ann live?") == "Nothing is known about that."
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("remember", {}, "text"),
-        ("remember", {"text": "x" * 40_000}, "text"),
-        ("recall", {"question": "x" * 1025}, "question"),
-        ("recall", {"question": "x", "agent_id": "other"}, "agent_id"),
+        ("remember", {}, "content"),
+        ("remember", {"content": "x" * 40_000}, "content"),
+        ("recall", {"query": "x" * 1025}, "query"),
+        ("recall", {"query": "x", "agent_id": "other"}, "agent_id"),
         ("forget", {"memory": " "}, "memory"),
         ("list", {"about": 5}, "about"),
     ],
@@ -177,13 +177,13 @@ async def test_a_wrong_argument_of_one_of_the_four_is_told_with_what_to_do(
 
 async def test_a_tool_that_the_agent_is_not_given_is_not_found(bot: Asked) -> None:
     with pytest.raises(NotFound, match="There are: recall_memory, store_memory"):
-        await bot.call_tool("recall", {"question": "anything"})
+        await bot.call_tool("recall", {"query": "anything"})
 
 
 async def test_a_switched_off_memory_is_told_by_its_code(bot: Asked) -> None:
     await bot.set_agent(tools="profile", long_term_enabled=False)
     with pytest.raises(Conflict) as caught:
-        await bot.call_tool("recall", {"question": "anything"})
+        await bot.call_tool("recall", {"query": "anything"})
     assert (caught.value.code, caught.value.status) == ("long_term_disabled", 409)
 
 
@@ -209,14 +209,14 @@ AWAY = enveloped(
 
 def test_what_refuses_a_call_over_mcp_is_raised_as_over_http() -> None:
     with pytest.raises(Unauthenticated) as refused:
-        answering(401, REFUSED).call_tool("recall", {"question": "x"})
+        answering(401, REFUSED).call_tool("recall", {"query": "x"})
     assert (refused.value.code, refused.value.detail) == ("unauthenticated", "Unauthenticated: no.")
     with pytest.raises(Unavailable) as away:
-        answering(200, AWAY).call_tool("recall", {"question": "x"})
+        answering(200, AWAY).call_tool("recall", {"query": "x"})
     assert (away.value.code, away.value.status, away.value.retry_after) == ("upstream_timeout", 504, 1)
     assert (away.value.detail, away.value.advice) == ("Upstream timed out: no answer.", "Wait 1 s.")
     with pytest.raises(Unavailable):
-        answering(503, "<html>").call_tool("recall", {"question": "x"})
+        answering(503, "<html>").call_tool("recall", {"query": "x"})
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_what_refuses_a_call_over_mcp_is_raised_as_over_http() -> None:
 )
 def test_what_is_no_answer_of_a_tool_is_not_taken_for_one(body: Any) -> None:
     with pytest.raises(AnswerNotUnderstood):
-        answering(200, body).call_tool("recall", {"question": "x"})
+        answering(200, body).call_tool("recall", {"query": "x"})
 
 
 def test_a_call_of_forget_is_not_sent_again_where_it_may_have_been_done() -> None:

@@ -43,11 +43,11 @@ async def test_a_run_has_a_state_and_a_log(bot: Asked, service: Service) -> None
 
 
 async def test_a_window_gives_back_what_was_appended(bot: Asked) -> None:
-    said = [{"role": "user", "content": "Hi", "timestamp": datetime(2026, 1, 1, tzinfo=UTC)}]
+    said = [{"role": "user", "content": "Hi", "occurred_at": datetime(2026, 1, 1, tzinfo=UTC)}]
     assert (await bot.append_messages("i", said)).appended == 1
     assert (await bot.append_messages("i", said, ttl_seconds=60)).known == 1
     window = await bot.window("i", max_tokens=100)
-    assert [(each.content, each.timestamp) for each in window.messages] == [("Hi", said[0]["timestamp"])]
+    assert [(each.content, each.occurred_at) for each in window.messages] == [("Hi", said[0]["occurred_at"])]
     assert (window.tokens, window.older, window.summaries) == (1, 0, ())
     assert (window.counted, window.fallen) == ("estimated", None)
 
@@ -61,7 +61,7 @@ async def test_a_window_names_what_fell_out_of_it(bot: Asked, service: Service) 
     window = await bot.window("i")
     (summary,) = window.summaries
     assert [(each.tokens, each.counted) for each in window.messages] == [(5_000, "told")]
-    assert (summary.text, summary.turns) == ("user: I keep 0 boats.\nuser: I keep 1 boats.", 2)
-    assert (len(summary.memories), summary.from_ < summary.until, summary.made_by) == (2, True, "sentences")
+    assert (summary.content, summary.turns) == ("user: I keep 0 boats.\nuser: I keep 1 boats.", 2)
+    assert (len(summary.memories), summary.since < summary.until, summary.made_by) == (2, True, "sentences")
     assert window.fallen is not None
-    assert (window.fallen.since, window.fallen.messages) == (summary.from_, 2)
+    assert (window.fallen.since, window.fallen.messages) == (summary.since, 2)

@@ -92,8 +92,8 @@ def test_an_agent_that_is_set_to_the_four_tools_has_these_and_their_text_is_thei
     assert {tool["name"]: tool for tool in inspector.tools()} == FOUR
     assert inspector.findings() == []
     text = f"The boat of {inspector.target[1]} in the {inspector.era} era is called Svalan."
-    assert inspector.call("remember", text=text)["structuredContent"] == {"answer": "Remembered."}
-    recalled = inspector.call("recall", question=text)
+    assert inspector.call("remember", content=text)["structuredContent"] == {"answer": "Remembered."}
+    recalled = inspector.call("recall", query=text)
     (block,) = recalled["content"]
     assert block["text"] == recalled["structuredContent"]["answer"]
     assert f'"{text}"' in block["text"]

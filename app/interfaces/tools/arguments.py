@@ -9,7 +9,18 @@ from app.domain import limits
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
-from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, Within, invalid
+from app.interfaces.fields import (
+    Content,
+    Metadata,
+    QueryText,
+    RecallFilter,
+    Request,
+    TopKOfTools,
+    Within,
+    either,
+    invalid,
+    old_names,
+)
 from app.runtime.tenant_services import TenantServices
 
 Ask: TypeAlias = Callable[[TenantServices, str], Awaitable[dict[str, Json]]]
@@ -37,7 +48,8 @@ class _Arguments(Request):
 
 def _without_nulls(given: Mapping[str, Any], fields: type[Request]) -> dict[str, Any]:
     """Drop the nulls; an unknown name stays, so that it is refused."""
-    return {name: value for name, value in given.items() if value is not None or name not in fields.model_fields}
+    names = {*fields.model_fields, *old_names(fields)}
+    return {name: value for name, value in given.items() if value is not None or name not in names}
 
 
 def _drop_nulls(value: object) -> object:
@@ -74,13 +86,13 @@ class StoreArguments(_Arguments):
 class RememberArguments(_Arguments):
     """The argument of ``remember``."""
 
-    text: Content
+    content: Annotated[Content, Field(validation_alias=either("content", "text"))]
 
 
 class RecallQuestion(_Arguments):
     """The argument of ``recall``."""
 
-    question: _Words
+    query: Annotated[_Words, Field(validation_alias=either("query", "question"))]
 
 
 class ForgetArguments(_Arguments):

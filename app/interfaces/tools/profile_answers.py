@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.domain.json_types import Json
 from app.domain.memory import Memory
 from app.domain.moments import format_day
-from app.domain.profile_answers import QUOTED_INSTEAD, ProfileCandidate, ProfileInstruction, ProfileRecall
+from app.domain.profile_answers import QUOTED_INSTEAD, ProfileInstruction, ProfileRecall, first_line
 from app.domain.query import Entry
 from app.interfaces.text import json_text
 from app.interfaces.tools.profile_tools import ANSWER
@@ -87,17 +87,17 @@ def recalled(recall: ProfileRecall, likely: float) -> dict[str, Json]:
     Where none has, the best of those that were found are shown: the first may be the right one, however sure it is. An
     answer may rest on less too, where a memory states just what is asked for.
     """
-    on_subject = [place for place, candidate in enumerate(recall.candidates, 1) if candidate.score >= likely]
-    found = recall.candidates[: max(on_subject, default=0)]
-    found = found or [candidate for candidate in recall.candidates if candidate.score > 0][:_FEW]
+    on_subject = [place for place, entry in enumerate(recall.entries, 1) if entry.score >= likely]
+    found = recall.entries[: max(on_subject, default=0)]
+    found = found or [entry for entry in recall.entries if entry.score > 0][:_FEW]
     standing = _standing(recall.instructions)
     if recall.answer:
-        lines = _listed([_line_of_candidate(candidate) for candidate in found or recall.candidates[:_FEW]])
+        lines = _listed([_first_line_of(entry) for entry in found or recall.entries[:_FEW]])
         said = f"Answer: {quoted(recall.answer, _ANSWER_BYTES)}"
         rests = ["The memories that it may rest on, best first:", *lines] if lines else []
         return answer(QUOTED, said, *rests, *standing, *_left_out(recall.degraded))
     if found:
-        lines = _listed([_line_of_candidate(candidate) for candidate in found])
+        lines = _listed([_first_line_of(entry) for entry in found])
         return answer(QUOTED, UNSURE, *lines, *standing, *_left_out(recall.degraded))
     return nothing(recall.degraded, standing)
 
@@ -139,8 +139,8 @@ def _standing(instructions: Sequence[ProfileInstruction]) -> list[str]:
     return [_STANDING, *lines] if lines else []
 
 
-def _line_of_candidate(candidate: ProfileCandidate) -> ShownMemory:
-    return ShownMemory(candidate.id, candidate.happened_at, candidate.summary)
+def _first_line_of(entry: Entry) -> ShownMemory:
+    return ShownMemory(entry.id, entry.happened_at, first_line(entry.content))
 
 
 def _left_out(degraded: Sequence[str]) -> list[str]:

@@ -38,19 +38,19 @@ _KINDS: Mapping[str, MemoryType] = {
 
 
 def _remember(arguments: Mapping[str, Any]) -> Ask:
-    text = RememberArguments.read(arguments).text
+    content = RememberArguments.read(arguments).content
 
     async def ask(services: TenantServices, agent_id: str) -> dict[str, Json]:
-        return answers.remembered(await services.profiles.remember(agent_id, text))
+        return answers.remembered(await services.profiles.remember(agent_id, content))
 
     return ask
 
 
 def _recall(arguments: Mapping[str, Any]) -> Ask:
-    question = RecallQuestion.read(arguments).question
+    query = RecallQuestion.read(arguments).query
 
     async def ask(services: TenantServices, agent_id: str) -> dict[str, Json]:
-        return answers.recalled(await services.profiles.recall(agent_id, question), _LIKELY)
+        return answers.recalled(await services.profiles.recall(agent_id, query), _LIKELY)
 
     return ask
 

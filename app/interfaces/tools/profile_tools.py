@@ -35,7 +35,7 @@ REMEMBER = Tool(
         "text again is the same memory."
     ),
     input_schema=_one(
-        "text",
+        "content",
         "One statement that can be understood by itself later: names instead of pronouns, dates instead of `today`. "
         f"At most {CONTENT_BYTES} bytes.",
     ),
@@ -56,7 +56,7 @@ RECALL = Tool(
         "it says."
     ),
     input_schema=_one(
-        "question",
+        "query",
         "One narrow question that names the people, things and dates in question: `Where does Ann live?`. "
         "At most 1024 bytes.",
     ),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel, first_line
-from app.domain.query import Entry, Query
+from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
+from app.domain.query import Query
 from app.services.answering.choosing import choice, off_the_loop
 from app.services.answering.composing import ComposedAnswer, compose
 from app.services.answering.repetitions import with_former_statements, without_repetitions
@@ -34,7 +34,7 @@ class ProfileQuestion:
     length: ResponseLength = "medium"
     thinking: ThinkingLevel = "low"
     explain: bool = False
-    """Whether candidates tell the parts of their score."""
+    """Whether entries tell the parts of their score."""
 
     def to_query(self, top_k: int, *, for_answer: bool) -> Query:
         """Return the query of the recall, for ``top_k`` entries."""
@@ -100,9 +100,4 @@ def is_nothing(recall: Recall) -> bool:
 def recalled(answer: ComposedAnswer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
     """Return a profile's answer, with the memories that the answer may rest on."""
     recall.answered_with(entry.id for entry in recall.entries)
-    return ProfileRecall(answer.text, [_candidate(entry) for entry in recall.entries], degraded, answer.cited)
-
-
-def _candidate(entry: Entry) -> ProfileCandidate:
-    summary = first_line(entry.content)
-    return ProfileCandidate(entry.id, summary, entry.session_id, entry.score, entry.happened_at, entry.findings)
+    return ProfileRecall(answer.text, recall.entries, degraded, answer.cited)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import ProfileInstruction, ProfileRecall
 from app.domain.words import folded
-from app.services.learning.reading import moment, read
+from app.services.learning.reading import read
 from app.services.memories.recall import Recall
 from app.services.tenant.backends import TenantBackends
 from app.storage.listing import MemoryListing
@@ -68,6 +68,7 @@ def chosen(memories: Sequence[Memory]) -> Sequence[ProfileInstruction]:
         if memory.message_id in learned or not sentence or sentence[0].by_machine or sentence[0].asks:
             continue
         by_text.setdefault(
-            " ".join(folded(memory.content).split()), ProfileInstruction(memory.id, memory.content, moment(memory))
+            " ".join(folded(memory.content).split()),
+            ProfileInstruction(memory.id, memory.content, memory.created_at, memory.occurred_at),
         )
     return list(by_text.values())[:MOST]

@@ -36,7 +36,7 @@ async def check(messages: Sequence[NewMessage], session_id: str | None, now: int
         fields = (
             ("role", limits.MESSAGE_ROLE, message.role),
             ("content", limits.CONTENT, message.content),
-            ("timestamp", latest, message.timestamp),
+            (message.moment_field, latest, message.occurred_at),
         )
         found += [
             (f"messages.{number}.{name}", violation)
@@ -72,15 +72,15 @@ async def identify(messages: Sequence[NewMessage], session_id: str | None, now: 
 
 
 def said_at(messages: Sequence[NewMessage], now: int) -> list[int]:
-    """Return the moment of each message: its timestamp, or else a millisecond after the message before it.
+    """Return the moment of each message: the one that it came with, or else a millisecond after the message before it.
 
-    Messages before the first timestamp count back from it; where no message has a timestamp, the first was said now.
+    Messages before the first that has one count back from it; where none has, the first was said now.
     """
-    first = next((number for number, message in enumerate(messages) if message.timestamp is not None), None)
-    moment = now if first is None else (messages[first].timestamp or 0) - first
+    first = next((number for number, message in enumerate(messages) if message.occurred_at is not None), None)
+    moment = now if first is None else (messages[first].occurred_at or 0) - first
     moments: list[int] = []
     for message in messages:
-        moment = moment if message.timestamp is None else message.timestamp
+        moment = moment if message.occurred_at is None else message.occurred_at
         moments.append(moment)
         moment += 1
     return moments

@@ -70,7 +70,7 @@ class AgentMemory:
         recall = await self._profiles.recall(
             profile.agent_id, query, reference_time=reference_time, length=length, thinking=thinking
         )
-        if not recall.candidates:
+        if not recall.entries:
             await self._names.check(profile)
         return recall
 

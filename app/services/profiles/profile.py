@@ -242,5 +242,7 @@ def _version(row: Row) -> Version:
         str(row["memory_id"]),
         first_line(str(row["content"])),
         int(row["happened_at"] or 0),
+        int(row["created_at"] or 0),
+        None if row["occurred_at"] is None else int(row["occurred_at"]),
         None if superseded_at is None else int(superseded_at),
     )

@@ -77,7 +77,7 @@ class WindowService:
         )
         messages = await self._backends.screened(messages, "messages")
         turns = _turns(instance, messages)
-        untold = all(message.timestamp is None for message in messages)
+        untold = all(message.occurred_at is None for message in messages)
         run = statements.append(turns, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
         async with errors_of({"too_many_instances": too_many_instances, "over_window": _too_large}):
             (known,), _, (row,) = await write(self._backends, statements.scope, run)

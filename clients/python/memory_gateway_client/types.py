@@ -233,7 +233,7 @@ class Undone:
     changed: int
     outcomes: int
     more: bool
-    finished_at: datetime
+    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +398,7 @@ class Receipt:
         history_until: Until when an operator can restore the database to before the erasure.
     """
 
-    finished_at: datetime
+    ended_at: datetime
     erased: ErasedCounts
     found_by_id: int
     found_by_search: int

@@ -48,7 +48,7 @@ async def test_a_blob_goes_in_and_comes_out_as_a_file_that_no_browser_shows(any_
     digest = hashlib.sha256(DATA).hexdigest()
     assert sent.status_code == 201
     told = sent.json()
-    assert set(told) == {"blob_id", "sha256", "size", "media_type", "created_at"}
+    assert set(told) == {"blob_id", "sha256", "bytes", "size", "media_type", "created_at"}
     assert (told["sha256"], told["size"], told["media_type"]) == (digest, len(DATA), "text/html")
     got = await fetch(any_service, told["blob_id"])
     assert (got.status_code, got.content) == (200, DATA)

@@ -33,6 +33,7 @@ async def test_a_document_is_written_by_administrators_and_read_by_all_agents(se
         "name": "style",
         "version": 1,
         "sha256": "",
+        "bytes": 8,
         "size": 8,
         "media_type": "text/markdown",
         "updated_at": "",

@@ -17,7 +17,7 @@ from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
 
 USER, BOT = {"role": "user", "content": "I live in Rome"}, {"role": "assistant", "content": "Noted."}
-TIMED = USER | {"timestamp": "2026-01-31T09:30:00Z"}
+TIMED = USER | {"occurred_at": "2026-01-31T09:30:00Z"}
 
 
 async def ingest(service: Service, *messages: Any, profile: str = "bot", **fields: Any) -> httpx.Response:
@@ -66,8 +66,9 @@ async def test_the_operation_tells_how_it_went_to_its_own_agent_alone(service: S
     told = await service.client.get(f"/profiles/bot/{path}", headers=service.credential())
     assert told.status_code == 200
     operation = told.json()
-    assert operation.pop("accepted_at") <= operation.pop("finished_at")
+    assert operation.pop("accepted_at") <= operation.pop("ended_at") == operation.pop("finished_at")
     assert operation == {
+        "id": body["operation_id"],
         "operation_id": body["operation_id"],
         "kind": "ingest",
         "status": "done",
@@ -107,9 +108,9 @@ async def test_a_credential_for_one_agent_ingests_for_that_one(service: Service)
         ({"messages": [TIMED, USER | {"content": "a\0b"}]}, 422, {"messages.1.content"}),
         ({"messages": [TIMED, USER | {"content": "x" * 32_769}]}, 413, {"messages.1.content"}),
         ({"messages": [TIMED, USER | {"content": "x" * 300_000}]}, 413, {"messages.1"}),
-        ({"messages": [USER | {"timestamp": "yesterday"}]}, 422, {"messages.0.timestamp"}),
-        ({"messages": [USER | {"timestamp": 5}]}, 422, {"messages.0.timestamp"}),
-        ({"messages": [TIMED, USER | {"timestamp": "2999-01-01T00:00:00Z"}]}, 422, {"messages.1.timestamp"}),
+        ({"messages": [USER | {"occurred_at": "yesterday"}]}, 422, {"messages.0.occurred_at"}),
+        ({"messages": [USER | {"occurred_at": 5}]}, 422, {"messages.0.occurred_at"}),
+        ({"messages": [TIMED, USER | {"occurred_at": "2999-01-01T00:00:00Z"}]}, 422, {"messages.1.occurred_at"}),
         ({"messages": [USER | {"name": "Ann"}]}, 422, {"messages.0.name"}),
         ({"messages": [USER], "session_id": "x" * 65}, 422, {"session_id"}),
         ({"messages": [USER], "session_id": ""}, 422, {"session_id"}),
@@ -215,7 +216,7 @@ async def test_what_takes_longer_is_answered_with_an_operation_and_goes_on(tmp_p
         assert location == f"/profiles/bot/operations/{body['operation_id']}"
         while (told := (await service.client.get(location, headers=service.credential())).json())["status"] != "done":
             await asyncio.sleep(0.02)
-        assert (told["operation_id"], told["stored"], told["sent"]) == (body["operation_id"], 2, 2)
+        assert (told["id"], told["stored"], told["sent"]) == (body["operation_id"], 2, 2)
         assert len(await service.recall("Rome")) == 2
         later = (await ingest(service, TIMED, USER | {"content": "I moved"}, session_id="s")).json()
         assert later.keys() == body.keys(), "200 and 202 have the same fields"

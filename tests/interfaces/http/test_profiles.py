@@ -62,9 +62,10 @@ async def test_a_question_is_answered_in_the_words_of_memories_and_names_them(se
     answer = (await post(service, "recall", {"query": "Where do I live?", "thinking_level": "high"})).json()
     assert answer["answer"] == "2026-06-01: I live in Oslo\nBefore 2026-06-01: I live in Rome"
     assert answer["count"] == 1
-    (candidate,) = answer["candidates"]
-    assert 0.5 < candidate.pop("score") <= 1
-    assert candidate == {"id": new["id"], "summary": "I live in Oslo", "happened_at": "2026-06-01T10:00:00.000Z"}
+    (entry,) = answer["entries"]
+    assert 0.5 < entry["score"] <= 1
+    assert (entry["id"], entry["content"]) == (new["id"], "I live in Oslo")
+    assert (entry["occurred_at"], entry["created_at"]) == ("2026-06-01T10:00:00.000Z", new["created_at"])
     short = {"query": "Where do I live?", "response_length": "short"}
     assert (await post(service, "recall", short)).json()["answer"] == "2026-06-01: I live in Oslo"
 
@@ -73,6 +74,7 @@ async def test_where_nothing_is_found_the_answer_is_empty(service: Service) -> N
     assert (await post(service, "recall", {"query": "x"})).json() == {
         "answer": "",
         "count": 0,
+        "entries": [],
         "candidates": [],
         "cited": [],
     }
@@ -82,7 +84,9 @@ async def test_standing_instructions_stand_beside_the_answer_of_any_question(ser
     instruction = "Answer in Swedish."
     told = await remember(service, instruction, occurred_at="2026-05-01T10:00:00.000Z")
     await compare(service.runtime.backends, ScriptedReader(of_kinds={instruction: INSTRUCTION}))
-    standing = [{"id": told["id"], "content": instruction, "happened_at": "2026-05-01T10:00:00.000Z"}]
+    said = "2026-05-01T10:00:00.000Z"
+    standing = [{"id": told["id"], "content": instruction, "created_at": told["created_at"], "occurred_at": said}]
+    standing[0]["happened_at"] = said
     asked = {"query": "Turnover of zinc?"}
     assert (await post(service, "recall", asked)).json()["instructions"] == standing
     assert "instructions" not in (await post(service, "recall", asked, tenant="globex")).json()
@@ -90,12 +94,12 @@ async def test_standing_instructions_stand_beside_the_answer_of_any_question(ser
     assert "instructions" not in (await post(service, "recall", asked)).json()
 
 
-async def test_days_are_counted_from_the_reference_date(service: Service) -> None:
+async def test_days_are_counted_from_the_reference_time(service: Service) -> None:
     for day in ("2026-03-11", "2026-05-20"):
         await remember(service, f"Delivered desks on {day}", occurred_at=f"{day}T10:00:00Z")
-    asked = {"query": "What was delivered last week?", "reference_date": "2026-03-19T12:00:00Z"}
+    asked = {"query": "What was delivered last week?", "reference_time": "2026-03-19T12:00:00Z"}
     answer = (await post(service, "recall", asked)).json()
-    assert answer["candidates"][0]["happened_at"] == "2026-03-11T10:00:00.000Z"
+    assert answer["entries"][0]["occurred_at"] == "2026-03-11T10:00:00.000Z"
 
 
 async def test_a_profile_is_listed_page_by_page_with_cursors_of_this_list_alone(service: Service) -> None:
@@ -180,6 +184,7 @@ BAD = [
     ("recall", {"query": "å" * 513}, "query"),
     ("recall", {"query": "x", "thinking_level": "deep"}, "thinking_level"),
     ("recall", {"query": "x", "response_length": "huge"}, "response_length"),
+    ("recall", {"query": "x", "reference_time": "soon"}, "reference_time"),
     ("recall", {"query": "x", "reference_date": "soon"}, "reference_date"),
     ("recall", {"query": "x", "top_k": 5}, "top_k"),
     ("summary", {"session_id": ""}, "session_id"),

@@ -135,7 +135,7 @@ async def test_keys_are_set_and_read_while_a_run_goes_on_and_outlive_it_until_th
 
 async def test_a_window_gives_back_what_was_appended(service: Service) -> None:
     messages = [
-        {"role": "user", "content": "Where is my invoice?", "timestamp": "2026-01-31T09:30:00Z"},
+        {"role": "user", "content": "Where is my invoice?", "occurred_at": "2026-01-31T09:30:00Z"},
         {"role": "assistant", "content": "I look for it."},
     ]
     done = await service.post(f"{PATH}/messages", {"messages": messages})
@@ -144,7 +144,7 @@ async def test_a_window_gives_back_what_was_appended(service: Service) -> None:
     assert (again.json()["appended"], again.json()["known"]) == (0, 2)
     window = (await get(service, f"{PATH}/window")).json()
     assert [(each["role"], each["tokens"]) for each in window["messages"]] == [("user", 5), ("assistant", 4)]
-    assert window["messages"][1]["timestamp"] == "2026-01-31T09:30:00.001Z"
+    assert window["messages"][1]["occurred_at"] == "2026-01-31T09:30:00.001Z"
     assert (window["tokens"], window["older"], window["summaries"]) == (9, 0, [])
     short = (await get(service, f"{PATH}/window?max_tokens=8")).json()
     assert ([each["content"] for each in short["messages"]], short["older"]) == (["I look for it."], 1)

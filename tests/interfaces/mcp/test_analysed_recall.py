@@ -66,7 +66,7 @@ async def contents(service: Service, query: str) -> tuple[list[str], Sequence[st
 async def told(service: Service, question: str) -> str:
     """Call `recall`."""
     async with of(service, "profile") as client:
-        text: str = (await answered(client, "recall", question=question))["answer"]
+        text: str = (await answered(client, "recall", query=question))["answer"]
     return text
 
 
@@ -151,11 +151,11 @@ async def test_the_right_memory_is_shown_though_it_scores_next_to_nothing(tmp_pa
     async with running(tmp_path, None) as service:
         headers = service.credential(agent="profile")
         recall = await service.client.post("/profiles/profile/recall", json={"query": question}, headers=headers)
-        first = recall.json()["candidates"][0]
-        assert "ferry to Visby" in first["summary"]
+        first = recall.json()["entries"][0]
+        assert "ferry to Visby" in first["content"]
         assert 0 < first["score"] < 0.2
         text = await told(service, question)
-        assert text == _unsure(text, first["summary"])
+        assert text == _unsure(text, first["content"])
 
 
 @pytest.mark.parametrize("session", [None, "s"])

@@ -36,8 +36,8 @@ async def test_an_agent_is_listed_one_set_or_the_other_from_the_next_call_on(con
 CALLS: Mapping[ToolSet, Sequence[tuple[str, dict[str, Any]]]] = {
     "recall_store": [("recall_memory", {"query": "tea"}), ("store_memory", {"content": "kept from it"})],
     "profile": [
-        ("remember", {"text": "kept from it"}),
-        ("recall", {"question": "tea"}),
+        ("remember", {"content": "kept from it"}),
+        ("recall", {"query": "tea"}),
         ("forget", {"memory": ABSENT}),
         ("forget", {"memory": "tea"}),
         ("list", {"about": ""}),
@@ -77,10 +77,10 @@ async def test_a_switched_off_memory_has_none_of_the_four_until_it_is_on_again(c
 async def test_what_one_set_has_kept_the_other_finds(connection: Connected) -> None:
     client, service = connection.client, connection.service
     await give(service, "profile")
-    assert await answered(client, "remember", text="Tove sails a dinghy.") == {"answer": "Remembered."}
+    assert await answered(client, "remember", content="Tove sails a dinghy.") == {"answer": "Remembered."}
     await give(service, "recall_store")
     found = (await answered(client, "recall_memory", query="What does Tove sail?"))["entries"]
     assert found[0]["content"] == "Tove sails a dinghy."
     await answered(client, "store_memory", content="Tove rides a moped.")
     await give(service, "profile")
-    assert "Tove rides a moped." in (await answered(client, "recall", question="What does Tove ride?"))["answer"]
+    assert "Tove rides a moped." in (await answered(client, "recall", query="What does Tove ride?"))["answer"]

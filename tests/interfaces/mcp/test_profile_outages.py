@@ -15,8 +15,8 @@ from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import serving
 
 CALLS = [
-    ("remember", {"text": "Ann keeps bees."}),
-    ("recall", {"question": "What does Ann keep?"}),
+    ("remember", {"content": "Ann keeps bees."}),
+    ("recall", {"query": "What does Ann keep?"}),
     ("forget", {"memory": "01K2Z4M1V7Q8T3B5N6C7D8E9FA"}),
     ("forget", {"memory": "Ann keeps bees"}),
     ("list", {"about": ""}),
@@ -67,7 +67,7 @@ async def test_what_was_not_searched_is_said_and_words_then_forget_nothing(faili
     client, parts = failing
     parts.index.error = UpstreamUnavailable("The index does not answer.")
     left_out = "Not everything could be searched (index_unavailable): there may be more, or better."
-    for tool, arguments in (("recall", {"question": "What does Ann keep?"}), ("list", {"about": "bees"})):
+    for tool, arguments in (("recall", {"query": "What does Ann keep?"}), ("list", {"about": "bees"})):
         text = (await answered(client, tool, **arguments))["answer"]
         assert '"Ann keeps bees."' in text
         assert text.splitlines()[-1] == left_out
@@ -82,6 +82,6 @@ async def test_a_question_that_could_not_be_searched_by_meaning_is_not_said_to_b
 ) -> None:
     client, parts = failing
     parts.embedder.error = EmbeddingUnavailable("The embedder does not answer.")
-    code, _ = await refused(client, "recall", question="zzyzx?")
+    code, _ = await refused(client, "recall", query="zzyzx?")
     assert code == "embedding_unavailable"
-    assert (await refused(client, "remember", text="Kim keeps goats."))[0] == "embedding_unavailable"
+    assert (await refused(client, "remember", content="Kim keeps goats."))[0] == "embedding_unavailable"

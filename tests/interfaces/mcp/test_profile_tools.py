@@ -207,15 +207,17 @@ async def test_a_superseded_memory_is_not_forgotten_and_the_one_that_holds_is_na
 @pytest.mark.parametrize(
     ("tool", "arguments", "named"),
     [
-        ("remember", {}, "text: field required"),
+        ("remember", {}, "content: field required"),
+        ("remember", {"content": 5}, "content: "),
+        ("remember", {"content": "\n"}, "content must "),
+        ("remember", {"content": "x\0y"}, "content must "),
+        ("remember", {"content": "x", "metadata": {}}, "metadata: is not a field"),
+        ("recall", {}, "query: field required"),
+        ("recall", {"query": "ä" * 513}, "query has 1026 bytes in UTF-8, at most 1024"),
+        ("recall", {"query": "x", "top_k": 3}, "top_k: is not a field"),
+        ("recall", {"words": "x"}, "query: field required; words: is not a field"),
+        ("recall", {"query": "x", "question": "x"}, "query: is given a second time as `question`, its old name"),
         ("remember", {"text": 5}, "text: "),
-        ("remember", {"text": "\n"}, "text must "),
-        ("remember", {"text": "x\0y"}, "text must "),
-        ("remember", {"text": "x", "metadata": {}}, "metadata: is not a field"),
-        ("recall", {}, "question: field required"),
-        ("recall", {"question": "ä" * 513}, "question has 1026 bytes in UTF-8, at most 1024"),
-        ("recall", {"question": "x", "top_k": 3}, "top_k: is not a field"),
-        ("recall", {"query": "x"}, "question: field required; query: is not a field"),
         ("forget", {}, "memory: field required"),
         ("forget", {"memory": ["x"]}, "memory: "),
         ("forget", {"memory": "x" * 1025}, "memory has 1025 bytes"),
@@ -235,9 +237,9 @@ async def test_a_wrong_argument_is_named_with_what_to_do(
 
 
 async def test_a_text_over_the_limit_is_to_be_shortened(client: Client) -> None:
-    code, text = await refused(client, "remember", text="x" * 32_769)
+    code, text = await refused(client, "remember", content="x" * 32_769)
     assert code == "content_too_large"
-    assert "text has 32769 bytes" in text
+    assert "content has 32769 bytes" in text
 
 
 async def test_a_text_of_any_script_is_remembered_and_found_by_itself(client: Client) -> None:

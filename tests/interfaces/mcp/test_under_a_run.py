@@ -93,8 +93,8 @@ async def test_a_model_cannot_name_a_run(service: Service) -> None:
 CALLS: dict[str, dict[str, Any]] = {
     "store_memory": {"content": "outside"},
     "recall_memory": {"query": "inside"},
-    "remember": {"text": "outside"},
-    "recall": {"question": "inside"},
+    "remember": {"content": "outside"},
+    "recall": {"query": "inside"},
     "list": {"about": ""},
     "forget": {"memory": ABSENT},
 }

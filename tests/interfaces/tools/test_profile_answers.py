@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from app.domain.claim import MemoryType
 from app.domain.memory import Memory, Scope
-from app.domain.profile_answers import ProfileCandidate, ProfileInstruction, ProfileRecall
+from app.domain.profile_answers import ProfileInstruction, ProfileRecall, first_line
+from app.domain.query import Entry
 from app.interfaces.tools import profile_answers as answers
 from tests.support.quotation import in_quotes
 
@@ -24,8 +25,8 @@ def said(answer: dict[str, Any]) -> str:
     return text
 
 
-def candidate(summary: str, score: float = 0.9) -> ProfileCandidate:
-    return ProfileCandidate(ID, summary, None, score, DAY)
+def entry(content: str, score: float = 0.9) -> Entry:
+    return Entry(content=content, id=ID, score=score, created_at=DAY)
 
 
 def memory(content: str, type_: MemoryType | None = None, expires_at: int | None = None) -> Memory:
@@ -43,7 +44,7 @@ def memory(content: str, type_: MemoryType | None = None, expires_at: int | None
 
 
 def test_an_answer_comes_with_its_memories_each_with_its_id_and_date() -> None:
-    recall = ProfileRecall("2026-01-01: I moved to Lund.", [candidate("I moved to Lund."), candidate("no", 0.1)])
+    recall = ProfileRecall("2026-01-01: I moved to Lund.", [entry("I moved to Lund."), entry("no", 0.1)])
     assert said(answers.recalled(recall, 0.2)).splitlines() == [
         answers.QUOTED,
         'Answer: "2026-01-01: I moved to Lund."',
@@ -54,12 +55,12 @@ def test_an_answer_comes_with_its_memories_each_with_its_id_and_date() -> None:
 
 def test_nothing_found_is_said_plainly() -> None:
     assert said(answers.recalled(ProfileRecall("", []), 0.2)) == "Nothing is known about that."
-    assert said(answers.recalled(ProfileRecall("", [candidate("far", 0.0)]), 0.2)) == "Nothing is known about that."
+    assert said(answers.recalled(ProfileRecall("", [entry("far", 0.0)]), 0.2)) == "Nothing is known about that."
 
 
 def test_what_was_found_with_any_score_is_shown_as_not_sure_the_best_three_of_it() -> None:
     scores = (0.19, 0.1, 0.004, 0.003, 0.0)
-    text = said(answers.recalled(ProfileRecall("", [candidate(f"far {each}", each) for each in scores]), 0.2))
+    text = said(answers.recalled(ProfileRecall("", [entry(f"far {each}", each) for each in scores]), 0.2))
     assert text.splitlines() == [
         answers.QUOTED,
         answers.UNSURE,
@@ -70,7 +71,7 @@ def test_what_was_found_with_any_score_is_shown_as_not_sure_the_best_three_of_it
 
 
 def test_what_comes_before_a_likely_memory_is_shown_whatever_its_score() -> None:
-    recall = ProfileRecall("", [candidate("first", 0.1), candidate("second", 0.5), candidate("third", 0.1)])
+    recall = ProfileRecall("", [entry("first", 0.1), entry("second", 0.5), entry("third", 0.1)])
     assert said(answers.recalled(recall, 0.2)).splitlines()[2:] == [
         f'1. {ID} (2026-01-01): "first"',
         f'2. {ID} (2026-01-01): "second"',
@@ -82,8 +83,8 @@ def test_standing_instructions_come_behind_what_was_found_and_where_nothing_was(
     line = f'1. {ID} (2026-01-01): "Answer in Swedish. Ignore \\"that\\"."'
     head = "Instructions that hold, as memory has them; some may concern this:"
     for recall in (
-        ProfileRecall("2026-01-01: I moved to Lund.", [candidate("I moved to Lund.")], instructions=standing),
-        ProfileRecall("", [candidate("near", 0.3)], instructions=standing),
+        ProfileRecall("2026-01-01: I moved to Lund.", [entry("I moved to Lund.")], instructions=standing),
+        ProfileRecall("", [entry("near", 0.3)], instructions=standing),
         ProfileRecall("", [], instructions=standing),
     ):
         lines = said(answers.recalled(recall, 0.2)).splitlines()
@@ -92,7 +93,7 @@ def test_standing_instructions_come_behind_what_was_found_and_where_nothing_was(
 
 
 def test_an_answer_that_no_likely_memory_bears_out_comes_with_the_best_of_them() -> None:
-    recall = ProfileRecall("Lund", [candidate(f"memory {number}", 0.1) for number in range(9)])
+    recall = ProfileRecall("Lund", [entry(f"memory {number}", 0.1) for number in range(9)])
     assert said(answers.recalled(recall, 0.2)).splitlines()[1:3] == [
         'Answer: "Lund"',
         "The memories that it may rest on, best first:",
@@ -101,14 +102,14 @@ def test_an_answer_that_no_likely_memory_bears_out_comes_with_the_best_of_them()
 
 
 def test_without_an_answer_the_nearest_memories_are_shown_as_what_they_are() -> None:
-    text = said(answers.recalled(ProfileRecall("", [candidate("near", 0.3)]), 0.2))
+    text = said(answers.recalled(ProfileRecall("", [entry("near", 0.3)]), 0.2))
     assert text.splitlines()[1] == answers.UNSURE
     assert '"near"' in text
 
 
 def test_what_could_not_be_searched_is_told_and_then_nothing_is_not_said_to_be_known() -> None:
     left_out = "Not everything could be searched (index_unavailable): there may be more, or better."
-    found = said(answers.recalled(ProfileRecall("tea", [candidate("tea")], ["index_unavailable"]), 0.2))
+    found = said(answers.recalled(ProfileRecall("tea", [entry("tea")], ["index_unavailable"]), 0.2))
     assert found.splitlines()[-1] == left_out
     nothing = said(answers.recalled(ProfileRecall("", [], ["index_unavailable"]), 0.2))
     assert nothing.splitlines() == ["Nothing was found about that.", left_out]
@@ -136,12 +137,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("content", HOSTILE)
 def test_a_memory_stays_in_its_quotation_marks_on_one_line(content: str) -> None:
-    recall = ProfileRecall(content, [candidate(content)])
+    recall = ProfileRecall(content, [entry(content)])
     head, answered, between, line = said(answers.recalled(recall, 0.2)).split("\n")
     assert (head, between) == (answers.QUOTED, "The memories that it may rest on, best first:")
-    for each in (answered, line):
-        assert in_quotes(each) == " ".join(content.split())
-        assert each.isprintable()
+    assert (in_quotes(answered), in_quotes(line)) == (" ".join(content.split()), first_line(content))
+    assert answered.isprintable()
+    assert line.isprintable()
     assert in_quotes(said(answers.forgotten(memory(content))).split("\n")[1]) == " ".join(content.split())
 
 
@@ -158,7 +159,7 @@ def test_any_text_is_quoted_on_one_line_that_shows_nothing_hidden(text: str) -> 
 @pytest.mark.parametrize("character", ["x", '"', "語", "😀", "\U000e0041", "\u200b", "\\", " x"])
 def test_an_answer_is_bounded_whatever_memories_are_made_of(character: str) -> None:
     long = character * 32_768
-    recall = ProfileRecall(long, [candidate(long)] * 20, ["index_unavailable"])
+    recall = ProfileRecall(long, [entry(long)] * 20, ["index_unavailable"])
     lines = [answers.line_of_memory(memory(long, "instruction", DAY))] * 20
     for answer in (
         answers.recalled(recall, 0.2),

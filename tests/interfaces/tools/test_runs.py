@@ -51,9 +51,9 @@ async def test_a_call_of_a_tool_makes_as_many_runs_as_the_service_behind_it(
     profiles = service.runtime.services("acme").profiles
     await give(service, "profile")
     direct = await runs(database, profiles.remember("bot", "directly"))
-    assert await runs(database, service.call("remember", {"text": "by the other tool"})) == direct
+    assert await runs(database, service.call("remember", {"content": "by the other tool"})) == direct
     direct = await runs(database, profiles.recall("bot", "directly"))
-    assert await runs(database, service.call("recall", {"question": "directly"})) == direct
+    assert await runs(database, service.call("recall", {"query": "directly"})) == direct
     assert await runs(database, service.call("list", {"about": ""})) == 1
     (entry,) = await service.recall("directly", top_k=1)
     assert await runs(database, service.call("forget", {"memory": entry["id"]})) == 1
@@ -68,9 +68,9 @@ async def test_what_an_agent_does_not_have_neither_writes_nor_reads(counted: tup
         (
             "recall_store",
             [
-                ("remember", {"text": "slipped in"}),
-                ("remember", {"text": "I need to buy milk tomorrow."}),
-                ("recall", {"question": "held"}),
+                ("remember", {"content": "slipped in"}),
+                ("remember", {"content": "I need to buy milk tomorrow."}),
+                ("recall", {"query": "held"}),
                 ("forget", {"memory": entry["id"]}),
                 ("forget", {"memory": "held"}),
                 ("list", {"about": ""}),

@@ -61,7 +61,7 @@ async def lie_to(bench: Bench, model: ScriptedModel, query: str, thinking: Any) 
     summary = await ProfileService(backends).summary("bot")
     for text in (recall.answer, summary.text):
         assert not {*LIES} & {*_WORD.findall(text)}, text
-    assert {*recall.cited} <= {one.id for one in recall.candidates}
+    assert {*recall.cited} <= {one.id for one in recall.entries}
     assert await kept(bench) == before
 
 

@@ -203,9 +203,9 @@ async def test_a_topic_that_the_model_picks_finds_its_memory_without_a_word_in_c
     before = await asking.ask(query)
     asking.model.answers["analyse"] = analysis(topics=["user_diet"])
     recall = await asking.ask(query, explain=True)
-    assert recall.candidates[0].id == wanted
-    assert recall.candidates[0].score > max(one.score for one in before.candidates)
-    assert "key" in {finding.channel for finding in recall.candidates[0].findings}
+    assert recall.entries[0].id == wanted
+    assert recall.entries[0].score > max(one.score for one in before.entries)
+    assert "key" in {finding.channel for finding in recall.entries[0].findings}
 
 
 async def test_the_model_is_shown_the_topics_that_hold_and_only_those_are_taken(asking: Asking) -> None:
@@ -218,7 +218,7 @@ async def test_the_model_is_shown_the_topics_that_hold_and_only_those_are_taken(
     recall = await asking.ask("What should we not put on the table?", explain=True)
     shown = [call.between("topics") for call in asking.model.calls]
     assert [each for each in shown if each] == ["user_diet"]
-    assert not [one for one in recall.candidates if "key" in {finding.channel for finding in one.findings}]
+    assert not [one for one in recall.entries if "key" in {finding.channel for finding in one.findings}]
 
 
 async def test_topics_of_another_profile_are_not_shown(asking: Asking) -> None:
@@ -247,9 +247,9 @@ async def test_a_synonym_finds_a_memory_and_weighs_less_than_a_word_of_the_query
     (other,) = await asking.store("Her limousine needs a garage")
     asking.model.answers["analyse"] = analysis(synonyms=["limousine"])
     found = await asking.ask("automobile", explain=True)
-    scores = {one.id: one.score for one in found.candidates}
-    channels = {one.id: {finding.channel for finding in one.findings} for one in found.candidates}
-    assert [one.id for one in found.candidates[:2]] == [own, other]
+    scores = {one.id: one.score for one in found.entries}
+    channels = {one.id: {finding.channel for finding in one.findings} for one in found.entries}
+    assert [one.id for one in found.entries[:2]] == [own, other]
     assert scores[own] > scores[other] > 0
     assert "synonyms" in channels[other]
     assert "synonyms" not in channels[own]
@@ -275,7 +275,7 @@ async def test_the_index_is_asked_by_the_query_while_the_model_analyses_it(
     monkeypatch.setattr(asking.model, "complete", analysing)
     monkeypatch.setattr(asking.bench.index, "query", searching)
     recall = await asking.ask("automobile", explain=True)
-    assert recall.candidates[0].id == wanted
+    assert recall.entries[0].id == wanted
     assert not recall.degraded
 
 
@@ -286,8 +286,8 @@ async def test_what_is_near_a_hypothetical_answer_is_found_however_long_the_mode
     asking.model.answers["analyse"] = analysis(statement="The tabby kitten naps upon a woollen blanket")
     for thinking in ("low", "medium", "high"):
         recall = await asking.ask("Whereabouts of Miso?", thinking=thinking, explain=True)
-        assert recall.candidates[0].id == wanted
-        assert "hyde" in {finding.channel for finding in recall.candidates[0].findings}
+        assert recall.entries[0].id == wanted
+        assert "hyde" in {finding.channel for finding in recall.entries[0].findings}
 
 
 async def test_a_statement_whose_memories_are_found_too_late_is_dropped_and_its_synonyms_are_not(
@@ -301,8 +301,8 @@ async def test_a_statement_whose_memories_are_found_too_late_is_dropped_and_its_
     async with asyncio.timeout(5):
         recall = await asking.ask("automobile", explain=True)
     assert list(recall.degraded) == ["analysis_unavailable"]
-    assert "synonyms" in {finding.channel for one in recall.candidates for finding in one.findings if one.id == wanted}
-    assert "hyde" not in {finding.channel for one in recall.candidates for finding in one.findings}
+    assert "synonyms" in {finding.channel for one in recall.entries for finding in one.findings if one.id == wanted}
+    assert "hyde" not in {finding.channel for one in recall.entries for finding in one.findings}
 
 
 async def test_a_name_that_turns_out_to_be_a_speakers_costs_no_second_question_by_the_statement(asking: Asking) -> None:
@@ -312,7 +312,7 @@ async def test_a_name_that_turns_out_to_be_a_speakers_costs_no_second_question_b
     recall = await asking.ask("Where does the kitten of Ann nap?", explain=True)
     asked = [text for texts, _ in asking.bench.embedder.calls for text in texts]
     assert sorted(asked) == sorted([HYDE, "Where does the kitten of Ann nap?", "Where does the kitten of nap?"])
-    assert "hyde" in {finding.channel for finding in recall.candidates[0].findings}
+    assert "hyde" in {finding.channel for finding in recall.entries[0].findings}
 
 
 async def test_where_no_query_is_analysed_the_model_only_answers(asking: Asking) -> None:
@@ -335,8 +335,8 @@ async def test_a_right_memory_that_comes_first_with_a_low_score_is_listed_with_a
     query = "Which of the many quay, harbour, port, pier, boat, ship, liner and steamer lines has the ferry?"
     for profiles in (asking.profiles, asking.without):
         recall = await profiles.recall("bot", query, reference_time=NOW)
-        assert 0 < recall.candidates[0].score < 0.1
-        assert {one.id for one in recall.candidates} <= set(ids)
+        assert 0 < recall.entries[0].score < 0.1
+        assert {one.id for one in recall.entries} <= set(ids)
         assert recall.answer == ""
 
 
@@ -349,8 +349,8 @@ async def test_what_was_learned_goes_before_its_message_which_is_not_listed_for_
     message = await asking.say("I have been living in Oslo for a while")
     learned = await asking.learn("The user has been living in Oslo for a while", message)
     recall = await asking.ask("Who has been living in Oslo for a while?", explain=True)
-    assert [one.id for one in recall.candidates] == [learned]
-    assert "learned" in {finding.channel for finding in recall.candidates[0].findings}
+    assert [one.id for one in recall.entries] == [learned]
+    assert "learned" in {finding.channel for finding in recall.entries[0].findings}
 
 
 async def test_a_message_that_says_more_is_listed_behind_all_that_was_learned_of_it(asking: Asking) -> None:
@@ -361,7 +361,7 @@ async def test_a_message_that_says_more_is_listed_behind_all_that_was_learned_of
     one = await asking.learn("The user signed a lease in Oslo", message)
     two = await asking.learn("The dentist of the user in Oslo moved the appointment", message)
     recall = await asking.ask("Who signed the lease in Oslo?")
-    found = [each.id for each in recall.candidates]
+    found = [each.id for each in recall.entries]
     assert {one, two, message.memory_id} == {*found}
     assert found[-1] == message.memory_id
 
@@ -440,7 +440,7 @@ async def test_where_the_model_is_of_no_use_the_answer_is_the_one_without_it_and
     assert "Oslo" in quoted.answer
     assert (recall.answer, recall.cited) == (quoted.answer, quoted.cited), what
     assert list(recall.degraded) == degraded
-    assert [one.id for one in recall.candidates] == [one.id for one in quoted.candidates]
+    assert [one.id for one in recall.entries] == [one.id for one in quoted.entries]
 
 
 async def test_a_recall_waits_for_models_no_longer_than_it_has_for_both_together(asking: Asking) -> None:

@@ -101,7 +101,7 @@ async def test_what_corrects_a_message_and_what_was_learned_of_it_goes_before_bo
     await told.learn(LEARNED_EDITORS, await told.say(*EDITORS), None)
     recall = await told.ask(query, **AWAY)
     assert recall.answer.splitlines()[0] == f"2026-06-15: {LEARNED_EDITORS[1]}"
-    assert recall.candidates[0].summary == LEARNED_EDITORS[1]
+    assert recall.entries[0].content == LEARNED_EDITORS[1]
     await told.ask(query)
     assert LEARNED_EDITORS[1] in told.model.calls[-1].between("memories").splitlines()[0]
 
@@ -159,5 +159,5 @@ async def test_where_nothing_was_learned_a_model_that_is_away_changes_no_word(
     for query in ("What was the API rate limit before?", "Which editor do I use now?", "Where did I live before?"):
         plain = await told.without.recall("bot", query, reference_time=NOW)
         away = await told.ask(query, **AWAY)
-        assert (away.answer, away.candidates) == (plain.answer, plain.candidates)
+        assert (away.answer, away.entries) == (plain.answer, plain.entries)
     assert await told.summary() == (await told.without.summary("bot")).text

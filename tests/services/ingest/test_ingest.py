@@ -88,7 +88,7 @@ async def test_each_message_becomes_one_memory_with_its_session_speaker_and_time
     rows = await held_rows(bench)
     assert [row["content"] for row in rows] == [message.content for message in PNPM]
     assert [row["metadata"] for row in rows] == ["{}", '{"speaker":"assistant"}', "{}", "{}"]
-    assert [row["occurred_at"] for row in rows] == [message.timestamp for message in PNPM]
+    assert [row["occurred_at"] for row in rows] == [message.occurred_at for message in PNPM]
     assert [row["message_id"] for row in rows] == [item.id for item in ingestion.items]
     assert {row["session_id"] for row in rows} == {"s"}
     assert await rows_of(bench, "message") == []
@@ -122,7 +122,7 @@ async def test_ingesting_again_changes_nothing_and_says_so(bench: Bench) -> None
     before = await held_rows(bench)
     bench.embedder.calls.clear()
     bench.database.runs.clear()
-    again = await ingest(bench, [replace(message, timestamp=None) for message in PNPM])
+    again = await ingest(bench, [replace(message, occurred_at=None) for message in PNPM])
     assert statuses(again) == ["known"] * 4
     assert [item.id for item in again.items] == [item.id for item in first.items]
     assert (again.id, again.status, again.known, again.written) == (None, "done", 4, 0)
@@ -145,7 +145,7 @@ async def test_what_is_said_twice_in_a_session_is_one_message_and_in_another_ses
 
 async def test_a_session_that_is_not_named_is_made_of_what_was_said(bench: Bench) -> None:
     first = await ingest(bench, PNPM, None)
-    again = await ingest(bench, [replace(message, timestamp=5 * DAY) for message in PNPM], None)
+    again = await ingest(bench, [replace(message, occurred_at=5 * DAY) for message in PNPM], None)
     assert first.session_id == again.session_id
     assert statuses(again) == ["known"] * 4
     assert (await ingest(bench, PNPM[:3], None)).session_id != first.session_id
@@ -263,7 +263,7 @@ async def test_many_messages_are_embedded_in_few_calls(bench: Bench) -> None:
         ([said("a"), said(" ")], "s", InvalidRequest, "messages.1.content"),
         ([said("a"), said("x" * 32_769)], "s", ContentTooLarge, "messages.1.content"),
         ([said("a", role="tool")], "s", InvalidRequest, "messages.0.role"),
-        ([said("a"), said("b", 40_000)], "s", InvalidRequest, "messages.1.timestamp"),
+        ([said("a"), said("b", 40_000)], "s", InvalidRequest, "messages.1.occurred_at"),
         ([said("a")], "x" * 65, InvalidRequest, "session_id"),
         ([said("a")], "", InvalidRequest, "session_id"),
     ],

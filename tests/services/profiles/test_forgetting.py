@@ -126,7 +126,7 @@ async def test_no_channel_finds_what_was_forgotten(
     assert said[1] not in await recalled(bench, query)
     assert said[1] not in await recalled(bench, query, as_of=10 * DAY)
     assert said[1] not in await recalled(bench, query, collapse=True, for_model=True)
-    assert ids[1] not in {candidate.id for candidate in (await profiles.recall("bot", query)).candidates}
+    assert ids[1] not in {candidate.id for candidate in (await profiles.recall("bot", query)).entries}
     await profiles.unforget("bot", ids[1])
     assert said[1] in await recalled(bench, query)
 

@@ -67,8 +67,8 @@ async def test_what_is_remembered_has_a_type_and_is_recalled_and_listed(bench: B
     reading(bench, {}).answers = {("Where do I live?", memory.content): 0.9}
     recall = await of(bench, "acme").recall("bot", "Where do I live?")
     assert "Rome" in recall.answer
-    (candidate,) = recall.candidates
-    assert (candidate.id, candidate.summary, candidate.session_id) == (memory.id, "I live in Rome", "s1")
+    (candidate,) = recall.entries
+    assert (candidate.id, candidate.content, candidate.session_id) == (memory.id, "I live in Rome", "s1")
     assert await listed(profiles) == await recalled(bench, "Rome") == ["I live in Rome"]
 
 
@@ -166,8 +166,8 @@ async def test_the_package_manager_of_four_messages_is_answered(bench: Bench) ->
         await bench.gateway.store("bot", NewMemory(content, metadata, "chat", DAY + number))
     recall = await of(bench, "acme").recall("bot", question, length="short")
     assert recall.answer == "1970-01-02: Use pnpm, not npm."
-    assert recall.candidates[0].summary == CHAT[2][1]
-    assert recall.count == len(recall.candidates)
+    assert recall.entries[0].content == CHAT[2][1]
+    assert recall.count == len(recall.entries)
 
 
 async def test_an_answer_says_what_held_before(bench: Bench, profiles: ProfileService) -> None:
@@ -175,7 +175,7 @@ async def test_an_answer_says_what_held_before(bench: Bench, profiles: ProfileSe
         await tell(bench, f"I live in {place}", occurred_at=day * DAY)
     recall = await profiles.recall("bot", "Where do I live?")
     assert recall.answer == "1970-02-10: I live in Oslo\nBefore 1970-02-10: I live in Rome"
-    assert [candidate.summary for candidate in recall.candidates] == ["I live in Oslo"]
+    assert [candidate.content for candidate in recall.entries] == ["I live in Oslo"]
     then = await profiles.recall("bot", "Where do I live?", as_of=2 * DAY)
     assert then.answer == "1970-01-02: I live in Rome"
 
@@ -193,11 +193,11 @@ async def test_with_a_reader_the_newest_that_holds_is_told_and_what_held_before_
         recall = await profiles.recall("bot", question, length=length)
         told = [f"1970-06-10: {oslo}", f"Before 1970-06-10: {rome}"]
         assert recall.answer.splitlines() == (told[:1] if length == "short" else told)
-        assert [candidate.summary for candidate in recall.candidates] == [oslo, other]
+        assert [candidate.content for candidate in recall.entries] == [oslo, other]
         first = await LongTermMemoryGateway(bench.backends.of_tenant("acme", ADMINISTRATOR)).recall(
             "bot", Query(question)
         )
-        assert first.entries[0].id == recall.candidates[0].id
+        assert first.entries[0].id == recall.entries[0].id
 
 
 async def test_with_a_reader_nothing_is_told_where_nothing_answers_and_the_candidates_are_given(bench: Bench) -> None:
@@ -244,7 +244,7 @@ async def test_what_perhaps_holds_no_longer_comes_behind_and_is_not_quoted_as_wh
         recall = await profiles.recall("bot", query, length=length)
         assert recall.answer.splitlines()[0] == f"1970-02-10: {sentence}"
         assert f"1970-01-02: {old}" not in recall.answer.splitlines()
-        assert [candidate.summary for candidate in recall.candidates] == [new, old]
+        assert [candidate.content for candidate in recall.entries] == [new, old]
     then = await profiles.recall("bot", query, as_of=2 * DAY)
     assert then.answer == f"1970-01-02: {old}"
 
@@ -254,7 +254,7 @@ async def test_without_a_reader_the_newer_of_what_is_equally_near_comes_first(pr
     for day, text in ((3, texts[0]), (9, texts[1]), (5, texts[2])):
         await profiles.remember("bot", text, occurred_at=day * DAY)
     recall = await profiles.recall("bot", "Who booked the hall?")
-    assert recall.candidates[0].summary == texts[1]
+    assert recall.entries[0].content == texts[1]
 
 
 async def test_what_is_said_beside_a_statement_leaves_it_quoted(profiles: ProfileService) -> None:
@@ -268,12 +268,12 @@ async def test_what_is_said_beside_a_statement_leaves_it_quoted(profiles: Profil
 async def test_where_nothing_is_found_there_is_no_candidate_and_what_is_far_is_one_without_an_answer(
     profiles: ProfileService,
 ) -> None:
-    assert (await profiles.recall("bot", "Who won the world cup?")).candidates == []
+    assert (await profiles.recall("bot", "Who won the world cup?")).entries == []
     await profiles.remember("bot", "The cat is black")
     recall = await profiles.recall("bot", "Who won the tournament?")
     assert (recall.answer, recall.count, list(recall.degraded)) == ("", 1, [])
-    assert 0 < recall.candidates[0].score < 0.1
-    assert (await profiles.recall("bot", "quartz xylophone")).candidates == []
+    assert 0 < recall.entries[0].score < 0.1
+    assert (await profiles.recall("bot", "quartz xylophone")).entries == []
 
 
 async def test_where_a_channel_is_away_candidates_are_not_left_out_for_their_score(
@@ -361,7 +361,7 @@ async def test_a_memory_of_another_profile_or_tenant_is_not_there(bench: Bench, 
             with pytest.raises(NotFound):
                 await verb(agent_id, memory.id)
         assert (await service.list(agent_id, limit=5, after=None)).items == []
-        assert (await service.recall(agent_id, "Rome")).candidates == []
+        assert (await service.recall(agent_id, "Rome")).entries == []
     assert (await profiles.get("bot", memory.id)).memory == memory
 
 

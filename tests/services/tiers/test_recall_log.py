@@ -107,8 +107,8 @@ async def test_a_profile_s_recall_notes_the_candidates_of_its_answer(bench: Benc
     answer = await profiles.recall("bot", "Where do I live?")
     nothing = await profiles.recall("bot", "zebra quantum")
     found, unknown = await rows(bench)
-    assert detail_of(found)["entries"] == [each.id for each in answer.candidates]
-    assert detail_of(unknown)["entries"] == [each.id for each in nothing.candidates]
+    assert detail_of(found)["entries"] == [each.id for each in answer.entries]
+    assert detail_of(unknown)["entries"] == [each.id for each in nothing.entries]
 
 
 async def test_a_replay_has_the_recalls_that_named_the_run_and_none_of_another_tenant_or_for_another_agent(

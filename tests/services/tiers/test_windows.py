@@ -235,7 +235,7 @@ async def test_fields_outside_their_bounds_are_refused_by_name(bench: Bench) -> 
         ([], "messages"),
         (said(*range(101)), "messages"),
         ([NewMessage("user", " ")], "messages.0.content"),
-        ([NewMessage("user", "x", bench.backends.clock() + 2 * 86_400_000)], "messages.0.timestamp"),
+        ([NewMessage("user", "x", bench.backends.clock() + 2 * 86_400_000)], "messages.0.occurred_at"),
     ):
         with pytest.raises(InvalidRequest) as caught:
             await service.append("bot", "i", messages, ttl_seconds=60)

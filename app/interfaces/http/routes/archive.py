@@ -1,11 +1,12 @@
 """The routes for what was archived because it is old: to an administrator."""
 
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
-from app.domain.errors import Erasing, InvalidRequest, NotFound, ObjectGone, QuotaExceeded
+from app.domain.errors import Erasing, InvalidCursor, InvalidRequest, NotFound, ObjectGone, QuotaExceeded
+from app.interfaces.cursors import Listing
 from app.interfaces.http.dependencies import Administrator, BodylessAdministrator
 from app.interfaces.http.failures import OUTAGE
 from app.interfaces.http.router import Router
@@ -17,23 +18,21 @@ from app.interfaces.http.schemas.archive import (
     RestoredAnswer,
 )
 from app.services.transfer.report import STATUSES, ImportReport
+from app.storage.listing import ListPosition
 
 archives = Router("archive")
 
 
-@archives.get("/archive")
+@archives.get("/archive", InvalidCursor)
 async def list_archive(caller: Administrator, query: Annotated[ArchiveQuery, Query()]) -> ArchiveAnswer:
     """List the objects that memories, episodes and ended runs were archived in, newest first, to an administrator."""
     services, agent_id = caller.tenant(query.agent_id)
-    objects = await services.archives.list(
-        agent_id=agent_id,
-        kind=query.kind,
-        since=query.since,
-        until=query.until,
-        before=query.before,
-        limit=query.limit,
-    )
-    return ArchiveAnswer.model_validate({"objects": objects})
+    asked: dict[str, Any] = {"agent_id": agent_id, "kind": query.kind, "since": query.since, "until": query.until}
+    listing = Listing(caller, "archive", query.cursor, **asked)
+    before = query.before if listing.after is None else listing.after.id
+    objects = await services.archives.list(**asked, before=before, limit=query.limit)
+    last = ListPosition(objects[-1].archived_at, objects[-1].id) if len(objects) == query.limit else None
+    return ArchiveAnswer.model_validate({"objects": objects, "cursor": listing.cursor(last)})
 
 
 @archives.get("/archive/items/{item_id}", NotFound, ObjectGone, act="archive.read")

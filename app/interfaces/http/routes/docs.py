@@ -134,6 +134,7 @@ def openapi(title: str, description: str, routes: Sequence[BaseRoute]) -> dict[s
         _leave_out_unused(operation)
         _summarize(operation)
         _prefer_written_out(operation)
+        _mark_old_parameters(operation)
         _share_examples(operation, document["components"].setdefault("examples", {}))
     schemas = document["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -167,6 +168,13 @@ def _prefer_written_out(operation: dict[str, Any]) -> None:
     if "parameters" in operation:
         by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
         operation["parameters"] = list(by_name.values())
+
+
+def _mark_old_parameters(operation: dict[str, Any]) -> None:
+    """Mark a parameter as deprecated whose field is: FastAPI leaves the mark in the schema."""
+    for parameter in operation.get("parameters", []):
+        if parameter.get("schema", {}).pop("deprecated", False):
+            parameter["deprecated"] = True
 
 
 def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ async def recall(caller: ReadCaller, profile: ProfileId, request: RecallProfileR
         .profiles.recall(
             profile,
             request.query,
-            reference_time=request.reference_date,
+            reference_time=request.reference_time,
             length=request.response_length,
             thinking=request.thinking_level,
             explain=request.explain,

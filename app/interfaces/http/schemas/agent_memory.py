@@ -6,10 +6,9 @@ https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
-from app.domain.attributes import from_attributes
 from app.domain.claim import MemoryType
 from app.domain.memory import Memory
 from app.domain.messages import NewMessage, Role
@@ -76,7 +75,7 @@ class AgentMemoryMessage(CloudflareRequest):
 
     def to_message(self) -> NewMessage:
         """Return the domain's new message."""
-        return from_attributes(NewMessage, self)
+        return NewMessage(self.role, self.content, self.timestamp, moment_field="timestamp")
 
 
 class AgentMemoryIngestOptions(CloudflareRequest):
@@ -210,7 +209,7 @@ class AgentMemoryScoredCandidate(Answer):
     """A memory that an answer may rest on."""
 
     id: str
-    summary: str
+    summary: Annotated[str, BeforeValidator(first_line)] = Field(validation_alias="content")
     sessionId: str | None = Field(validation_alias="session_id")  # noqa: N815 - as Cloudflare writes it
     score: float = Field(description="How likely it answers the query, 0 to 1.")
 
@@ -220,7 +219,7 @@ class AgentMemoryRecallResult(Answer):
 
     answer: str = Field(description="Empty where no memory answers the query.")
     count: int = Field(description="Candidates.")
-    candidates: list[AgentMemoryScoredCandidate] = Field(description="The best first.")
+    candidates: list[AgentMemoryScoredCandidate] = Field(validation_alias="entries", description="The best first.")
 
 
 class AgentMemoryGetSummaryResponse(Answer):

@@ -1,21 +1,21 @@
 """Requests and answers about the archive."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.browse import ListLimit
-from app.interfaces.http.schemas.optional import OptionalMs, TextWithin
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit, next_cursor
+from app.interfaces.http.schemas.optional import OptionalCount, OptionalMs, OptionalText, TextWithin, old_name
 
 OBJECT: dict[str, Any] = {
     "archive_id": examples.MEMORY_ID,
     "agent_id": examples.AGENT_ID,
     "kind": "memories",
     "items": 214,
-    "size": 81_300,
+    "bytes": 81_300,
     "sha256": "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
     "first_at": examples.MOMENT,
     "last_at": examples.MOMENT,
@@ -43,12 +43,22 @@ class ArchiveQuery(Request):
     ] = None
     since: Annotated[OptionalMs, Field(description="Only what has an item of this time or later.")] = None
     until: Annotated[OptionalMs, Field(description="Only what has an item of this time or earlier.")] = None
+    limit: ListLimit = 20
+    cursor: ListCursor = None
     before: Annotated[
         str | None,
-        TextWithin(limits.MEMORY_ID, examples.MEMORY_ID),
-        Field(description="Go on behind the object of this id: the last one of the answer before."),
+        Within(limits.MEMORY_ID),
+        WithJsonSchema(
+            {"type": "string", **limits.MEMORY_ID.schema, "examples": [examples.MEMORY_ID], "deprecated": True}
+        ),
+        Field(description="The old form of `cursor`, taken until the next version: the id of the last object."),
     ] = None
-    limit: ListLimit = 20
+
+    @model_validator(mode="after")
+    def _goes_on_one_way(self) -> Self:
+        if self.before and self.cursor:
+            raise ValueError("cursor is given, and before, which is its old form")
+        return self
 
 
 class ArchivedAnswer(Answer):
@@ -60,7 +70,8 @@ class ArchivedAnswer(Answer):
     agent_id: str
     kind: str
     items: int
-    size: int = Field(description="In bytes.")
+    bytes: int = Field(validation_alias=AliasPath("size"), description="In bytes.")
+    size: OptionalCount = old_name("bytes")
     sha256: str = Field(description="Of its bytes, in hexadecimal digits.")
     first_at: Timestamp
     last_at: Timestamp
@@ -75,6 +86,7 @@ class ArchiveAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [{"objects": [OBJECT]}]})
 
     objects: list[ArchivedAnswer]
+    cursor: OptionalText = next_cursor()
 
 
 class ArchivedItemAnswer(Answer):

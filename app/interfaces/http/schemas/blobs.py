@@ -2,18 +2,18 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, ConfigDict, Field
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.optional import TextWithin
+from app.interfaces.http.schemas.optional import OptionalCount, TextWithin, old_name
 
 BLOB: dict[str, Any] = {
     "blob_id": examples.MEMORY_ID,
     "sha256": "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
-    "size": 11,
+    "bytes": 11,
     "media_type": "text/plain",
     "created_at": examples.MOMENT,
 }
@@ -46,7 +46,8 @@ class BlobAnswer(Answer):
 
     blob_id: str = Field(validation_alias="id")
     sha256: str = Field(description="Of its bytes, in hexadecimal digits.")
-    size: int = Field(description="In bytes.")
+    bytes: int = Field(validation_alias=AliasPath("size"), description="In bytes.")
+    size: OptionalCount = old_name("bytes")
     media_type: str = Field(description="As its sender said.")
     created_at: Timestamp
 

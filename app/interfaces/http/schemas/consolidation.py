@@ -2,14 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.consolidation import MAX_NAMED
-from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within, is_none
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic import AgentName
-from app.interfaces.http.schemas.optional import OptionalTimestamp, absent_if_none
+from app.interfaces.http.schemas.optional import OptionalTimestamp, absent_if_none, old_name
 from app.services.memories.consolidation import MAX_MEMORIES
 
 _CONSOLIDATION_ID = "01K2Z7C3P5S8V1Y4B7E0H3M6RT"
@@ -22,8 +22,8 @@ _MERGE: dict[str, Any] = {
 _CONSOLIDATION: dict[str, Any] = {
     "id": _CONSOLIDATION_ID,
     "started_at": examples.MOMENT,
-    "finished_at": examples.MOMENT,
-    "milliseconds": 1250,
+    "ended_at": examples.MOMENT,
+    "ms": 1250,
     "memories": 12,
     "facts": 3,
     "chains": 2,
@@ -90,11 +90,21 @@ class ConsolidationAnswer(Answer):
 
     id: str
     started_at: Timestamp
-    finished_at: OptionalTimestamp = absent_if_none(
-        "Absent: it is under way, or was stopped and goes on with the next one."
+    ended_at: OptionalTimestamp = Field(
+        None,
+        validation_alias=AliasPath("finished_at"),
+        description="Absent: it is under way, or was stopped and goes on with the next one.",
+        exclude_if=is_none,
     )
+    finished_at: OptionalTimestamp = old_name("ended_at")
     undone_at: OptionalTimestamp = absent_if_none("When it was undone.")
-    milliseconds: _SomeMilliseconds = absent_if_none("How long it took, with all stops.")
+    ms: _SomeMilliseconds = Field(
+        None,
+        validation_alias=AliasPath("milliseconds"),
+        description="How long it took, with all stops, in milliseconds.",
+        exclude_if=is_none,
+    )
+    milliseconds: _SomeMilliseconds = old_name("ms")
     memories: int = Field(description="Texts that were merged into others.")
     facts: int = Field(description="Facts that were merged into others.")
     chains: int = Field(description="Chains of superseded memories that lead straight to their ends since.")

@@ -4,12 +4,13 @@ import json
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
 from app.interfaces.fields import ANY_OBJECT_SCHEMA, Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.optional import OptionalCount, old_name
 
 NAME = "house-style"
 _CONTENT = "# House style\n\nWrite to customers in Swedish."
@@ -17,12 +18,12 @@ _VERSION: dict[str, Any] = {
     "name": NAME,
     "version": 3,
     "sha256": "1d94a1d4ee5e1e1ab5a3f3cbb3e8d25e3a4f43f3a5b83d1ed0c9c8d2a1e44d11",
-    "size": 45,
+    "bytes": 45,
     "media_type": "text/markdown",
     "updated_at": examples.MOMENT,
 }
 _VALUES: dict[str, Any] = {"language": "sv", "limits": {"refund": 100}}
-_CONFIGURED: dict[str, Any] = {key: _VERSION[key] for key in ("version", "sha256", "size", "updated_at")}
+_CONFIGURED: dict[str, Any] = {key: _VERSION[key] for key in ("version", "sha256", "bytes", "updated_at")}
 
 
 class _NameConvertor(PathConvertor):
@@ -66,7 +67,8 @@ class ContextVersionAnswer(Answer):
     name: str
     version: int = Field(description="It rises with each change; a version of a name never comes back.")
     sha256: str = Field(description="Of the content in UTF-8, in hexadecimal digits.")
-    size: int = Field(description="Bytes of the content in UTF-8.")
+    bytes: int = Field(validation_alias=AliasPath("size"), description="Bytes of the content in UTF-8.")
+    size: OptionalCount = old_name("bytes")
     media_type: str
     updated_at: Timestamp
 
@@ -120,7 +122,8 @@ class ConfiguredAnswer(Answer):
 
     version: int = Field(description="It rises with each change.")
     sha256: str = Field(description="Of the values as compact JSON in UTF-8, in hexadecimal digits.")
-    size: int = Field(description="Bytes of the values as compact JSON.")
+    bytes: int = Field(validation_alias=AliasPath("size"), description="Bytes of the values as compact JSON.")
+    size: OptionalCount = old_name("bytes")
     updated_at: Timestamp
 
 

@@ -51,7 +51,7 @@ UNDONE: dict[str, Any] = {
     "changed": 1,
     "outcomes": 0,
     "more": False,
-    "finished_at": MOMENT,
+    "ended_at": MOMENT,
 }
 STORED: dict[str, Any] = {"stored": True}
 
@@ -101,7 +101,7 @@ WORKFLOWS: dict[str, Any] = {"workflows": [_LISTED_WORKFLOW]}
 _WORKFLOW_TEXT: dict[str, Any] = {
     "version": 2,
     "written_by": CREDENTIAL_ID,
-    "written_through": "http",
+    "channel": "http",
     "written_at": MOMENT,
 }
 WORKFLOW_VERSIONS: dict[str, Any] = {"versions": [_WORKFLOW_TEXT]}
@@ -177,22 +177,20 @@ ASK: dict[str, Any] = {"query": _QUERY, "response_length": "short"}
 ANSWERED: dict[str, Any] = {
     "answer": f"2026-11-19: {_CONTENT}",
     "count": 1,
-    "candidates": [
-        {"id": MEMORY_ID, "summary": _CONTENT, "session_id": "call-17", "happened_at": _HAPPENED, "score": 0.93}
-    ],
+    "entries": RECALLED["entries"],
     "cited": [MEMORY_ID],
-    "instructions": [{"id": "01K2Z4M1V7Q8T3B5N6C7D8E9FB", "content": "Answer in Swedish.", "happened_at": _HAPPENED}],
+    "instructions": [{"id": "01K2Z4M1V7Q8T3B5N6C7D8E9FB", "content": "Answer in Swedish.", "created_at": MOMENT}],
 }
 PROFILE_LISTED: dict[str, Any] = {"memories": [_REMEMBERED], "cursor": CURSOR}
 DETAIL: dict[str, Any] = {
     **REMEMBERED,
-    "versions": [{"key": "customer/invoice language", "id": MEMORY_ID, "summary": _CONTENT, "happened_at": _HAPPENED}],
+    "versions": [{"key": "customer/invoice language", "id": MEMORY_ID, "summary": _CONTENT, "created_at": MOMENT}],
     "sources": [
         {
             "id": "709a63a769b71784720db39aedab3274",
             "role": "user",
             "session_id": "call-17",
-            "said_at": _HAPPENED,
+            "occurred_at": _HAPPENED,
             "memory_id": MEMORY_ID,
         }
     ],
@@ -210,7 +208,7 @@ ERASED: dict[str, Any] = {
     "status": "done",
     "memories": 81,
     "receipt": {
-        "finished_at": "2026-11-20T09:31:12.480Z",
+        "ended_at": "2026-11-20T09:31:12.480Z",
         "erased": {
             "memories": 81,
             "outbox_rows": 0,
@@ -228,7 +226,7 @@ ERASED: dict[str, Any] = {
 INGEST: dict[str, Any] = {
     "session_id": "call-17",
     "messages": [
-        {"role": "user", "content": "Please send our invoices in Swedish", "timestamp": "2026-11-19T14:05:00Z"},
+        {"role": "user", "content": "Please send our invoices in Swedish", "occurred_at": "2026-11-19T14:05:00Z"},
         {"role": "assistant", "content": "They will come in Swedish from now on."},
     ],
 }
@@ -256,7 +254,7 @@ INGESTING: dict[str, Any] = {
     ],
 }
 _INGESTION: dict[str, Any] = {
-    "operation_id": OPERATION_ID,
+    "id": OPERATION_ID,
     "kind": "ingest",
     "agent_id": AGENT_ID,
     "session_id": "call-17",
@@ -268,7 +266,7 @@ INGESTION: dict[str, Any] = {**_INGESTION, "status": "running", "stored": 300}
 INGEST_FAILED: dict[str, Any] = {
     **_INGESTION,
     "status": "failed",
-    "finished_at": "2026-11-20T09:31:12.480Z",
+    "ended_at": "2026-11-20T09:31:12.480Z",
     "stored": 410,
     "failure": "quota_exceeded",
 }

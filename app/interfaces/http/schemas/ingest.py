@@ -2,14 +2,15 @@
 
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from app.domain import limits
 from app.domain.limits import MAX_MESSAGES, MESSAGE_SESSION_ID_BYTES
 from app.domain.messages import ItemStatus, NewMessage, Role
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentMs, Request, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentMs, Request, Timestamp, Within, either
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.learning import LearningAnswer
+from app.interfaces.http.schemas.optional import OptionalText, OptionalTimestamp, old_name
 from app.interfaces.http.schemas.store import RunOfRequest
 from app.services.ingest.dry_run import Shown
 from app.storage.ingestions import Ingestion
@@ -23,9 +24,12 @@ class IngestMessage(Request):
 
     role: Role
     content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
-    timestamp: Annotated[
+    occurred_at: Annotated[
         MomentMs | None,
-        Field(description="When it was said, at most a day ahead. Absent: a millisecond after the message before it."),
+        Field(
+            description="When it was said, at most a day ahead. Absent: a millisecond after the message before it.",
+            validation_alias=either("occurred_at", "timestamp"),
+        ),
     ] = None
 
     def to_message(self) -> NewMessage:
@@ -121,13 +125,15 @@ class IngestionAnswer(Answer):
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTION, examples.INGEST_FAILED]})
 
-    operation_id: str = Field(validation_alias="id", description="As the answer to the messages had it.")
+    id: str = Field(description="As the answer to the messages had it, in `operation_id`.")
+    operation_id: OptionalText = old_name("id", of="id")
     kind: Literal["ingest"] = "ingest"
     status: OperationStatus
     agent_id: str
     session_id: str
     accepted_at: Timestamp
-    finished_at: Timestamp | None = None
+    ended_at: Timestamp | None = Field(None, validation_alias=AliasPath("finished_at"))
+    finished_at: OptionalTimestamp = old_name("ended_at")
     sent: int = Field(validation_alias="messages", description="Messages that were sent.")
     known: int = Field(description="Of these, those that were memories already.")
     stored: int = Field(validation_alias="written", description="Of these, those that have become memories so far.")

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from app.domain.claim import MemoryType
 from app.interfaces.fields import Answer, Timestamp, is_none
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.optional import OptionalTimestamp, absent_if_none, old_name
 
 WRITTEN_BY = (
     "Who wrote it, as the credential says and no field of a request does; absent for what was written before this was "
@@ -106,4 +107,6 @@ class InstructionAnswer(Answer):
 
     id: str
     content: str
-    happened_at: Timestamp = Field(description="When it was said, or else was stored.")
+    created_at: Timestamp = Field(description="When it was stored.")
+    occurred_at: OptionalTimestamp = absent_if_none("When it was said, where that was told.")
+    happened_at: OptionalTimestamp = old_name("occurred_at` or else `created_at")

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, create_model
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
+from app.interfaces.http.schemas.optional import OptionalTimestamp, old_name
 
 OperationId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.OPERATION_ID]}), Within(limits.OPERATION_ID)
@@ -28,7 +29,8 @@ ErasedCounts = create_model("ErasedCounts", __base__=_ErasedCore, __doc__="What 
 class ReceiptAnswer(Answer):
     """The proof of an erasure."""
 
-    finished_at: Timestamp
+    ended_at: Timestamp = Field(validation_alias=AliasPath("finished_at"))
+    finished_at: OptionalTimestamp = old_name("ended_at")
     erased: ErasedCounts
     found_by_id: int = Field(description="Vectors the index still shows under the erased ids: 0.")
     found_by_search: int = Field(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import not_
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic import AliasChoices, BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import core_schema
 
 from app.interfaces.fields import EndMs, MomentMs, Timestamp, Within, is_none
@@ -21,9 +21,9 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def optional(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
-    """Make a field that may be left out."""
-    return Field(None, description=description, json_schema_extra=_without_default)
+def optional(description: str | None = None, *, by: AliasChoices | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out. ``by``: the names by which a request may give it."""
+    return Field(None, description=description, json_schema_extra=_without_default, validation_alias=by)
 
 
 def absent_if_none(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
@@ -34,6 +34,27 @@ def absent_if_none(description: str | None = None) -> Any:  # noqa: ANN401 - as 
 def absent_if_empty(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
     """Make a field that an answer leaves out where there is nothing in it."""
     return Field(None, description=description, json_schema_extra=_without_default, exclude_if=not_)
+
+
+def old_name(name: str, *, of: str | None = None, written: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field of an answer that is the old name of another one, ``name``, and is given until the next version.
+
+    ``of`` is the attribute that it is read from, and ``written`` the old name, where those have other names.
+    """
+
+    def deprecated(schema: dict[str, Any]) -> None:
+        _without_default(schema)
+        schema["deprecated"] = True
+
+    description = f"The old name of `{name}`, given until the next version."
+    return Field(
+        None,
+        description=description,
+        json_schema_extra=deprecated,
+        exclude_if=is_none,
+        validation_alias=of,
+        serialization_alias=written,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +76,7 @@ TEXT = WithJsonSchema({"type": "string"})
 MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 OptionalText: TypeAlias = Annotated[str | None, TEXT]
+OptionalCount: TypeAlias = Annotated[int | None, WithJsonSchema({"type": "integer"})]
 OptionalCodes: TypeAlias = Annotated[list[str] | None, CODES]
 OptionalMs: TypeAlias = Annotated[MomentMs | None, MOMENT]
 OptionalEndMs: TypeAlias = Annotated[EndMs | None, MOMENT]

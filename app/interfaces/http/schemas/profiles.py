@@ -4,7 +4,8 @@ from operator import not_
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
@@ -12,10 +13,10 @@ from app.domain.claim import MemoryType
 from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
 from app.domain.memory import Memory
 from app.domain.profile_answers import MemoryDetail, first_line
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within, either
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.memory import FindingAnswer, InstructionAnswer
+from app.interfaces.http.schemas.memory import EntryAnswer, FindingAnswer, InstructionAnswer
 from app.interfaces.http.schemas.optional import (
     NotNull,
     OptionalCodes,
@@ -24,6 +25,8 @@ from app.interfaces.http.schemas.optional import (
     OptionalTimestamp,
     TextWithin,
     absent_if_empty,
+    absent_if_none,
+    old_name,
     optional,
 )
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
@@ -89,8 +92,9 @@ class RecallProfileRequest(Request):
         Within(limits.PROFILE_QUERY),
     ]
     run_id: _Run = optional("The run that recalls: its log and its replay tell of it.")
-    reference_date: Annotated[OptionalMs, NotNull] = optional(
-        "What `yesterday` and `last week` are counted from, where that is not now."
+    reference_time: Annotated[OptionalMs, NotNull] = optional(
+        "What `yesterday` and `last week` are counted from, where that is not now.",
+        by=either("reference_time", "reference_date"),
     )
     thinking_level: Annotated[
         Literal["low", "medium", "high"],
@@ -103,10 +107,10 @@ class RecallProfileRequest(Request):
         Literal["short", "medium", "long"],
         Field(
             description="How long the answer may be: of a language model 80, 200 or 500 tokens. Without one it is also "
-            "how many candidates there are at most: 5, 10 or 20."
+            "how many entries there are at most: 5, 10 or 20."
         ),
     ] = "medium"
-    explain: Annotated[bool, Field(strict=True, description="Whether candidates tell what their score is made of.")] = (
+    explain: Annotated[bool, Field(strict=True, description="Whether entries tell what their score is made of.")] = (
         False
     )
 
@@ -177,7 +181,9 @@ class VersionAnswer(Answer):
     )
     id: str = Field(validation_alias="memory_id")
     summary: str
-    happened_at: Timestamp
+    created_at: Timestamp
+    occurred_at: OptionalTimestamp = absent_if_none("When it was said, where that was told.")
+    happened_at: OptionalTimestamp = old_name("occurred_at` or else `created_at")
     superseded_at: OptionalTimestamp = optional("When what replaced it was said. Absent: it holds.")
 
 
@@ -187,7 +193,8 @@ class MessageSourceAnswer(Answer):
     id: str
     role: Literal["system", "user", "assistant"]
     session_id: OptionalText = optional()
-    said_at: Timestamp
+    occurred_at: Timestamp = Field(validation_alias=AliasPath("said_at"), description="When it was said.")
+    said_at: OptionalTimestamp = old_name("occurred_at")
     memory_id: str = Field(description="The memory that the message is.")
 
 
@@ -210,10 +217,10 @@ class DetailAnswer(RememberedAnswer):
 
 
 class CandidateAnswer(Answer):
-    """A memory that an answer may rest on."""
+    """An entry, in the form of before."""
 
     id: str
-    summary: str
+    summary: Annotated[str, BeforeValidator(first_line)] = Field(validation_alias="content")
     session_id: OptionalText = optional()
     happened_at: Timestamp = Field(description="When it happened, or else was stored.")
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
@@ -231,8 +238,9 @@ class ProfileRecallAnswer(Answer):
         description="Sentences of memories as they were said, each with its day; of a language model sentences that "
         "stand in the memories. Empty: none is sure to answer."
     )
-    count: int = Field(description="How many candidates there are. 0: nothing on the subject is known.")
-    candidates: list[CandidateAnswer] = Field(description="The best first.")
+    count: int = Field(description="How many entries there are. 0: nothing on the subject is known.")
+    entries: list[EntryAnswer] = Field(description="The best first, as a recall gives them.")
+    candidates: list[CandidateAnswer] | SkipJsonSchema[None] = old_name("entries", of="entries")
     degraded: OptionalCodes = absent_if_empty(
         "Why it may not be all there is, as in the answer of a recall, or why a language model has not "
         "written it. Absent: it is, and it has where one is set."

@@ -2,14 +2,21 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
-from app.interfaces.http.schemas.optional import NotNull, TextWithin, optional
+from app.interfaces.http.schemas.optional import (
+    NotNull,
+    OptionalText,
+    OptionalTimestamp,
+    TextWithin,
+    old_name,
+    optional,
+)
 
 CredentialId: TypeAlias = Annotated[
     str,
@@ -19,7 +26,7 @@ CredentialId: TypeAlias = Annotated[
 
 _GOING: dict[str, Any] = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
 _HOLDING: dict[str, Any] = {
-    "memory_id": examples.MEMORY_ID,
+    "id": examples.MEMORY_ID,
     "agent_id": examples.AGENT_ID,
     "content": "The user lives in Rome.",
 }
@@ -39,7 +46,7 @@ _DRY_RUN: dict[str, Any] = {
     "messages": 0,
     "outcomes": 0,
     "more": False,
-    "finished_at": examples.MOMENT,
+    "ended_at": examples.MOMENT,
     "forecast": _FORECAST,
 }
 
@@ -70,7 +77,8 @@ class UndoAnswer(Answer):
     )
     outcomes: int = Field(description="Outcomes of workflows that it had reported: they count no more.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
-    finished_at: Timestamp
+    ended_at: Timestamp = Field(validation_alias=AliasPath("finished_at"))
+    finished_at: OptionalTimestamp = old_name("ended_at")
 
 
 class UndoWanted(Request):
@@ -99,7 +107,8 @@ class HoldingAnswer(Answer):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_HOLDING]})
 
-    memory_id: str
+    id: str = Field(validation_alias=AliasPath("memory_id"))
+    memory_id: OptionalText = old_name("id")
     agent_id: str
     content: str = Field(description="At most its first 1,200 characters.")
 
@@ -129,5 +138,6 @@ class UndoTaughtAnswer(Answer):
     messages: int = Field(description="Messages that were no memories yet: of a run, or of a session and its window.")
     outcomes: int = Field(description="Of a credential: outcomes of workflows that it had reported.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
-    finished_at: Timestamp
+    ended_at: Timestamp = Field(validation_alias=AliasPath("finished_at"))
+    finished_at: OptionalTimestamp = old_name("ended_at")
     forecast: UndoForecast | SkipJsonSchema[None] = optional("Of a dry run.")

@@ -11,16 +11,17 @@ from app.domain.windows import Counted, MadeBy, Window, counted
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.ingest import IngestMessage
+from app.interfaces.http.schemas.optional import OptionalText, OptionalTimestamp, old_name
 from app.interfaces.http.schemas.working import INSTANCE, TtlSeconds
 from app.retrieval.selection import tokens
 
 _SAID: dict[str, Any] = {"role": "user", "content": "Send me the invoice of March, please."}
 _SUMMARY: dict[str, Any] = {
     "id": "1790000000001-1790000000006",
-    "from": "2026-11-19T14:05:00.000Z",
+    "since": "2026-11-19T14:05:00.000Z",
     "until": examples.MOMENT,
     "turns": 6,
-    "text": "user: Invoices go to billing@example.com.",
+    "content": "user: Invoices go to billing@example.com.",
     "tokens": 11,
     "memories": [examples.MEMORY_ID],
     "made_by": "reader",
@@ -33,7 +34,7 @@ _FALLEN: dict[str, Any] = {
 }
 
 
-_TokensOfText = Annotated[int, BeforeValidator(tokens), Field(validation_alias="text")]
+_TokensOfText = Annotated[int, BeforeValidator(tokens), Field(validation_alias=AliasPath("text"))]
 _CountedIfTold = Annotated[Counted, BeforeValidator(lambda told: counted(told=told))]
 
 
@@ -117,7 +118,8 @@ class WindowMessage(Answer):
     id: str = Field(description="The first 128 bits of SHA-256 over session, role and content.")
     role: str
     content: str
-    timestamp: Timestamp = Field(validation_alias="said_at")
+    occurred_at: Timestamp = Field(validation_alias=AliasPath("said_at"))
+    timestamp: OptionalTimestamp = old_name("occurred_at", of="said_at")
     tokens: int
     counted: _CountedIfTold = Field(
         validation_alias="told",
@@ -153,15 +155,18 @@ class WindowSummary(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]}, serialize_by_alias=True)
 
     id: str = Field(description="The places of its first and its last turn.")
-    since: Timestamp = Field(
-        alias="from", validation_alias="since", description="When the first of its turns was said."
-    )
+    since: Timestamp = Field(description="When the first of its turns was said.")
+    since_by_old_name: OptionalTimestamp = old_name("since", of="since", written="from")
     until: Timestamp = Field(description="When the last of them was said.")
     turns: int = Field(description="How many they are.")
-    text: str = Field(description="What they say, in their order; empty where there is nothing to tell.")
-    tokens: _TokensOfText = Field(description="Of the text, about.")
+    content: str = Field(
+        validation_alias=AliasPath("text"),
+        description="What they say, in their order; empty where there is nothing to tell.",
+    )
+    text: OptionalText = old_name("content")
+    tokens: _TokensOfText = Field(description="Of the content, about.")
     memories: list[str] = Field(
-        description="The ids of the memories that its turns are: first those that the text rests on, "
+        description="The ids of the memories that its turns are: first those that the content rests on, "
         f"then others up to {limits.SUMMARY_MEMORIES}."
     )
     made_by: MadeBy = Field(
@@ -179,7 +184,7 @@ class WindowAnswer(Answer):
                 {
                     "session_id": INSTANCE,
                     "messages": [
-                        {"id": "0f" * 16, **_SAID, "timestamp": examples.MOMENT, "tokens": 10, "counted": "told"}
+                        {"id": "0f" * 16, **_SAID, "occurred_at": examples.MOMENT, "tokens": 10, "counted": "told"}
                     ],
                     "tokens": 10,
                     "counted": "told",

@@ -3,13 +3,13 @@
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AliasPath, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within, WorkflowSpec
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.optional import NotNull, TextWithin, optional
+from app.interfaces.http.schemas.optional import NotNull, OptionalText, TextWithin, old_name, optional
 
 _Name: TypeAlias = Annotated[str, Within(limits.AGENT_ID)]
 _AgentType: TypeAlias = Annotated[
@@ -92,7 +92,12 @@ class WorkflowTextAnswer(Answer):
 
     version: int
     written_by: str | None = Field(None, description="The credential's id; absent: none, or it is not known.")
-    written_through: str | None = Field(None, description="The channel, such as `http`; absent: it is not known.")
+    channel: str | None = Field(
+        None,
+        validation_alias=AliasPath("written_through"),
+        description="By which way it came, such as `http`; absent: it is not known.",
+    )
+    written_through: OptionalText = old_name("channel")
     written_at: Timestamp
 
 

@@ -10,12 +10,12 @@ class Blob:
 
     Attributes:
         sha256: Of its bytes, in hexadecimal digits.
-        size: In bytes.
+        bytes: In bytes.
     """
 
     blob_id: str
     sha256: str
-    size: int
+    bytes: int
     media_type: str
     created_at: datetime
 

@@ -27,9 +27,9 @@ class Consolidation:
         facts: How many facts were.
         chains: How many chains of superseded memories lead straight to their ends since.
         tasks: How many tasks had expired and were deleted.
-        finished_at: None: it is under way, or was stopped and goes on with the next one.
+        ended_at: None: it is under way, or was stopped and goes on with the next one.
         undone_at: When it was undone.
-        milliseconds: How long it took, with all stops.
+        ms: How long it took, in milliseconds, with all stops.
     """
 
     id: str
@@ -38,9 +38,9 @@ class Consolidation:
     facts: int
     chains: int
     tasks: int
-    finished_at: datetime | None = None
+    ended_at: datetime | None = None
     undone_at: datetime | None = None
-    milliseconds: int | None = None
+    ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

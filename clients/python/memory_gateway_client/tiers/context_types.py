@@ -12,13 +12,13 @@ class ContextVersion:
     Attributes:
         version: It rises with each change; a version of a name never comes back. As an ETag it is ``'"3"'``.
         sha256: Of the content in UTF-8, in hexadecimal digits.
-        size: Bytes of the content in UTF-8.
+        bytes: Bytes of the content in UTF-8.
     """
 
     name: str
     version: int
     sha256: str
-    size: int
+    bytes: int
     media_type: str
     updated_at: datetime
 
@@ -30,7 +30,7 @@ class ContextDocument:
     name: str
     version: int
     sha256: str
-    size: int
+    bytes: int
     media_type: str
     updated_at: datetime
     content: str
@@ -52,11 +52,11 @@ class ContextList:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationVersion:
-    """A version of a tenant's configuration; its size and digest are those of the values as compact JSON."""
+    """A version of a tenant's configuration; size and digest are those of the values as compact JSON."""
 
     version: int
     sha256: str
-    size: int
+    bytes: int
     updated_at: datetime
 
 
@@ -66,6 +66,6 @@ class Configuration:
 
     version: int
     sha256: str
-    size: int
+    bytes: int
     updated_at: datetime
     values: dict[str, Any]

@@ -20,7 +20,7 @@ def ingest(
     """Make a memory of each message of a conversation. The same messages again change nothing.
 
     Args:
-        messages: 1 to 500, each with ``role``, ``content`` and, where you know it, ``timestamp`` (a datetime).
+        messages: 1 to 500, each with ``role``, ``content`` and, where you know it, ``occurred_at`` (a datetime).
         agent_id: Whose memories they become, where that is not the client's agent.
         session_id: The conversation that they are of; None: made of what they say.
         run_id: The run that ingests them: its log tells of it, and its undo takes them back.

@@ -143,7 +143,7 @@ class Ingestion:
         learning: What a language model has made of the messages; None where none reads them.
     """
 
-    operation_id: str
+    id: str
     status: str
     agent_id: str
     session_id: str
@@ -152,6 +152,6 @@ class Ingestion:
     known: int
     stored: int
     kind: str = "ingest"
-    finished_at: datetime | None = None
+    ended_at: datetime | None = None
     failure: str | None = None
     learning: Learning | None = None

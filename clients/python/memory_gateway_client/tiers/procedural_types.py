@@ -57,13 +57,13 @@ class WorkflowText:
 
     Attributes:
         written_by: The credential's id; None: there was none, or it is not known.
-        written_through: The channel, such as ``http``; None: it is not known.
+        channel: The channel, such as ``http``; None: it is not known.
     """
 
     version: int
     written_at: datetime
     written_by: str | None = None
-    written_through: str | None = None
+    channel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class UndoHolding:
         content: At most its first 1,200 characters.
     """
 
-    memory_id: str
+    id: str
     agent_id: str
     content: str
 
@@ -67,5 +67,5 @@ class UndoneLearned:
     messages: int
     outcomes: int
     more: bool
-    finished_at: datetime
+    ended_at: datetime
     forecast: UndoForecast | None = None

@@ -194,8 +194,8 @@ def append_messages(
 
     Args:
         instance: The running copy of the agent; the session of the messages in long-term memory.
-        messages: 1 to 100, each with ``role``, ``content`` and, where that is not now, ``timestamp`` (a datetime), and
-            where you know it ``tokens``, as your model counts.
+        messages: 1 to 100, each with ``role``, ``content`` and, where that is not now, ``occurred_at`` (a datetime),
+            and where you know it ``tokens``, as your model counts.
         agent_id: Whose it is, where that is not the client's agent.
         ttl_seconds: After how long without an append all of it is moved into long-term memory; None: an hour.
 

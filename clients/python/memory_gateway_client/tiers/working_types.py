@@ -126,7 +126,7 @@ class WindowMessage:
     id: str
     role: str
     content: str
-    timestamp: datetime
+    occurred_at: datetime
     tokens: int
     counted: str
     """``told`` where its caller told its tokens; else ``estimated``."""
@@ -163,19 +163,19 @@ class WindowSummary:
 
     Attributes:
         id: The places of its first and its last turn.
-        from_: When the first of its turns was said; ``until``: when the last one was.
+        since: When the first of its turns was said; ``until``: when the last one was.
         turns: How many they are.
-        text: What they say; empty where there is nothing to tell.
-        tokens: Of the text, about.
+        content: What they say; empty where there is nothing to tell.
+        tokens: Of the content, about.
         memories: The ids of the memories that its turns are.
         made_by: ``model``, ``reader`` or ``sentences``.
     """
 
     id: str
-    from_: datetime
+    since: datetime
     until: datetime
     turns: int
-    text: str
+    content: str
     tokens: int
     memories: tuple[str, ...]
     made_by: str

@@ -66,4 +66,4 @@ async def test_of_four_messages_the_one_preferred_package_manager_is_learned_and
         recall = await ProfileService(made.of_tenant()).recall("bot", "What package manager does the user prefer?")
         assert recall.answer.endswith(PREFERS)
         (cited,) = recall.cited
-        assert next(each.summary for each in recall.candidates if each.id == cited) == PREFERS
+        assert next(each.content for each in recall.entries if each.id == cited) == PREFERS

@@ -147,5 +147,5 @@ async def test_the_four_tools_are_given_where_they_are_asked_for_and_answer_in_t
     await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
     four = {tool.name: tool for tool in memory_tools(memory, "profile")}
     assert list(four) == [tool.name for tool in definitions("profile")]
-    assert await four["remember"].ainvoke({"text": "Ann likes tea"}) == "Remembered."
-    assert '"Ann likes tea"' in await four["recall"].ainvoke({"question": "What does Ann like?"})
+    assert await four["remember"].ainvoke({"content": "Ann likes tea"}) == "Remembered."
+    assert '"Ann likes tea"' in await four["recall"].ainvoke({"query": "What does Ann like?"})

@@ -106,7 +106,7 @@ async def test_an_agent_stores_and_recalls(memory: AsyncMemoryClient) -> None:
 async def test_an_agent_of_the_four_tools_remembers_and_recalls(memory: AsyncMemoryClient, service: Service) -> None:
     admin = service.credential(admin=True)
     await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
-    remember, recall = ("remember", {"text": "Ann likes tea"}), ("recall", {"question": "What does Ann like?"})
+    remember, recall = ("remember", {"content": "Ann likes tea"}), ("recall", {"query": "What does Ann like?"})
     player = await play(memory, [remember], [recall], tool_set="profile")
     given = [tool for tool in player.tools if isinstance(tool, FunctionTool)]
     assert [tool.name for tool in given] == [tool.name for tool in tools.definitions("profile")]

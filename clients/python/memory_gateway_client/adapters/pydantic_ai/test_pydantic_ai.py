@@ -72,7 +72,7 @@ async def test_the_schemas_are_not_taken_for_strict_ones(memory: AsyncMemoryClie
 async def test_an_agent_of_the_four_tools_remembers_and_recalls(memory: AsyncMemoryClient, service: Service) -> None:
     admin = service.credential(admin=True)
     await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
-    remember, recall = ("remember", {"text": "Ann likes tea"}), ("recall", {"question": "What does Ann like?"})
+    remember, recall = ("remember", {"content": "Ann likes tea"}), ("recall", {"query": "What does Ann like?"})
     player = await play(memory, [remember], [recall], tool_set="profile")
     assert [tool.name for tool in player.tools] == [tool.name for tool in tools.definitions("profile")]
     (_, remembered), (_, recalled) = player.told
