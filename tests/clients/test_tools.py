@@ -28,7 +28,7 @@ from memory_gateway_client import (
 )
 from tests.clients.asking import Asked
 
-_DEFINITIONS = Path(__file__).parents[2] / "clients" / "typescript" / "src" / "tool-definitions.ts"
+_DEFINITIONS = Path(__file__).parents[2] / "clients" / "typescript" / "src" / "turn" / "definitions.ts"
 
 
 @pytest.fixture(params=["async", pytest.param("sync", marks=pytest.mark.thorough)])
@@ -46,7 +46,7 @@ def test_the_definition_is_the_one_the_service_gives_out(tool_set: ToolSet, file
 
 
 def test_the_npm_package_has_the_definition_that_the_service_gives_out() -> None:
-    # To bring it up to date: write this text into clients/typescript/src/tool-definitions.ts.
+    # To bring it up to date: write this text into clients/typescript/src/turn/definitions.ts.
     shown = ("name", "title", "description")
     tools = [
         {key: tool[key] for key in shown} | {"inputSchema": tool["input_schema"]}

@@ -10,6 +10,8 @@ import { isGatewayError } from "./tools.js";
 export interface Said {
   role: "user" | "assistant";
   content: string;
+  /** When it was said, where that is not now. */
+  timestamp?: string | undefined;
 }
 
 export interface TurnOptions {
@@ -102,13 +104,14 @@ export class TurnMemory {
   }
 
   /**
-   * Stores what was said; what the conversation has already is kept once.
+   * Stores what was said; what the conversation has already is kept once. Returns whether it is kept, or there was nothing
+   * to keep.
    *
    * @throws As `recalled`.
    */
-  async said(messages: readonly Said[], call: TurnCall = {}): Promise<void> {
-    const parts = messages.flatMap(({ role, content }) => divided(content).map((part) => ({ role, content: part })));
-    if (this.options.store === false || parts.length === 0) return;
+  async said(messages: readonly Said[], call: TurnCall = {}): Promise<boolean> {
+    const parts = messages.flatMap((each) => divided(each.content).map((content) => ({ ...each, content })));
+    if (this.options.store === false || parts.length === 0) return true;
     try {
       const session = await sessionId(call.session ?? this.session);
       const agent = call.agent ?? this.options.agent;
@@ -116,8 +119,10 @@ export class TurnMemory {
       const { failed, messages: taken } = await this.client.ingest(parts, { ...options, signal: call.signal ?? undefined });
       if (failed > 0) throw notStored(failed, taken);
       this.told = false;
+      return true;
     } catch (error) {
       this.failed(error, call);
+      return false;
     }
   }
 

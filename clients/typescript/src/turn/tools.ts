@@ -3,7 +3,7 @@
 import type { MemoryClient } from "../client.js";
 import type { MemoryGatewayError } from "../errors.js";
 import type { EntryAnswer, RecallAnswer } from "../generated/types.js";
-import { TOOLS } from "../tool-definitions.js";
+import { TOOLS } from "./definitions.js";
 import { quoted } from "./quoting.js";
 
 /** What a model is told of a tool; the schema is JSON Schema. */
