@@ -3,7 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 LOCK   := deploy/lock
-NEEDS  := $(wildcard clients/python/memory_gateway_client/adapters/*/requires.txt)
+# What the adapters of the Python client need. A framework whose packages cannot lie beside ours has another environment,
+# which the first line of its requires.txt names ("# environment: ..."): a lock and a folder of $(VENV) of that name.
+ADAPTED := $(wildcard clients/python/memory_gateway_client/adapters/*/requires.txt)
+APART  := $(sort $(if $(ADAPTED),$(shell sed -n 's/^. environment: //p' $(ADAPTED))))
+living  = $(if $(ADAPTED),$(shell grep -lx '. environment: $(1)' $(ADAPTED)))
+NEEDS  := $(filter-out $(call living,.*),$(ADAPTED))
 NODE   := tests/conformance/node
 TS     := clients/typescript
 # uv installs far faster than pip, and reads none of its settings: so it is told pip's index, where pip has another than
@@ -60,7 +65,7 @@ ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >
 # What a text or a request costs at most: make attack runs these.
 COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answering tests/services/ingest)
 # The stand-in account, and what compares with the software of others: make conformance runs these.
-OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py
+OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py tests/clients/test_adapters_apart.py
 
 # Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 # Three processes for two processors: a test also waits, for timers and for answers.
@@ -96,6 +101,12 @@ $(VENV)/generators/installed: $(LOCK)/generators.txt | $(VENV)/python
 	@if $(VENV)/generators/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<; \
 	  then touch $@; else echo 'no generators of clients: proofs will be skipped' >&2; fi
 
+# Frameworks of agents apart from ours, with the adapters that are for them. uv alone installs them: pip takes minutes.
+$(APART:%=$(VENV)/%/installed): $(VENV)/%/installed: $(LOCK)/%.txt | $(VENV)/uv
+	$(PYTHON) -m venv --without-pip $(VENV)/$*
+	@if $(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/$*/bin/python --no-deps --require-hashes -r $<; \
+	  then touch $@; else echo 'no frameworks of $*: proofs will be skipped' >&2; fi
+
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the npm package is built
 # and proved with; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
 # failure where CI is set.
@@ -113,7 +124,7 @@ $(VENV)/chromium: | $(VENV)/dev
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
-conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/chromium ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/chromium $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
@@ -125,7 +136,7 @@ screenshots: $(VENV)/dev $(VENV)/chromium ## make the pictures of the console in
 check: $(VENV)/dev ## lint, types, import contracts and complexity
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy $(foreach name,$(APART),$(patsubst %/requires.txt,--exclude=%/,$(call living,$(name))))
 	$(BIN)/lint-imports
 	@! $(BIN)/radon cc --min C --show-complexity app | grep -E '^ +[FM] .*\((1[3-9]|[2-9][0-9]|[0-9]{3,})\)' # a bound that stays
 
@@ -188,7 +199,7 @@ sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the
 # ADVISORIES names another service, such as --vulnerability-service=osv.
 audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything in the locks
 	$(VENV)/release/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps --require-hashes $(ADVISORIES) \
-	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/traces.txt $(LOCK)/dev.txt))
+	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/traces.txt $(LOCK)/dev.txt $(APART:%=$(LOCK)/%.txt)))
 
 # The npm package is made of the OpenAPI document of this checkout. Where there is no npm, only Python's packages are made.
 typescript: $(VENV)/runtime ## build the npm package in clients/typescript/dist
@@ -215,6 +226,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
+	$(foreach name,$(APART),$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-header --no-emit-index-url --upgrade --group apart $(call living,$(name)) -o $(LOCK)/$(name).txt &&) true
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group release -o $(LOCK)/release.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

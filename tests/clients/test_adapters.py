@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from app.services.access.credentials import Credentials
+from tests.clients.environments import environment_of, python_of
 from tests.process.server import SECRET, Server
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +73,15 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
     await server.stop()
 
 
-def run(server: Server, watched: Path, *arguments: str, agent: str = "assistant", admin: bool = False) -> str:
+@pytest.fixture
+def python(folder: Path) -> str:
+    """The Python of the environment in which the adapter lives."""
+    return python_of(environment_of(folder))
+
+
+def run(
+    python: str, server: Server, watched: Path, *arguments: str, agent: str = "assistant", admin: bool = False
+) -> str:
     """Run Python in a process of its own, as an agent's program would be; return what it prints."""
     now = time.time_ns() // 1_000_000
     credential = Credentials({"test": SECRET}).issue("test", now=now, agent_id=None if admin else agent, admin=admin)
@@ -80,12 +89,13 @@ def run(server: Server, watched: Path, *arguments: str, agent: str = "assistant"
         "PYTHONPATH": f"{watched.with_name('watch')}:{PACKAGE}",
         "PATH": os.environ["PATH"],
         "WATCHED": str(watched),
+        "HOME": str(watched.parent),
         "MEMORY_GATEWAY_URL": server.url,
         "MEMORY_GATEWAY_TOKEN": credential,
         "MEMORY_GATEWAY_AGENT": agent,
     }
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [python, *arguments],
         cwd=watched.parent,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -103,10 +113,12 @@ def reached(watched: Path) -> set[str]:
 
 
 @pytest.mark.long
-async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, server: Server, watched: Path) -> None:
+async def test_what_one_process_was_told_the_agent_of_another_answers(
+    name: str, python: str, server: Server, watched: Path
+) -> None:
     example, code = ["-m", f"memory_gateway_client.adapters.{name}.example"], secrets.token_hex(4)
-    run(server, watched, *example, "remember", f"The door code of the office is {code}.", agent=name)
-    assert code in run(server, watched, *example, "ask", "What is the door code of the office?", agent=name)
+    run(python, server, watched, *example, "remember", f"The door code of the office is {code}.", agent=name)
+    assert code in run(python, server, watched, *example, "ask", "What is the door code of the office?", agent=name)
     assert reached(watched) == {"127.0.0.1"}
 
 
@@ -128,10 +140,10 @@ def test_a_readme_shows_code_that_compiles(name: str) -> None:
 
 
 @pytest.mark.long
-async def test_what_a_readme_shows_without_a_model_runs(name: str, server: Server, watched: Path) -> None:
+async def test_what_a_readme_shows_without_a_model_runs(name: str, python: str, server: Server, watched: Path) -> None:
     for block in BLOCKS[name]:
         if not NEEDS_A_MODEL.search(block):
-            run(server, watched, "-c", block, admin=True)
+            run(python, server, watched, "-c", block, admin=True)
 
 
 def extras(package: Path) -> dict[str, list[str]]:

@@ -126,7 +126,11 @@ def text(answer: Recall | Stored | Told) -> str:
         "confidence": answer.confidence,
     }
     found |= {"degraded": answer.degraded} if answer.degraded else {}
-    text = json.dumps(found, ensure_ascii=False)
+    return visible(json.dumps(found, ensure_ascii=False))
+
+
+def visible(text: str) -> str:
+    """Write characters that act or hide where they are shown as JSON writes them."""
     return _HIDDEN.sub(lambda run: json.dumps(run[0])[1:-1], text)
 
 

@@ -5,8 +5,14 @@ import pytest
 
 from memory_gateway_client import AsyncMemoryClient
 from tests.clients.conftest import _nothing_from_outside, pauses, service, url
+from tests.clients.environments import ADAPTERS, environment_of
 from tests.conftest import _logging_as_it_was, _no_settings_from_outside, _only_this_machine, anyio_backend
 from tests.support.service import Service
+
+collect_ignore = [
+    requires.parent.name for requires in ADAPTERS.glob("*/requires.txt") if environment_of(requires.parent)
+]
+"""Of adapters that live in another environment: ``tests/clients/test_adapters_apart.py`` has their tests run there."""
 
 __all__ = [
     "_logging_as_it_was",
