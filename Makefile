@@ -20,7 +20,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance screenshots check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
+.PHONY: help run test soak attack conformance screenshots client check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -132,6 +132,9 @@ conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/chromium $(APART:%=$(VENV)/
 
 screenshots: $(VENV)/dev $(VENV)/chromium ## make the pictures of the console in docs/images, of a made-up store
 	$(BIN)/python -m tests.conformance.console.screenshots docs/images
+
+client: $(VENV)/dev ## make the Python client's operations and types of the OpenAPI document
+	$(BIN)/python $(TS)/scripts/openapi.py | PYTHONPATH=clients/python $(BIN)/python -m client_generator
 
 check: $(VENV)/dev ## lint, types, import contracts and complexity
 	$(BIN)/ruff check --no-cache .

@@ -41,7 +41,8 @@ class FromAThread(httpx.BaseTransport):
 
     async def _handle(self, request: httpx.Request) -> httpx.Response:
         answer = await self._transport.handle_async_request(request)
-        return httpx.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
+        headers = [each for each in answer.headers.raw if each[0].lower() != b"content-encoding"]
+        return httpx.Response(answer.status_code, headers=headers, content=await answer.aread())
 
 
 def ask(kind: str, transport: httpx.AsyncBaseTransport, **arguments: Any) -> Asked:

@@ -26,7 +26,7 @@ async def test_what_belongs_to_the_tenant_is_kept_apart_from_what_is_an_agents(b
     own, shared = await bot.put_blob(b"own"), await bot.put_blob(b"shared", shared=True)
     assert (await bot.list_blobs()).blobs == (own,)
     assert (await bot.list_blobs(shared=True)).blobs == (shared,)
-    assert await bot.list_blobs(agent_id="other") == BlobPage()
+    assert await bot.list_blobs(agent_id="other") == BlobPage(())
     assert await bot.get_blob(shared.blob_id, shared=True) == b"shared"
     with pytest.raises(NotFound):
         await bot.get_blob(shared.blob_id)
@@ -42,7 +42,7 @@ async def test_pages_and_deletions(bot: Asked) -> None:
     assert (len(page.blobs), len(rest.blobs), rest.cursor) == (2, 1, None)
     for blob in (*page.blobs, *rest.blobs, rest.blobs[0]):
         assert await bot.delete_blob(blob.blob_id) is None
-    assert await bot.list_blobs() == BlobPage()
+    assert await bot.list_blobs() == BlobPage(())
 
 
 async def test_what_is_lost_or_too_large_is_told(bot: Asked, service: Service) -> None:

@@ -19,8 +19,8 @@ from memory_gateway_client import (
     MemoryGatewayError,
     Recall,
     Unavailable,
-    calls,
 )
+from memory_gateway_client.operations import memory
 from tests.clients.asking import TOKEN, Asked
 from tests.clients.conftest import Connect
 from tests.support.service import Service
@@ -220,14 +220,14 @@ async def close(client: Asked) -> None:
 
 def test_a_method_shows_the_parameters_the_answer_and_the_docstring_of_its_operation(kind: str) -> None:
     method = CLIENTS[kind](token=TOKEN).recall
-    described = inspect.signature(calls.recall)
+    described = inspect.signature(memory.recall)
     _, *said = described.parameters.values()
     assert list(inspect.signature(method).parameters.values()) == said
     assert inspect.signature(method).return_annotation is Recall
     assert list(inspect.signature(CLIENTS[kind].recall).parameters) == ["self", *(each.name for each in said)]
     assert typing.get_type_hints(method)["return"] is Recall
     assert inspect.iscoroutinefunction(method) == (kind == "async")
-    assert method.__doc__ == calls.recall.__doc__
+    assert method.__doc__ == memory.recall.__doc__
     assert method.__qualname__ == f"{CLIENTS[kind].__name__}.recall"
     assert "Return the agent's memories that answer the query best." in pydoc.render_doc(CLIENTS[kind])
 

@@ -2,113 +2,57 @@
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime, timedelta, timezone
+from importlib import import_module
+from pkgutil import iter_modules
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
 
-from memory_gateway_client import MemoryClient, calls
-from memory_gateway_client import types as answers
+from client_generator import names
+from memory_gateway_client import MemoryClient, operations, types
 from memory_gateway_client.request import Call
-from memory_gateway_client.tiers import (
-    access,
-    access_types,
-    assembly,
-    assembly_types,
-    audit,
-    audit_types,
-    consolidating,
-    consolidating_types,
-    context,
-    context_types,
-    episodic,
-    episodic_types,
-    facts,
-    facts_types,
-    ingesting,
-    ingesting_types,
-    procedural,
-    procedural_types,
-    undoing,
-    undoing_types,
-    working,
-    working_types,
-)
 from tests.support.service import serving
 
-AGENT_MEMORY = {
-    *("namespace_create", "namespace_list", "namespace_get", "namespace_delete", "profile_delete", "session_delete"),
-    *("ingest", "remember", "recall", "memory_list", "memory_get", "memory_delete", "summary"),
-}
-LEFT_OUT = {
-    *(f"agent_memory_{name}" for name in AGENT_MEMORY),  # Cloudflare's surface, which its own clients call
-    *("export", "export_acts"),  # they stream, which the command line does
-    "import",
-    "healthz",  # for operators
-    *("list_archive", "get_archived", "restore_archived"),
-    "readyz",
-    "list_tools",  # adapters have a copy
-    "metrics",
-    "retry",  # profiles: a model has the four tools, a harness the routes
-    "remember",
-    "recall_profile",
-    "list_profile",
-    "get_profile_memory",
-    "summary",
-    "delete_session",
-    "workflows_picture",  # a picture, which a browser shows
-    *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
-}
-MODULES = (
-    calls,
-    access,
-    undoing,
-    consolidating,
-    assembly,
-    episodic,
-    working,
-    procedural,
-    context,
-    audit,
-    facts,
-    ingesting,
-)
-"""Where the operations are."""
-ANSWER_MODULES = (
-    answers,
-    access_types,
-    undoing_types,
-    consolidating_types,
-    assembly_types,
-    episodic_types,
-    working_types,
-    procedural_types,
-    context_types,
-    audit_types,
-    facts_types,
-    ingesting_types,
-)
-OPERATIONS = {
+FUNCTIONS = {
     name: function
-    for module in MODULES
-    for name, function in inspect.getmembers(module, inspect.isfunction)
-    if function.__module__ == module.__name__ and not name.startswith("_")
+    for module in iter_modules(operations.__path__, f"{operations.__name__}.")
+    for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction)
+    if function.__module__ == module.name
 }
-ANSWERS = {
-    value
-    for module in ANSWER_MODULES
-    for value in vars(module).values()
-    if is_dataclass(value) and value not in procedural_types.Posterior.__mro__
+OPERATIONS = {
+    {method: name for name, method in names.METHODS.items()}.get(each, each): FUNCTIONS[each] for each in FUNCTIONS
 }
-"""What the service answers; a base of them is no answer of its own."""
-WITH_BYTES = {"put_blob", "get_blob", "list_blobs", "delete_blob"}
-"""Methods whose requests or answers are bytes, or that list these (tests/clients/test_blobs.py)."""
+"""The functions of the client by the ids of their operations."""
+ANSWERS = {kind for kind in vars(types).values() if is_dataclass(kind)}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
 EXAMPLES: Mapping[str, Any] = {
+    "account_id": "acc",
+    "archive_id": "ar",
+    "blob_id": "b",
+    "details": True,
+    "direction": "asc",
+    "exclude_superseded": True,
+    "format": "openai",
+    "item_id": "it",
+    "kind": "memory",
+    "lines": [{"a": 1}, "written\n", b""],
+    "namespace_name": "ns",
+    "order": "created_at",
+    "per_page": 7,
+    "profile_name": "p",
+    "since": TIME,
+    "reference_date": "2026-01-02",
+    "response_length": "short",
+    "thinking_level": "low",
+    "type": "fact",
+    "until": TIME,
+    "vectors": True,
     "act": "agent.erase",
     "after": TIME,
     "agent_id": "a",
@@ -193,7 +137,12 @@ EXAMPLES: Mapping[str, Any] = {
     "version": 3,
     "written_by": "c-1",
 }
-OTHERWISE: Mapping[tuple[str, str], Any] = {("run_log", "after"): 7, ("ingest", "dry_run"): True}
+OTHERWISE: Mapping[tuple[str, str], Any] = {
+    ("put_blob", "content"): b"c",
+    ("recall_profile", "reference_date"): TIME,
+    ("run_log", "after"): 7,
+    ("ingest", "dry_run"): True,
+}
 """What an operation has as an example of a parameter that others have of another type."""
 NOT_SENT = {"every_agent", "shared"}
 """Parameters that say what is left out of the request."""
@@ -206,12 +155,11 @@ async def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
-    """Give the name, method, path and description of each operation that a client has."""
+    """Give the name, method, path and description of each operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            if operation["operationId"] not in LEFT_OUT:
-                # A profile is an agent: the client has one name for both.
-                yield operation["operationId"], method.upper(), path.replace("{profile}", "{agent_id}"), operation
+            # A profile is an agent: the client has one name for both.
+            yield operation["operationId"], method.upper(), path.replace("{profile}", "{agent_id}"), operation
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -238,34 +186,44 @@ def resolved(document: Any, schema: Any) -> Any:
 def sent(document: Any, operation: Any) -> Iterator[tuple[str, bool]]:
     """Give each field that a request may carry, and whether it must; those of a nested object in its place."""
     for parameter in operation.get("parameters", []):
-        name = parameter["name"].lower().replace("-", "_")
-        yield "agent_id" if name == "profile" else name, parameter["required"]
-    if "requestBody" in operation:
-        body = resolved(document, operation["requestBody"]["content"]["application/json"]["schema"])
+        if not parameter.get("deprecated"):
+            name = said(parameter["name"])
+            yield "agent_id" if name == "profile" else name, parameter["required"]
+    contents = operation.get("requestBody", {}).get("content", {})
+    if "application/json" in contents:
+        body = resolved(document, contents["application/json"]["schema"])
         for name, schema in body["properties"].items():
             if schema.get("deprecated"):
                 continue
             nested = [resolved(document, each) for each in schema.get("anyOf", [])]
             inner = next((each["properties"] for each in nested if "properties" in each), None)
             if inner is None:
-                yield name, name in body.get("required", [])
+                yield said(name), name in body.get("required", [])
             else:
                 yield from ((each, False) for each in inner)
+    elif operation["operationId"] in names.LINES and contents:
+        yield "lines", True
+    elif contents:
+        yield from (("content", True), ("media_type", False))
 
 
-async def test_every_operation_of_the_service_is_a_method_or_left_out_by_name(document: Any) -> None:
-    ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
-    here = OPERATIONS.keys()
-    assert ids - LEFT_OUT == here
-    assert ids >= LEFT_OUT
+def said(name: str) -> str:
+    """Return how a caller says a field: a header, and Cloudflare's names, are written as Python writes names."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).replace("-", "_").lower()
+
+
+async def test_every_operation_of_the_service_is_a_method(document: Any) -> None:
+    ids = {operation["operationId"] for _, _, _, operation in described(document)}
+    assert ids == OPERATIONS.keys()
     methods = {name for name in dir(MemoryClient) if not name.startswith("_")}
-    assert methods == here | WITH_BYTES | {"call_tool", "close"}
+    assert methods == FUNCTIONS.keys() | names.ALIASES.keys() | {"call_tool", "close"}
 
 
 async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(document: Any) -> None:
     for name, _, _, operation in described(document):
         fields_ = dict(sent(document, operation))
-        assert parameters(name).keys() - NOT_SENT == fields_.keys(), name
+        old = names.RENAMED.get(name, {}).keys()
+        assert parameters(name).keys() - NOT_SENT - old == fields_.keys(), name
         for field, required in fields_.items():
             has_default = parameters(name)[field].default is not inspect.Parameter.empty
             assert has_default is (not required or (field == "agent_id" and name != "erase_agent")), (name, field)
@@ -273,12 +231,20 @@ async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(d
 
 async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -> None:
     for name, _, path, operation in described(document):
-        said = {each: example(name, each) for each in parameters(name).keys() - NOT_SENT}
-        call = OPERATIONS[name]("bot", **said)
-        body = dict(call.body or {})
-        headers = {header.lower().replace("-", "_"): value for header, value in call.headers.items()}
+        given = {
+            each: example(name, each)
+            for each in parameters(name).keys() - NOT_SENT - names.RENAMED.get(name, {}).keys()
+        }
+        call = OPERATIONS[name]("bot", **given)
+        body = {said(field): value for field, value in (call.body or {}).items()}
+        headers = {said(header): value for header, value in call.headers.items()}
+        headers |= {"media_type": headers.pop("content_type")} if isinstance(call.content, bytes) else {}
         carried = body.pop("filter", {}) | body | dict(call.query) | headers
-        wanted = {each: SENT_TIME if value is TIME else value for each, value in said.items()}
+        carried |= {"content": call.content} if isinstance(call.content, bytes) else {}
+        wanted = {each: SENT_TIME if value is TIME else value for each, value in given.items()}
+        if wanted.pop("lines", None) is not None:
+            assert list(call.content) == [b'{"a": 1}\n', b"written\n", b"\n"]
+            assert carried.pop("content_type") == "application/x-ndjson"
         in_path = {each: wanted.pop(each) for each in list(wanted) if f"{{{each}}}" in path}
         assert call.path == path.format(**in_path)
         asked = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
@@ -291,18 +257,7 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
     for name, method, path, operation in described(document):
         call = call_of(name)
         agent_id = "a" if name == "erase_agent" else "bot"
-        ids = {
-            "memory_id": "m",
-            "operation_id": "o",
-            "credential_id": "c-1",
-            "instance": "i",
-            "key": "k",
-            "run_id": "r",
-            "workflow_id": "w",
-            "version": 3,
-            "name": "house-style",
-        }
-        concrete = path.format(agent_id=agent_id, **ids)
+        concrete = path.format(**{**EXAMPLES, "agent_id": agent_id})
         assert (call.method, call.path) == (method, concrete)
         successes = [int(status) for status in operation["responses"] if int(status) < 300]
         assert [call.status, *call.also] == successes
@@ -315,6 +270,10 @@ async def test_every_answer_is_read_with_the_members_and_types_of_the_document(d
         content = operation["responses"][str(call.status)].get("content")
         if content is None:
             assert call.answer is NoneType, name
+        elif "application/json" not in content:
+            (schema,) = {json.dumps(each["schema"], sort_keys=True) for each in content.values()}
+            binary = json.loads(schema).get("format") == "binary"
+            assert call.answer is (bytes if binary else str) or call.lines_until is not None, name
         else:
             compare(document, call.answer, content["application/json"]["schema"], name, seen)
     assert seen == ANSWERS
@@ -349,10 +308,12 @@ def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> 
 
 def members(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> None:
     here = {field.name.rstrip("_"): field for field in fields(kind)}
-    assert here.keys() == {name for name, each in schema["properties"].items() if not each.get("deprecated")}, at
-    assert {name for name, field in here.items() if field.default is MISSING} == set(schema.get("required", [])), at
+    there = {said(name): each for name, each in schema["properties"].items()}
+    assert here.keys() == there.keys(), at
+    required = {said(name) for name in schema.get("required", [])}
+    assert {name for name, field in here.items() if field.default is MISSING} == required, at
     for name, field in here.items():
-        of_member: Any = schema["properties"][name]
+        of_member: Any = there[name]
         wanted: Any = field.type
         if field.default is not MISSING:  # what may be missing may be null, and is then the default
             of_member = without_null(of_member)

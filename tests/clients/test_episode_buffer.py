@@ -16,7 +16,7 @@ from memory_gateway_client import (
     MemoryClient,
     Unavailable,
 )
-from memory_gateway_client.tiers.ulids import new_ulid
+from memory_gateway_client.ulids import new_ulid
 from tests.clients.asking import TOKEN
 
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from memory_gateway_client import Fact, InvalidRequest, LearnedFact, NotFound, RecalledFact
-from memory_gateway_client.tiers import facts
+from memory_gateway_client.operations import facts
 from tests.clients.asking import Asked
 from tests.clients.conftest import Connect
 

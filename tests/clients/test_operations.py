@@ -153,6 +153,58 @@ async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Servic
     assert (await bot.erase_tenant("acme")).agent_id is None
 
 
+async def test_a_profile_is_told_something_is_asked_shown_and_summed_up(bot: Asked) -> None:
+    remembered = await bot.remember("Ann works in Oslo", session_id="s 1", occurred_at=datetime(2026, 1, 2, tzinfo=UTC))
+    answer = await bot.ask("Where does Ann work?", response_length="short")
+    assert (answer.cited, "Oslo" in answer.answer) == ((remembered.id,), True)
+    assert (await bot.recall_profile("Where does Ann work?")).answer == answer.answer
+    (listed,) = (await bot.list_profile(session_id="s 1")).memories
+    shown = await bot.get_profile_memory(listed.id)
+    assert (shown.id, shown.content, shown.sources) == (remembered.id, "Ann works in Oslo", ())
+    assert "Oslo" in (await bot.summary(session_id="s 1")).summary
+    assert (await bot.delete_session("s 1")).memories == 1
+    assert (await bot.list_profile()).memories == ()
+
+
+async def test_the_tools_of_a_model_are_listed_as_its_framework_wants_them(bot: Asked) -> None:
+    assert [tool["name"] for tool in await bot.list_tools()] == ["recall_memory", "store_memory"]
+    assert [tool["type"] for tool in await bot.list_tools(format="openai")] == ["function"] * 2
+
+
+async def test_an_archive_that_has_nothing_lists_nothing_and_restores_nothing(bot: Asked) -> None:
+    with pytest.raises((NotFound, InvalidRequest, Conflict)):
+        await bot.get_archived("0" * 26)
+    with pytest.raises((NotFound, InvalidRequest, Conflict)):
+        await bot.restore_archived("0" * 26)
+
+
+async def test_how_the_service_is_is_told_and_drawn(bot: Asked) -> None:
+    assert (await bot.healthz()).status == "ok"
+    assert (await bot.readyz(details=True)).status == "ready"
+    assert "# TYPE" in await bot.metrics()
+    spec, curve = {"say": "hello"}, {"agent_type": "greeter", "task_type": "greet"}
+    await bot.put_workflow("w-1", spec=spec, **curve)
+    assert (await bot.workflows_picture("greeter", "greet")).startswith(b"<svg")
+
+
+async def test_cloudflares_surface_is_spoken_too(bot: Asked) -> None:
+    created = await bot.agent_memory_namespace_create("acc", "desk")
+    assert created.result.name == "desk"
+    assert [each.name for each in (await bot.agent_memory_namespace_list("acc")).result] == ["desk"]
+    place = ("acc", "desk", "ann")
+    kept = await bot.agent_memory_remember(*place, "Ann works in Oslo", session_id="s")
+    assert (kept.result.content, kept.result.session_id) == ("Ann works in Oslo", "s")
+    assert "Oslo" in (await bot.agent_memory_recall(*place, "Where does Ann work?", thinking_level="low")).result.answer
+    message = {"role": "user", "content": "Ann has a dog called Rex"}
+    assert (await bot.agent_memory_ingest(*place, messages=[message], session_id="s")).success
+    assert (await bot.agent_memory_memory_list(*place, type="fact")).result
+    with pytest.raises(Conflict):
+        await bot.agent_memory_namespace_create("acc", "desk")
+    with pytest.raises(NotFound) as caught:
+        await bot.agent_memory_namespace_get("acc", "none")
+    assert caught.value.detail
+
+
 @pytest.mark.parametrize("agent_id", ["..", ".", "a.b:c_-", "A" * 64])
 async def test_an_agent_of_any_name_is_reached_in_a_path(bot: Asked, agent_id: str) -> None:
     assert await bot.set_agent(retention_days=7, agent_id=agent_id) == AgentSettings(

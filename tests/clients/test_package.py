@@ -72,6 +72,8 @@ def test_each_adapter_is_an_extra_until_its_folder_is_deleted(copy: Path) -> Non
 SAID = [
     r"^0\.\d+ The customer prefers invoices in Swedish$",
     "^Ann opens tickets on Mondays$",
+    "Rex",
+    "^holds 0$",
     "^completed 1$",
     r"^Oslo \['Oslo', 'Rome'\]$",
     r"^invalid_request \['query'\]$",
@@ -79,14 +81,14 @@ SAID = [
 
 
 @pytest.mark.parametrize(("block", "said"), list(zip(BLOCKS, SAID, strict=True)))
-async def test_what_the_readme_shows_runs(block: str, said: str, url: str, service: Service) -> None:
-    token = service.credential()["Authorization"].removeprefix("Bearer ")
+async def test_what_the_readme_shows_runs(block: str, said: str, url: str, service: Service, tmp_path: Path) -> None:
+    token = service.credential(admin=True)["Authorization"].removeprefix("Bearer ")
     settings = {"MEMORY_GATEWAY_URL": url, "MEMORY_GATEWAY_TOKEN": token, "MEMORY_GATEWAY_AGENT": "billing"}
     environment = {"PYTHONPATH": str(PACKAGE), **settings}
 
     def run() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "error", "-c", block]
-        return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+        return subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
 
     done = await anyio.to_thread.run_sync(run)
     assert done.returncode == 0, done.stderr

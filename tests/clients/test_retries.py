@@ -12,8 +12,8 @@ from memory_gateway_client import (
     Stored,
     Unavailable,
 )
-from memory_gateway_client.calls import recall
 from memory_gateway_client.exchange import Pause, exchange
+from memory_gateway_client.operations.memory import recall
 from tests.clients.asking import ask
 from tests.clients.conftest import Connect
 from tests.support.service import Service

@@ -118,8 +118,10 @@ def understood(call: Call[T], response: httpx.Response) -> T:
         raise _error(call, response)
     if response.status_code not in (call.status, *call.also):
         raise _not_understood(call, response, f"{call.status} was expected")
-    if call.answer is bytes:
-        return cast("T", response.content)
+    if call.lines_until is not None:
+        return cast("T", response)  # its lines are yet to be read
+    if call.answer is bytes or call.answer is str:
+        return cast("T", response.content if call.answer is bytes else response.text)
     try:
         said = json.loads(response.content) if response.content else None
         if call.of_tool:
@@ -137,7 +139,7 @@ def _error(call: Call[T], response: httpx.Response) -> MemoryGatewayError:
     retry_after = None if told is None else int(told[0])
     try:
         said = json.loads(response.content)
-        problem = envelopes.problem(said) if call.of_tool else read(Problem, said)
+        problem = envelopes.problem(said)
     except (ValueError, RecursionError) as error:
         if status not in _OF_A_PROXY:
             return _not_understood(call, response, str(error))

@@ -1,150 +1,34 @@
-"""The clients: every operation of ``calls`` as a method, of one that returns the answer and of one to await it from."""
+"""The clients: every operation as a method, of one that returns the answer and of one to await it from."""
 
 import asyncio
 import json
 import os
 import ssl
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from functools import cache
-from inspect import Parameter, signature
-from types import FunctionType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_args, overload
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
-from memory_gateway_client import calls, tools
+from memory_gateway_client import tools
+from memory_gateway_client.answers import failures_mapped
 from memory_gateway_client.exchange import Exchange, Pause, exchange
-from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import (
-    access,
-    assembly,
-    blobs,
-    consolidating,
-    context,
-    episodic,
-    ingesting,
-    procedural,
-    undoing,
-    working,
-)
-from memory_gateway_client.tiers import audit as audits
-from memory_gateway_client.tiers import facts as semantic
+from memory_gateway_client.lines import LineReader
+from memory_gateway_client.methods import Awaiting, Method, Waiting
+from memory_gateway_client.operations import Operations
+from memory_gateway_client.request import Call, Line, is_visible
 
-P = ParamSpec("P")
 T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 
 _LOCAL = "http://127.0.0.1:8000"
 
 
-class _Method(Generic[P, T]):
-    """A function of ``calls`` as a method of both clients, with its parameters and its docstring."""
-
-    def __init__(self, call: Callable[Concatenate[str | None, P], Call[T]]) -> None:
-        """Note how the method looks: the client in place of its agent, the answer in place of the call."""
-        self._call = call
-        self.__doc__ = call.__doc__
-        described = signature(call)
-        (answer,) = get_args(described.return_annotation)
-        client = Parameter("self", Parameter.POSITIONAL_ONLY)
-        _, *said = described.parameters.values()
-        self._signature = described.replace(parameters=[client, *said], return_annotation=answer)
-        self._annotations = {each.name: each.annotation for each in said} | {"return": answer}
-
-    def __set_name__(self, owner: type[object], name: str) -> None:
-        """Be told the method's name."""
-        self._name = name
-
-    @overload
-    def __get__(self, client: "MemoryClient", owner: type[object]) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: "AsyncMemoryClient", owner: type[object]) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    @overload
-    def __get__(self, client: None, owner: type[object]) -> Callable[..., Any]: ...
-    def __get__(self, client: "_Client[Any] | None", owner: Any) -> Callable[..., Any]:
-        """Return the method of this client or, of the class, its function."""
-        method: FunctionType = owner._method_of(self._call)  # noqa: SLF001 - the clients are of this module
-        method.__name__, method.__qualname__ = self._name, f"{owner.__name__}.{self._name}"
-        method.__doc__ = self.__doc__
-        method.__annotations__ = dict(self._annotations)
-        method.__signature__ = self._signature  # type: ignore[attr-defined]  # read by inspect, of any function
-        return method if client is None else method.__get__(client)
-
-
-class _Client(Generic[H]):
+class _Client(Operations, Generic[H]):
     """What both clients have: the operations, and how they are set up."""
 
-    store = _Method(calls.store)
-    ingest = _Method(ingesting.ingest)
-    ingestion = _Method(ingesting.ingestion)
-    recall = _Method(calls.recall)
-    explain = _Method(calls.explain)
-    list_memories = _Method(calls.list_memories)
-    get_memory = _Method(calls.get_memory)
-    delete_memory = _Method(calls.delete_memory)
-    usage = _Method(calls.usage)
-    get_agent = _Method(calls.get_agent)
-    set_agent = _Method(calls.set_agent)
-    erase_agent = _Method(calls.erase_agent)
-    erase_tenant = _Method(calls.erase_tenant)
-    forget = _Method(calls.forget)
-    unforget = _Method(calls.unforget)
-    credentials = _Method(access.credentials)
-    mint_credential = _Method(access.mint_credential)
-    revoke_credential = _Method(access.revoke_credential)
-    undo = _Method(calls.undo)
-    undo_learned = _Method(undoing.undo_learned)
-    consolidations = _Method(consolidating.consolidations)
-    consolidation_dry_run = _Method(consolidating.consolidation_dry_run)
-    undo_consolidation = _Method(consolidating.undo_consolidation)
-    operation = _Method(calls.operation)
-    set_working = _Method(working.set_working)
-    get_working = _Method(working.get_working)
-    list_working = _Method(working.list_working)
-    delete_working = _Method(working.delete_working)
-    set_turn_state = _Method(working.set_turn_state)
-    get_turn_state = _Method(working.get_turn_state)
-    append_run_log = _Method(working.append_run_log)
-    run_log = _Method(working.run_log)
-    append_messages = _Method(working.append_messages)
-    window = _Method(working.window)
-    put_workflow = _Method(procedural.put_workflow)
-    get_workflow = _Method(procedural.get_workflow)
-    delete_workflow = _Method(procedural.delete_workflow)
-    workflow_versions = _Method(procedural.workflow_versions)
-    workflow_version = _Method(procedural.workflow_version)
-    restore_workflow = _Method(procedural.restore_workflow)
-    workflows = _Method(procedural.workflows)
-    select_workflow = _Method(procedural.select_workflow)
-    record_outcome = _Method(procedural.record_outcome)
-    acts = _Method(audits.acts)
-    audit_run = _Method(audits.audit_run)
-    replay_run = _Method(audits.replay_run)
-    audit = _Method(audits.audit)
-    call_tool = _Method(tools.call_tool)
-    start_run = _Method(episodic.start_run)
-    get_run = _Method(episodic.get_run)
-    runs = _Method(episodic.runs)
-    append_episode = _Method(episodic.append_episode)
-    complete_run = _Method(episodic.complete_run)
-    fail_run = _Method(episodic.fail_run)
-    episodes = _Method(episodic.episodes)
-    learn = _Method(semantic.learn)
-    recall_facts = _Method(semantic.recall_facts)
-    facts = _Method(semantic.facts)
-    put_blob = _Method(blobs.put_blob)
-    get_blob = _Method(blobs.get_blob)
-    list_blobs = _Method(blobs.list_blobs)
-    delete_blob = _Method(blobs.delete_blob)
-    assemble_context = _Method(assembly.assemble_context)
-    put_context = _Method(context.put_context)
-    get_context = _Method(context.get_context)
-    context_versions = _Method(context.context_versions)
-    list_context = _Method(context.list_context)
-    delete_context = _Method(context.delete_context)
-    get_configuration = _Method(context.get_configuration)
-    put_configuration = _Method(context.put_configuration)
+    call_tool = Method(tools.call_tool)
 
     def __init__(
         self,
@@ -190,9 +74,12 @@ class _Client(Generic[H]):
     def _open(self) -> H:
         raise NotImplementedError
 
+    def _sendable(self, call: Call[Any]) -> Any:  # noqa: ANN401 - what httpx sends
+        raise NotImplementedError
+
     def _exchange(self, call: Call[T]) -> Exchange[T]:
         headers = httpx.Headers({**self._headers, **call.headers})
-        content = call.content
+        content = self._sendable(call)
         if call.body is not None:
             headers["Content-Type"] = "application/json"
             content = json.dumps(call.body, allow_nan=False).encode()
@@ -212,18 +99,16 @@ def _tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-class MemoryClient(_Client[httpx.Client]):
+class MemoryClient(_Client[httpx.Client], Waiting):
     """A client of the service whose methods return the answer. Several threads may share it."""
 
     def _open(self) -> httpx.Client:
         return httpx.Client(verify=_tls_context())
 
-    @staticmethod
-    def _method_of(call: Callable[Concatenate[str | None, P], Call[T]]) -> Callable[..., T]:
-        def method(self: MemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            return self._run(call(self.agent_id, *args, **kwargs))
-
-        return method
+    def _sendable(self, call: Call[Any]) -> Any:  # noqa: ANN401 - what httpx sends
+        if isinstance(call.content, AsyncIterable):
+            raise TypeError("A MemoryClient takes an iterable; AsyncMemoryClient takes one to await, too.")
+        return call.content
 
     def _run(self, call: Call[T]) -> T:
         running = self._exchange(call)
@@ -235,7 +120,9 @@ class MemoryClient(_Client[httpx.Client]):
                     step = next(running)
                     continue
                 try:
-                    response = self._http.send(step)
+                    response = self._http.send(step, stream=call.lines_until is not None)
+                    if response.status_code != call.status:
+                        response.read()
                 except httpx.RequestError as error:
                     step = running.throw(error)
                 else:
@@ -243,6 +130,17 @@ class MemoryClient(_Client[httpx.Client]):
         except StopIteration as ended:
             answer: T = ended.value
             return answer
+
+    def _stream(self, call: Call[Line]) -> Iterator[Line]:
+        response: Any = self._run(call)
+        reader = LineReader(call)
+        try:
+            with failures_mapped(call, response.url):
+                for chunk in response.iter_bytes():
+                    yield from reader.read(chunk)
+            reader.end()
+        finally:
+            response.close()
 
     _sleep = staticmethod(time.sleep)
 
@@ -260,20 +158,15 @@ class MemoryClient(_Client[httpx.Client]):
         self.close()
 
 
-class AsyncMemoryClient(_Client[httpx.AsyncClient]):
+class AsyncMemoryClient(_Client[httpx.AsyncClient], Awaiting):
     """A client of the service whose methods are awaited, on asyncio."""
 
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(verify=_tls_context())
 
-    @staticmethod
-    def _method_of(
-        call: Callable[Concatenate[str | None, P], Call[T]],
-    ) -> Callable[..., Coroutine[Any, Any, T]]:
-        async def method(self: AsyncMemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            return await self._run(call(self.agent_id, *args, **kwargs))
-
-        return method
+    def _sendable(self, call: Call[Any]) -> Any:  # noqa: ANN401 - what httpx sends
+        content = call.content
+        return _awaited(content) if isinstance(content, Iterable) and not isinstance(content, bytes) else content
 
     async def _run(self, call: Call[T]) -> T:
         running = self._exchange(call)
@@ -285,7 +178,9 @@ class AsyncMemoryClient(_Client[httpx.AsyncClient]):
                     step = next(running)
                     continue
                 try:
-                    response = await self._http.send(step)
+                    response = await self._http.send(step, stream=call.lines_until is not None)
+                    if response.status_code != call.status:
+                        await response.aread()
                 except httpx.RequestError as error:
                     step = running.throw(error)
                 else:
@@ -293,6 +188,18 @@ class AsyncMemoryClient(_Client[httpx.AsyncClient]):
         except StopIteration as ended:
             answer: T = ended.value
             return answer
+
+    async def _stream(self, call: Call[Line]) -> AsyncIterator[Line]:
+        response: Any = await self._run(call)
+        reader = LineReader(call)
+        try:
+            with failures_mapped(call, response.url):
+                async for chunk in response.aiter_bytes():
+                    for line in reader.read(chunk):
+                        yield line
+            reader.end()
+        finally:
+            await response.aclose()
 
     _sleep = staticmethod(asyncio.sleep)
 
@@ -308,6 +215,11 @@ class AsyncMemoryClient(_Client[httpx.AsyncClient]):
     async def __aexit__(self, *_: object) -> None:
         """Close it."""
         await self.aclose()
+
+
+async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 def _checked_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""What a tool answers over MCP, out of its envelope of JSON-RPC, and what a refusal says there."""
+"""What a tool answers over MCP, out of its envelope of JSON-RPC, and what a refusal says there or in Cloudflare's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +62,11 @@ class _Error:
 
 
 @dataclass(frozen=True, slots=True)
+class _Envelope:
+    errors: tuple[_Error, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Message:
     result: _Result | None = None
     error: _Error | None = None
@@ -88,15 +93,18 @@ def opened(said: object) -> Mapping[str, Any]:
 
 
 def problem(said: object) -> Problem:
-    """Return what a refusal with the status of a failure says: a problem, or an error of JSON-RPC.
+    """Return what a refusal with the status of a failure says: a problem, or an error of JSON-RPC or of Cloudflare.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is none of them.
     """
     if isinstance(said, Mapping) and "jsonrpc" in said:
         message = read(_Message, said)
         if message.error is not None:
             return _refusal(message.error)
+    if isinstance(said, Mapping) and said.get("success") is False:
+        first, *others = read(_Envelope, said).errors
+        return Problem(str(first.code), " ".join(each.message for each in (first, *others)))
     return read(Problem, said)
 
 

@@ -41,12 +41,19 @@ def _read(kind: Any, value: Any, at: str) -> Any:  # noqa: ANN401 - kinds are ty
 def _members(kind: Any, value: Mapping[str, object], at: str) -> Any:  # noqa: ANN401 - any dataclass
     given: dict[str, Any] = {}
     for field in fields(kind):
-        required, name = field.default is MISSING, field.name.rstrip("_")  # "from" is no name in Python
+        required, name = field.default is MISSING, _said(field.name, value)
         if required and name not in value:
             raise ValueError(f"{at} has no {name}")
         if required or value.get(name) is not None:
             given[field.name] = _read(field.type, value[name], f"{at}.{name}")
     return kind(**given)
+
+
+def _said(name: str, value: Mapping[str, object]) -> str:
+    """Return the member of a field: "from" is no name in Python, and Cloudflare's names are such as sessionId."""
+    first, *rest = name.rstrip("_").split("_")
+    camel = first + "".join(map(str.capitalize, rest))
+    return camel if camel in value else name.rstrip("_")
 
 
 def _moment(value: str, at: str) -> datetime:

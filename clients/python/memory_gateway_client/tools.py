@@ -16,8 +16,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
+from memory_gateway_client.agents import one_agent
 from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
-from memory_gateway_client.request import Call, one_agent
+from memory_gateway_client.request import Call
 from memory_gateway_client.types import Entry, Recall, Source, Stored
 
 # Control, bidirectional and invisible characters: they act where they are shown, or hide there.

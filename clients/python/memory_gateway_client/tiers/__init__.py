@@ -1,1 +1,0 @@
-"""The operations of the memory tiers, one module for each tier."""
