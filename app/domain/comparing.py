@@ -90,6 +90,12 @@ class ComparedStatement:
         """Whether the content is one short sentence, so that a memory that replaces the sentence replaces all of it."""
         return len(self.content) <= _SENTENCE and len(sentences(self.content)) <= 1
 
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether the memory only asks: it states nothing that another memory could no longer say."""
+        said = [sentence.rstrip("\"'\u201d\u2019)] ") for sentence in sentences(self.content)]
+        return bool(said) and all(sentence.endswith(("?", "\uff1f")) for sentence in said)
+
     @property
     def is_fact(self) -> bool:
         """Whether the memory was stored as a fact, with subject, predicate and object."""
@@ -137,9 +143,10 @@ def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
 
     No reader reads another script than Latin. Of two memories of the same wording neither updates the other, whatever a
     reader would say. Facts replace facts by their keys, and doubtful facts replace doubtful facts alone. A memory that
-    a language model has learned replaces only memories that were learned, and no memory that was said or stored.
+    a language model has learned replaces only memories that were learned, and no memory that was said or stored. Who
+    asks for what was said does not take it back: a question replaces no memory.
     """
-    if not (is_readable(older.content) and is_readable(newer.content)):
+    if not (is_readable(older.content) and is_readable(newer.content)) or newer.is_question:
         return False
     if not _may_speak(older, newer):
         return False

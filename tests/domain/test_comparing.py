@@ -33,6 +33,14 @@ def test_what_a_machine_says_is_not_compared_however_its_name_is_written(name: s
     assert not may_bear(STORED, replace(told, happened_at=9))
 
 
+@pytest.mark.parametrize(
+    "asked", ["Where do I live?", "Where do I live? And since when?", 'Did I say "I live in Rome?"']
+)
+def test_a_question_replaces_nothing(asked: str) -> None:
+    assert not may_bear(SAID, replace(STORED, content=asked))
+    assert may_bear(SAID, replace(STORED, content=f"{asked} I moved to Oslo."))
+
+
 def test_of_what_is_written_alike_neither_is_an_update() -> None:
     assert not may_bear(SAID, replace(STORED, content="I  live in\u00a0Rome "))
     assert may_bear(SAID, replace(STORED, content="I live in ROME"))

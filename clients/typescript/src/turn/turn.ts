@@ -11,7 +11,7 @@ export interface Said {
   role: "user" | "assistant";
   content: string;
   /** When it was said, where that is not now. */
-  timestamp?: string | undefined;
+  occurred_at?: string | undefined;
 }
 
 export interface TurnOptions {
@@ -57,7 +57,8 @@ export const UNAVAILABLE =
 
 const QUERY_CHARACTERS = 2_000;
 const CONTENT_BYTES = 32_768;
-const STORED_PARTS = 4;
+const STORED_PARTS = 2;
+const BATCH = 100;
 const SESSION_BYTES = 64;
 const MOST_ENTRIES = 20;
 
@@ -116,8 +117,11 @@ export class TurnMemory {
       const session = await sessionId(call.session ?? this.session);
       const agent = call.agent ?? this.options.agent;
       const options = { agent, session_id: session, timeoutMs: this.options.storeTimeoutMs ?? 10_000, retries: 1 };
-      const { failed, messages: taken } = await this.client.ingest(parts, { ...options, signal: call.signal ?? undefined });
-      if (failed > 0) throw notStored(failed, taken);
+      for (let at = 0; at < parts.length; at += BATCH) {
+        const batch = parts.slice(at, at + BATCH);
+        const { failed, messages: taken } = await this.client.ingest(batch, { ...options, signal: call.signal ?? undefined });
+        if (failed > 0) throw notStored(failed, taken);
+      }
       this.told = false;
       return true;
     } catch (error) {
