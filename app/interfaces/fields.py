@@ -29,6 +29,7 @@ from app.domain.attributes import from_attributes
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
 from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
 from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
+from app.interfaces.hints import hint
 
 _T = TypeVar("_T")
 _MAX_NAMED = 20
@@ -329,7 +330,7 @@ def _path(location: Sequence[str | int], within: int) -> str:
 
 def _message(error: dict[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
-        return "is not a field of this request"
+        return f"is not a field of this request{hint(str(error['loc'][-1]))}"
     if error["type"] == "missing" and tuple(error["loc"][:-1]) == ("query",):
         return f"is required in the query, as in ?{error['loc'][-1]}=..."
     message = str(error["msg"]).removeprefix("Value error, ")

@@ -14,6 +14,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.interfaces.http.versions import SEGMENTS
 from app.runtime.tenant_services import TenantServices
 from app.services.access.issuers import Issuers
 from app.services.access.scopes import READ_WRITE
@@ -169,6 +170,24 @@ async def test_nothing_tells_anything_to_an_outsider_with_a_token_of_an_issuer(t
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
         assert await seen_inside(issued) == inside
+
+
+@pytest.mark.thorough
+async def test_nothing_tells_an_outsider_anything_below_the_alias_of_each_path(tmp_path: Path) -> None:
+    async def below_v1(request: httpx.Request) -> None:
+        if request.url.path.split("/")[1] in SEGMENTS:
+            request.url = request.url.copy_with(raw_path=b"/v1" + request.url.raw_path)
+
+    async with serving(tmp_path) as service:
+        service.client.event_hooks["request"].append(below_v1)
+        await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
+        inside = await seen_inside(service)
+        for route, probe in PROBES.items():
+            for answer in await probe(service, "other", "keeper"):
+                unknown = route.startswith((*_BY_ID, *OF_NAMES)) and answer.status_code == 404
+                assert answer.status_code < 300 or unknown, (route, answer.text)
+                assert CANARY not in answer.text, route
+        assert await seen_inside(service) == inside
 
 
 async def seen_inside(service: Service) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, Forbidden, TenantMoved, UnsupportedMediaType
 from app.domain.quotas import Use
 from app.interfaces.fields import refused
+from app.interfaces.hints import hint
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.runtime.entry import CallEntry, admit, principal_of
@@ -139,11 +140,9 @@ async def no_query(request: Request) -> None:
 
 def _check_query(request: Request, known: Collection[str]) -> None:
     names = sorted(set(request.query_params) - set(known))
-    if names and known:
-        raise refused([FieldError(name, "is not a parameter of this request") for name in names])
     if names:
-        errors = [FieldError(name, "is not a parameter of this request") for name in names]
-        raise refused(errors, "This request takes no query parameters.")
+        errors = [FieldError(name, f"is not a parameter of this request{hint(name)}") for name in names]
+        raise refused(errors, None if known else "This request takes no query parameters.")
 
 
 async def no_repeats(request: Request) -> None:

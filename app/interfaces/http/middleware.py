@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
 from app.domain.limits import BLOB_BYTES
 from app.domain.request_note import RequestNote
-from app.interfaces.http import envelope
+from app.interfaces.http import envelope, versions
 from app.interfaces.http.anonymous import AnonymousTurns
 from app.interfaces.http.call_report import HEADER as CALL_REPORT
 from app.interfaces.http.call_report import call_report
@@ -251,7 +251,9 @@ def _is_in_network(name: str) -> bool:
 
 
 def _as_sent(scope: Scope) -> Scope:
-    """Return the request with its path decoded by segments, below the prefix whose names may have any characters."""
+    """Return the request with the path that routes know: decoded by segments where names may have any characters."""
+    if _path(scope).startswith(versions.PREFIX):
+        return versions.unversioned(scope)
     return whole_segments(scope) if _path(scope).startswith(envelope.PREFIX) else scope
 
 
