@@ -101,7 +101,7 @@ def answering() -> Iterator[Answering]:
             server = _server(status, {"code": code, "detail": "It did not work."}, headers)
             servers.callback(server.server_close)
             servers.callback(server.shutdown)
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+            threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
             return f"http://127.0.0.1:{server.server_port}"
 
         yield started
