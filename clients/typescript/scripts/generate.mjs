@@ -65,6 +65,11 @@ function bodyOf({ requestBody }) {
   return { binary, required: requestBody.required === true, type: binary ? "BinaryBody" : typed(content.schema, "    ") };
 }
 
+function sentBody({ binary, required, type }) {
+  const media = "    /** The media type of the bytes. */\n    contentType?: string | undefined;\n";
+  return `    body${required ? "" : "?"}: ${type};\n${binary ? media : ""}`;
+}
+
 /** Returns what an operation answers: its kind, its type, and what is never missing in it. */
 function answerOf({ responses }, schemas) {
   const done = Object.entries(responses).filter(([status]) => status.startsWith("2"));
@@ -104,7 +109,7 @@ function operationsOf({ paths, components: { schemas } }) {
       const at = (place) => parameters.filter((each) => each.in === place);
       const body = bodyOf(operation);
       const groups = [group("path", at("path")), group("query", at("query")), group("headers", at("header"))];
-      const sent = body ? `    body${body.required ? "" : "?"}: ${body.type};\n` : "";
+        const sent = body ? sentBody(body) : "";
       const needed = body?.required === true || parameters.some(({ required }) => required);
       return {
         id: operation.operationId,

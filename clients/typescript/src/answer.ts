@@ -1,4 +1,7 @@
 import { MemoryGatewayError, type FieldError } from "./errors.js";
+import type { CloudflareError } from "./generated/types.js";
+
+type Members = { readonly [name: string]: unknown };
 
 const OF_A_PROXY: Readonly<Record<number, string>> = {
   429: "rate_limited",
@@ -19,30 +22,35 @@ const UNREACHABLE = new Set([
   "FailedToOpenSocket",
 ]);
 
-/** Returns what an answer of a status from 400 means. */
-export async function refusal(call: string, response: Response, text: string): Promise<MemoryGatewayError> {
-  const { status } = response;
-  const retryAfter = seconds(response.headers.get("Retry-After"));
-  const problem = parsed(text);
-  if (typeof problem?.code === "string" && typeof problem.detail === "string") {
-    return new MemoryGatewayError(problem.detail, {
-      code: problem.code,
+/** Reads an answer of a status from 400, and returns what it means. */
+export async function refusal(name: string, response: Response): Promise<MemoryGatewayError> {
+  const { status, headers } = response;
+  const retryAfter = seconds(headers.get("Retry-After"));
+  const said = parsed(await response.text());
+  if (typeof said?.code === "string" && typeof said.detail === "string") {
+    return new MemoryGatewayError(said.detail, {
+      code: said.code,
       status,
-      fields: Array.isArray(problem.errors) ? (problem.errors as FieldError[]) : [],
-      advice: textOf(problem.advice),
-      requestId: textOf(problem.request_id),
-      traceId: textOf(problem.trace_id) || undefined,
+      fields: Array.isArray(said.errors) ? (said.errors as FieldError[]) : [],
+      advice: textOf(said.advice),
+      requestId: textOf(said.request_id),
+      traceId: textOf(said.trace_id) || undefined,
       retryAfter,
     });
   }
+  const [first] = said?.success === false && Array.isArray(said.errors) ? (said.errors as CloudflareError[]) : [];
+  if (first) {
+    const facts = { code: `cloudflare_${first.code}`, status, requestId: headers.get("X-Request-Id") ?? "", retryAfter };
+    return new MemoryGatewayError(first.message, facts);
+  }
   const code = OF_A_PROXY[status];
-  if (code === undefined) return notUnderstood(call, response, "it is no problem of the service");
-  return new MemoryGatewayError(`${call}: ${described(response)}.`, { code, status, retryAfter });
+  if (code === undefined) return notUnderstood(name, response, "it is no problem of the service");
+  return new MemoryGatewayError(`${name}: ${described(response)}.`, { code, status, retryAfter });
 }
 
 /** Returns the error of an answer that is not the service's, or not one that this client can read. */
-export function notUnderstood(call: string, response: Response, why: string): MemoryGatewayError {
-  return new MemoryGatewayError(`${call}: ${described(response)} cannot be understood: ${why}.`, {
+export function notUnderstood(name: string, response: Response, why: string): MemoryGatewayError {
+  return new MemoryGatewayError(`${name}: ${described(response)} cannot be understood: ${why}.`, {
     code: "answer_not_understood",
     status: response.status >= 400 ? response.status : 502,
     requestId: response.headers.get("X-Request-Id") ?? "",
@@ -50,23 +58,23 @@ export function notUnderstood(call: string, response: Response, why: string): Me
 }
 
 /** Returns what it means that no answer came, or that it broke off. */
-export function failure(call: string, url: string, thrown: unknown): MemoryGatewayError {
+export function failure(name: string, url: string, thrown: unknown): MemoryGatewayError {
   if (unreachable(thrown)) {
     const where = new URL("/", url).href;
     return new MemoryGatewayError(
-      `${call}: No connection could be made. The service is looked for at ${where}, as MEMORY_GATEWAY_URL or url says.`,
+      `${name}: No connection could be made. The service is looked for at ${where}, as MEMORY_GATEWAY_URL or url says.`,
       { code: "service_unreachable", status: 503, cause: thrown },
     );
   }
-  return new MemoryGatewayError(`${call}: The connection broke, or none could be made.`, {
+  return new MemoryGatewayError(`${name}: The connection broke, or none could be made.`, {
     code: "answer_lost",
     status: 502,
     cause: thrown,
   });
 }
 
-export function timeout(call: string, milliseconds: number): MemoryGatewayError {
-  return new MemoryGatewayError(`${call}: No answer came within ${milliseconds} ms.`, {
+export function timeout(name: string, milliseconds: number): MemoryGatewayError {
+  return new MemoryGatewayError(`${name}: No answer came within ${milliseconds} ms.`, {
     code: "answer_timeout",
     status: 504,
   });
@@ -81,10 +89,10 @@ function unreachable(thrown: unknown): boolean {
   return false;
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parsed(text: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+    return typeof value === "object" && value !== null ? (value as Members) : undefined;
   } catch {
     return undefined; // a proxy's page, for example
   }

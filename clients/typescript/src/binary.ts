@@ -1,18 +1,14 @@
-/** Bytes to send: as a whole, or a stream of which nothing is held. */
-export type BinaryBody =
-  | Uint8Array<ArrayBuffer>
-  | ArrayBuffer
-  | Blob
-  | string
-  | ReadableStream<Uint8Array>
-  | AsyncIterable<Uint8Array | string>
-  | Iterable<Uint8Array | string>;
+/** Bytes that are sent as a whole. */
+export type WholeBody = Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | string;
+/** Bytes that are sent while they come, and of which nothing is held. */
+export type StreamedBody = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
+export type BinaryBody = WholeBody | StreamedBody;
 
 /** Bytes that are answered, read while they come: once, as a stream, as lines or as a whole. */
 export class BinaryAnswer implements AsyncIterable<Uint8Array> {
-  readonly #chunks: AsyncGenerator<Uint8Array, void, undefined>;
   /** Their media type. */
   readonly type: string;
+  #chunks: AsyncGenerator<Uint8Array, void, undefined> | undefined;
 
   constructor(type: string, chunks: AsyncGenerator<Uint8Array, void, undefined>) {
     this.type = type;
@@ -21,12 +17,15 @@ export class BinaryAnswer implements AsyncIterable<Uint8Array> {
 
   /** Gives the pieces as they come. */
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    return this.#chunks;
+    const chunks = this.#chunks;
+    if (chunks === undefined) throw new TypeError("An answer can be read once only.");
+    this.#chunks = undefined;
+    return chunks;
   }
 
   /** Gives the pieces as a stream of the platform. */
   stream(): ReadableStream<Uint8Array> {
-    const chunks = this.#chunks;
+    const chunks = this[Symbol.asyncIterator]();
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
         const { done, value } = await chunks.next();
@@ -43,7 +42,7 @@ export class BinaryAnswer implements AsyncIterable<Uint8Array> {
   async *lines(): AsyncGenerator<string, void, undefined> {
     const decoder = new TextDecoder();
     let rest = "";
-    for await (const chunk of this.#chunks) {
+    for await (const chunk of this) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
@@ -55,7 +54,7 @@ export class BinaryAnswer implements AsyncIterable<Uint8Array> {
   /** Returns all of them. */
   async bytes(): Promise<Uint8Array<ArrayBuffer>> {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of this.#chunks) chunks.push(chunk);
+    for await (const chunk of this) chunks.push(chunk);
     const whole = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
     let at = 0;
     for (const chunk of chunks) {

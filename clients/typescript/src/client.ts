@@ -16,8 +16,8 @@ import type {
   StoreRequest,
 } from "./generated/types.js";
 import type { CallOptions, OperationInput } from "./operation.js";
-import { repeatable } from "./repeatable.js";
 import { prepare } from "./request.js";
+import { named, repeatable, tellsAll } from "./rules.js";
 import { imported, type ImportLine, type ImportOptions, type ImportSummary, wholeExport } from "./transfer.js";
 
 const LOCAL = "http://127.0.0.1:8000";
@@ -171,13 +171,11 @@ export class MemoryClient {
   async #call(id: keyof Operations, input: OperationInput): Promise<unknown> {
     const row = OPERATIONS[id];
     const { timeoutMs = this.#sending.timeoutMs, retries = this.#sending.retries, signal } = input;
-    const request = prepare(this.url, row, input);
-    if (id === "store" && !request.headers.has("Idempotency-Key")) {
-      request.headers.set("Idempotency-Key", crypto.randomUUID());
-    }
+    const request = prepare(this.url, row, named(id, input));
     request.headers.set("Authorization", `Bearer ${this.#token}`);
-    const sending = { fetch: this.#sending.fetch, timeoutMs, retries, signal };
-    return exchange(request, row, repeatable(id, row, request.headers), sending);
+    const told = { tellsAll: (status: number) => tellsAll(id, status), repeatable: repeatable(id, row, request.headers) };
+    const { fetch } = this.#sending;
+    return exchange({ request, row, ...told }, { fetch, timeoutMs, retries, signal: signal ?? undefined });
   }
 }
 

@@ -1,12 +1,12 @@
-/** A signal that ends with the caller's, or when nothing has moved for so many milliseconds. */
+/** A signal that ends with the caller's, or when a time is over that can be counted anew and stopped. */
 export class Deadline {
-  readonly #controller = new AbortController();
-  readonly #milliseconds: number;
-  readonly #caller: AbortSignal | undefined;
-  readonly #forward = () => this.#controller.abort(this.#caller?.reason);
-  #timer: ReturnType<typeof setTimeout> | undefined;
   /** Whether it was the time that ended it. */
   passed = false;
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #forward = () => this.#controller.abort(this.#caller?.reason);
+  #milliseconds: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(milliseconds: number, caller: AbortSignal | undefined) {
     this.#milliseconds = milliseconds;
@@ -20,18 +20,33 @@ export class Deadline {
     return this.#controller.signal;
   }
 
+  get milliseconds(): number {
+    return this.#milliseconds;
+  }
+
   /** Counts anew: something has moved. */
-  restart(): void {
-    clearTimeout(this.#timer);
+  restart(milliseconds = this.#milliseconds): void {
+    this.pause();
+    this.#milliseconds = milliseconds;
     this.#timer = setTimeout(() => {
       this.passed = true;
       this.#controller.abort(new DOMException("The time is over.", "TimeoutError"));
-    }, this.#milliseconds);
+    }, milliseconds);
   }
 
-  /** Ends the counting. */
-  end(): void {
+  /** Ends it for another reason. */
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Stops counting, while it is the caller's turn. */
+  pause(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** Ends for good. */
+  end(): void {
+    this.pause();
     this.#caller?.removeEventListener("abort", this.#forward);
   }
 }

@@ -3,7 +3,7 @@
  *
  * A call is sent again only where that does no harm (`repeatable`), or where no connection was made and so nothing was
  * sent. And only where it may help: when there is no answer, when the service says by `Retry-After` when to come again,
- * and when something on the way to it has failed.
+ * and when something on the way to it has failed. What is sent while it comes is sent once.
  */
 
 import { failure, notUnderstood, refusal, timeout } from "./answer.js";
@@ -12,6 +12,7 @@ import { Deadline } from "./deadline.js";
 import { MemoryGatewayError } from "./errors.js";
 import type { OperationRow } from "./operation.js";
 import type { PreparedRequest } from "./request.js";
+import { upload } from "./upload.js";
 
 const FIRST_PAUSE_MS = 200;
 
@@ -27,6 +28,16 @@ const LASTING = new Set([
   "vector_refused",
 ]);
 
+/** A call: what is sent, and what is known of its operation. */
+export interface Call {
+  request: PreparedRequest;
+  row: OperationRow;
+  /** Whether it may be sent again when nobody knows what became of it. */
+  repeatable: boolean;
+  /** Whether an answer of this status is what was asked for, though it tells of a failure. */
+  tellsAll: (status: number) => boolean;
+}
+
 /** How calls are sent: what sends them, and for how long and how often. */
 export interface Sending {
   timeoutMs: number;
@@ -36,23 +47,19 @@ export interface Sending {
 }
 
 /** Carries out a call and returns its answer; rejects with a `MemoryGatewayError`, or with the reason of the signal. */
-export async function exchange(
-  request: PreparedRequest,
-  row: OperationRow,
-  repeatable: boolean,
-  sending: Sending,
-): Promise<unknown> {
+export async function exchange(call: Call, sending: Sending): Promise<unknown> {
   const { retries, timeoutMs, signal } = sending;
   const end = Date.now() + timeoutMs;
   for (let tried = 0; ; tried += 1) {
-    const last = tried >= retries || request.once;
+    const last = tried >= retries || call.request.source !== undefined;
     const left = Math.max(end - Date.now(), 1);
     try {
-      return await attempt(request, row, last || !repeatable ? left : left / 2, sending);
+      // While it may be sent again it waits for half of what is left, so that a lost answer can be asked for once more.
+      return await attempt(call, last || !call.repeatable ? left : left / 2, sending);
     } catch (error) {
       if (!(error instanceof MemoryGatewayError)) throw error;
       const pause = pauseAfter(error, tried);
-      const again = repeatable || error.code === "service_unreachable";
+      const again = call.repeatable || error.code === "service_unreachable";
       if (last || pause === undefined || !again || Date.now() + pause >= end) throw error;
       await wait(pause, signal);
     }
@@ -83,44 +90,35 @@ function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<vo
   });
 }
 
-async function attempt(request: PreparedRequest, row: OperationRow, ms: number, sending: Sending): Promise<unknown> {
+async function attempt(call: Call, milliseconds: number, sending: Sending): Promise<unknown> {
+  const { request, row, tellsAll } = call;
   sending.signal?.throwIfAborted();
-  const deadline = new Deadline(ms, sending.signal);
-  const streams = row[3] === "stream";
-  let handedOver = false;
+  const deadline = new Deadline(milliseconds, sending.signal);
+  let streamed = false;
   try {
-    const response = await sent(request, sending.fetch, deadline);
-    if (response.status >= 400) throw await refusal(request.name, response, await response.text());
-    if (!response.ok) throw notUnderstood(request.name, response, "it is another address");
-    if (!streams) return await read(request.name, row, response);
-    handedOver = true;
-    return new BinaryAnswer(response.headers.get("Content-Type") ?? "", pieces(request, response, deadline, ms));
-  } catch (error) {
-    throw meaning(request, deadline, ms, error);
-  } finally {
-    if (!handedOver) deadline.end();
-  }
-}
-
-function sent(request: PreparedRequest, fetch: typeof globalThis.fetch, deadline: Deadline): Promise<Response> {
-  const { method, headers, body } = request;
-  const init: RequestInit & { duplex?: "half" } = { method, headers, signal: deadline.signal, redirect: "manual" };
-  if (body instanceof ReadableStream) {
-    const watched = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        deadline.restart();
-        controller.enqueue(chunk);
-      },
+    const response = await sending.fetch(request.url, {
+      method: request.method,
+      headers: request.headers,
+      signal: deadline.signal,
+      redirect: "manual", // the credential goes to no other address
+      ...(request.source ? await upload(request.source, deadline) : request.body !== undefined && { body: request.body }),
     });
-    init.body = body.pipeThrough(watched);
-    init.duplex = "half";
-  } else if (body !== undefined) {
-    init.body = body;
+    if (response.status >= 400 && !tellsAll(response.status)) throw await refusal(request.name, response);
+    if (response.status < 200 || (response.status >= 300 && response.status < 400)) {
+      throw notUnderstood(request.name, response, "it is that of another address");
+    }
+    if (row[3] !== "stream") return await read(request.name, row, response);
+    streamed = true;
+    deadline.restart(sending.timeoutMs);
+    return new BinaryAnswer(response.headers.get("Content-Type") ?? "", pieces(request, response, deadline));
+  } catch (error) {
+    throw meaning(request, deadline, error);
+  } finally {
+    if (!streamed) deadline.end();
   }
-  return fetch(request.url, init);
 }
 
-async function read(call: string, row: OperationRow, response: Response): Promise<unknown> {
+async function read(name: string, row: OperationRow, response: Response): Promise<unknown> {
   const [, , , kind, ...required] = row;
   const text = await response.text();
   if (kind === "none") return undefined;
@@ -129,10 +127,10 @@ async function read(call: string, row: OperationRow, response: Response): Promis
   try {
     value = JSON.parse(text);
   } catch {
-    throw notUnderstood(call, response, "it is not JSON");
+    throw notUnderstood(name, response, "it is not JSON");
   }
-  const missing = required.filter((name) => typeof value !== "object" || value === null || !(name in value));
-  if (missing.length > 0) throw notUnderstood(call, response, `it has no ${missing.join(", ")}`);
+  const missing = required.filter((member) => typeof value !== "object" || value === null || !(member in value));
+  if (missing.length > 0) throw notUnderstood(name, response, `it has no ${missing.join(", ")}`);
   return value;
 }
 
@@ -140,28 +138,31 @@ async function* pieces(
   request: PreparedRequest,
   response: Response,
   deadline: Deadline,
-  ms: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = response.body?.getReader();
+  let whole = false;
   try {
     for (;;) {
       deadline.restart();
       const piece = await reader?.read();
-      if (piece === undefined || piece.done) return;
+      deadline.pause();
+      if (piece === undefined || piece.done) break;
       yield piece.value;
     }
+    whole = true;
   } catch (error) {
-    throw meaning(request, deadline, ms, error);
+    throw meaning(request, deadline, error);
   } finally {
     deadline.end();
-    await reader?.cancel();
+    // Where the reader has failed itself, there is nothing left to cancel.
+    if (!whole) await reader?.cancel().catch(() => undefined);
   }
 }
 
 /** Returns what was thrown as what it means to the caller. */
-function meaning(request: PreparedRequest, deadline: Deadline, ms: number, thrown: unknown): unknown {
+function meaning(request: PreparedRequest, deadline: Deadline, thrown: unknown): unknown {
   if (thrown instanceof MemoryGatewayError) return thrown;
-  if (deadline.passed) return timeout(request.name, Math.round(ms));
+  if (deadline.passed) return timeout(request.name, Math.round(deadline.milliseconds));
   if (deadline.signal.aborted) return deadline.signal.reason;
   return failure(request.name, request.url, thrown);
 }

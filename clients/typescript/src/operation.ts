@@ -1,7 +1,7 @@
 /** What every call takes beside what it asks. */
 export interface CallOptions {
   /** Ends the call: it rejects with the signal's reason, and is not tried again. */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignal | null | undefined;
   /** Milliseconds that the call may take with all that is sent again; of a stream, that it may stand still. */
   timeoutMs?: number | undefined;
   /** How often the request is sent again, at most, where that is safe. */
@@ -21,4 +21,6 @@ export interface OperationInput extends CallOptions {
   query?: Record<string, unknown> | undefined;
   headers?: Record<string, string | undefined> | undefined;
   body?: unknown;
+  /** The media type of a body of bytes. */
+  contentType?: string | undefined;
 }

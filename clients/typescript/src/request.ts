@@ -1,4 +1,4 @@
-import type { BinaryBody } from "./binary.js";
+import type { BinaryBody, StreamedBody, WholeBody } from "./binary.js";
 import type { OperationInput, OperationRow } from "./operation.js";
 
 /** A request of an operation that is not yet sent. */
@@ -8,9 +8,10 @@ export interface PreparedRequest {
   method: string;
   url: string;
   headers: Headers;
-  body: BodyInit | undefined;
-  /** Whether the body can be read once only, so that it cannot be sent again. */
-  once: boolean;
+  /** What is sent as a whole, and may be sent again. */
+  body: WholeBody | undefined;
+  /** What is sent while it comes, once. */
+  source: AsyncIterator<Uint8Array | string> | Iterator<Uint8Array | string> | undefined;
 }
 
 /** Makes the request of an operation; throws a `TypeError` where it cannot be one. */
@@ -21,48 +22,46 @@ export function prepare(base: string, row: OperationRow, input: OperationInput):
   for (const [name, value] of Object.entries(input.query ?? {})) {
     if (value !== undefined && value !== null) query.set(name, written(value));
   }
-  const asked = query.size > 0 ? `?${query}` : "";
-  const headers = new Headers({ Accept: "application/json, */*;q=0.5" });
+  const asked = query.toString();
+  const headers = new Headers();
   for (const [name, value] of Object.entries(input.headers ?? {})) if (value !== undefined) headers.set(name, value);
-  const sent = kind === "none" || input.body === undefined ? undefined : bodyOf(kind, input.body, headers);
-  return { name: `${method} ${path}`, method, url: `${base}${path}${asked}`, headers, ...(sent ?? NOTHING) };
-}
-
-const NOTHING = { body: undefined, once: false };
-
-function bodyOf(kind: "json" | "binary", body: unknown, headers: Headers): Pick<PreparedRequest, "body" | "once"> {
+  const url = `${base}${path}${asked && `?${asked}`}`;
+  const request = { name: `${method} ${path}`, method, url, headers, body: undefined, source: undefined };
+  if (kind === "none" || input.body === undefined) return request;
   if (kind === "json") {
     headers.set("Content-Type", "application/json");
-    return { body: JSON.stringify(body), once: false };
+    return { ...request, body: JSON.stringify(input.body) };
   }
-  if (!headers.has("Content-Type")) headers.set("Content-Type", "application/octet-stream");
-  return binary(body as BinaryBody);
+  const body = input.body as BinaryBody;
+  const type = input.contentType ?? (body instanceof Blob && body.type);
+  headers.set("Content-Type", type || "application/octet-stream");
+  return isWhole(body) ? { ...request, body } : { ...request, source: pulled(body) };
 }
 
-function binary(body: BinaryBody): Pick<PreparedRequest, "body" | "once"> {
-  const whole =
-    typeof body === "string" || body instanceof Blob || body instanceof ArrayBuffer || body instanceof Uint8Array;
-  if (whole) return { body, once: false };
-  return { body: body instanceof ReadableStream ? body : streamed(body), once: true };
+function isWhole(body: BinaryBody): body is WholeBody {
+  return typeof body === "string" || body instanceof Blob || body instanceof ArrayBuffer || ArrayBuffer.isView(body);
 }
 
-/** Gives what is iterated over as a stream that reads no faster than it is read. */
-function streamed(source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  const pieces = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(typeof value === "string" ? encoder.encode(value) : value);
-      },
-      async cancel(reason) {
-        await pieces.return?.(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+function pulled(body: StreamedBody): NonNullable<PreparedRequest["source"]> {
+  if (body instanceof ReadableStream) return read(body);
+  if (Symbol.asyncIterator in body) return body[Symbol.asyncIterator]();
+  return body[Symbol.iterator]();
+}
+
+/** Iterates over a stream, which not every platform's streams do. */
+async function* read(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = stream.getReader();
+  let whole = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      yield value;
+    }
+    whole = true;
+  } finally {
+    if (!whole) await reader.cancel();
+  }
 }
 
 function written(value: unknown): string {
@@ -70,9 +69,11 @@ function written(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Returns a value as one segment of a path; dots are written so that none is taken for a step up. */
+/** Returns a value as one segment of a path. */
 function segment(name: string, value: unknown): string {
   const text = value === undefined || value === null ? "" : String(value);
   if (text === "") throw new TypeError(`${name} must not be empty.`);
-  return encodeURIComponent(text).replaceAll(".", "%2E");
+  // A URL would take it for a step up, however it is written.
+  if (text === "." || text === "..") throw new TypeError(`${name} must not be '${text}': no URL can name it.`);
+  return encodeURIComponent(text);
 }

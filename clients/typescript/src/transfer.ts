@@ -47,8 +47,7 @@ export async function imported(
   options: ImportOptions,
 ): Promise<ImportSummary> {
   const { onReport, ...call } = options;
-  const headers = { "Content-Type": "application/x-ndjson" };
-  const answer = await operations.import({ ...call, body: ended(lines), headers } as Parameters<Operations["import"]>[0]);
+  const answer = await operations.import({ ...call, body: ended(lines), contentType: "application/x-ndjson" });
   for await (const line of answer.lines()) {
     const report = JSON.parse(line) as ImportReport | ImportSummary;
     if (report["type"] === "summary") return report as ImportSummary;
