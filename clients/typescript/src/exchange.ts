@@ -112,7 +112,9 @@ async function attempt(call: Call, milliseconds: number, sending: Sending): Prom
     deadline.restart(sending.timeoutMs);
     return new BinaryAnswer(response.headers.get("Content-Type") ?? "", pieces(request, response, deadline));
   } catch (error) {
-    throw meaning(request, deadline, error);
+    const meant = meaning(request, deadline, error);
+    if (request.source) deadline.abort(meant); // a refusal may come while much is still to be sent
+    throw meant;
   } finally {
     if (!streamed) deadline.end();
   }

@@ -2,6 +2,8 @@ import { MemoryGatewayError } from "./errors.js";
 import type { Operations } from "./generated/operations.js";
 import type { CallOptions } from "./operation.js";
 
+const PIECE_CHARACTERS = 65_536;
+
 /** A line of an export (docs/format.md), as a text or, parsed, as an object. */
 export type ImportLine = string | Record<string, unknown>;
 
@@ -47,7 +49,7 @@ export async function imported(
   options: ImportOptions,
 ): Promise<ImportSummary> {
   const { onReport, ...call } = options;
-  const answer = await operations.import({ ...call, body: ended(lines), contentType: "application/x-ndjson" });
+  const answer = await operations.import({ ...call, body: pieces(lines), contentType: "application/x-ndjson" });
   for await (const line of answer.lines()) {
     const report = JSON.parse(line) as ImportReport | ImportSummary;
     if (report["type"] === "summary") return report as ImportSummary;
@@ -56,8 +58,16 @@ export async function imported(
   throw broken("The answer to the import broke off: its summary is missing.");
 }
 
-async function* ended(lines: Iterable<ImportLine> | AsyncIterable<ImportLine>): AsyncGenerator<string, void, undefined> {
-  for await (const line of lines) yield `${typeof line === "string" ? line : JSON.stringify(line)}\n`;
+/** Gives lines together, in pieces that are worth sending. */
+async function* pieces(lines: Iterable<ImportLine> | AsyncIterable<ImportLine>): AsyncGenerator<string, void, undefined> {
+  let piece = "";
+  for await (const line of lines) {
+    piece += `${typeof line === "string" ? line : JSON.stringify(line)}\n`;
+    if (piece.length < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = "";
+  }
+  if (piece) yield piece;
 }
 
 function broken(detail: string): MemoryGatewayError {
