@@ -27,6 +27,9 @@ RECALL_PART_SECONDS = 2.0
 
 GroupBy: TypeAlias = Literal["session"]
 """The field by which the entries of a recall are grouped."""
+Collapse: TypeAlias = Literal["copies", "restatements"]
+"""Which memories become one entry: those that differ in nothing but case, white space and Unicode form, or also those
+that restate each other (ADR 0088)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class Query:
     min_score: float = 0.0
     max_tokens: int | None = None
     """The most tokens of all entries' content together, by ``app.retrieval.selection.tokens``; None: no bound."""
-    collapse: bool = False
-    """Whether entries that differ only in case, white space and Unicode form become one entry."""
+    collapse: Collapse | None = None
+    """Which memories become one entry; None: each memory is an entry of its own."""
     explain: bool = False
     """Whether entries have the parts of their score."""
     recency_days: float | None = None
@@ -125,6 +128,20 @@ class Finding:
         return replace(self, weighted=self.weighted * factor)
 
 
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """A memory that an entry restates, and that is no entry of its own for that."""
+
+    id: str
+    created_at: int
+    occurred_at: int | None
+
+    @property
+    def happened_at(self) -> int:
+        """The moment that the memory speaks of, as of an entry."""
+        return self.created_at if self.occurred_at is None else self.occurred_at
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry(MemoryContent):
     """A memory as recall returns it."""
@@ -139,6 +156,8 @@ class Entry(MemoryContent):
     similarity: float | None = None
     """The cosine similarity, -1 to 1, where the vector channel found the memory."""
     findings: Sequence[Finding] = ()
+    also: Sequence[Restatement] = ()
+    """The memories that it stands for as well, the newest first; none unless the query collapses."""
 
     @property
     def happened_at(self) -> int:

@@ -13,6 +13,9 @@ RelationName: TypeAlias = Literal["holds", "replaces", "ends", "restates"]
 and no other value takes its place; ``restates``: the newer statement says the same again.
 """
 RELATION_NAMES: Final[tuple[RelationName, ...]] = ("holds", "replaces", "ends", "restates")
+SURELY_RESTATES: Final = 0.9
+"""How sure a reader has to be, of both directions of a pair, that the texts say the same: below, the packaged reader
+lets "stop tea" restate "start tea"."""
 KIND_NAMES: Final[tuple[MemoryType, ...]] = ("fact", "event", "instruction", "task")
 _LOOKED_AT = 400
 """Characters at the beginning of a text that decide its script."""

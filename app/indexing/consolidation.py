@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeAlias
 from app.domain.comparing import sentences
 from app.domain.consolidation import Merge, Mergeable, Restated, Wordings, merges_of
 from app.domain.memory import Scope
-from app.domain.reading import Relation, is_readable
+from app.domain.reading import SURELY_RESTATES, Relation, is_readable
 from app.grounding.restating import is_of_its_day, says_all, tells
 from app.grounding.source import Source
 from app.ports.database import Row
@@ -21,8 +21,6 @@ MAX_MEMORIES: Final = 200_000
 """How many of an agent's newest memories are compared word for word: about 50 MB are held meanwhile."""
 MAX_PAIRS: Final = 20_000
 """How many pairs of an agent's memories the reader compares at most."""
-_SURE: Final = 0.9
-"""How sure a reader has to be, in both directions: below, the packaged reader lets "stop tea" restate "start tea"."""
 _AT_ONCE: Final = 16
 """Pairs that are read in one call, and memories that are compared without a pause."""
 
@@ -134,7 +132,7 @@ class ScopeConsolidation:
         if self._reader is None:
             return [False for _ in pairs]
         answers = await self._reader.relations([*pairs, *((newer, older) for older, newer in pairs)])
-        sure = [answer.restates >= _SURE for answer in answers]
+        sure = [answer.restates >= SURELY_RESTATES for answer in answers]
         return [one and other for one, other in zip(sure[: len(pairs)], sure[len(pairs) :], strict=True)]
 
 

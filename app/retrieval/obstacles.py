@@ -28,7 +28,7 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
         return what
     if not _is_in(memory, search.eligible(replace(query, min_score=0.0))):
         return "collapse"
-    if search.score(memory) < query.min_score:
+    if search.score(memory, query) < query.min_score:
         return "min_score"
     shaped = list(search.ranked(query))
     if not _is_in(memory, shaped):  # without a limit of tokens, the limit is on the bytes of all entries
@@ -56,9 +56,9 @@ def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> 
         case "filter":
             return replace(query, where=_without(query.where, failing(query.where, memory)))
         case "collapse":
-            return replace(query, collapse=False)
+            return replace(query, collapse=None)
         case "min_score":
-            return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
+            return replace(query, min_score=math.floor(search.score(memory, query) * 1000) / 1000)
         case "max_tokens":
             before = list(search.eligible(query))
             needed = sum(tokens(candidate.content) for candidate in before[: before.index(memory) + 1])

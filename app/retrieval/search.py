@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 from app.domain.comparing import Comparison
 from app.domain.memory import CONTENT_FIELDS
-from app.domain.query import Entry, Finding, Group, Query
+from app.domain.query import Entry, Finding, Group, Query, Restatement
 from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.grouping import grouped
@@ -27,6 +27,8 @@ class Search:
     """Whether a reader has rated the candidates; otherwise a reranker has, or no model."""
     comparisons: Sequence[Comparison] = ()
     """How some of the best candidates bear on each other; this recall was the first to compare them."""
+    restating: Sequence[tuple[Candidate, Candidate]] = ()
+    """Pairs of candidates that restate each other in other words, as a reader has found."""
 
     @cached_property
     def confidence(self) -> float:
@@ -75,16 +77,40 @@ class Search:
         by_message = {candidate.message_id: candidate.id for candidate in messages if candidate.message_id}
         return {candidate.id: [by_message.get(id_, id_) for id_ in candidate.sources or ()] for candidate in learned}
 
-    def score(self, candidate: Candidate) -> float:
-        """Return a candidate's score, 0 to 1; a candidate that was not rated scores no more than the rated ones."""
-        id_, rated = candidate.id, self._rated
+    @cached_property
+    def _copies(self) -> selection.Restated:
+        """Which candidates stand for others of the same wording."""
+        return selection.restated(self.ranking)
+
+    @cached_property
+    def restated(self) -> selection.Restated:
+        """Which candidates stand for others that say the same, in the same words or in others."""
+        return selection.restated(self.ranking, self.restating)
+
+    def stands_for(self, query: Query) -> selection.Restated:
+        """Return which candidates stand for others in the answer to a query."""
+        if query.collapse is None:
+            return {}
+        return self._copies if query.collapse == "copies" else self.restated
+
+    def score(self, candidate: Candidate, query: Query | None = None) -> float:
+        """Return a candidate's score, 0 to 1; a candidate that was not rated scores no more than the rated ones.
+
+        With a query it is the score of an entry: the best of the candidates that the entry stands for.
+        """
+        others = self.stands_for(query).get(candidate.id, ()) if query is not None else ()
+        return max(self._score(each.id) for each in (candidate, *others))
+
+    def _score(self, id_: str) -> float:
+        rated = self._rated
         return rated[id_] if id_ in rated else min([self._scores[id_], *rated.values()])
 
     def select(self, query: Query) -> tuple[Sequence[Candidate], Sequence[Group] | None]:
         """Return the candidates that become entries, and their groups; None where the query asks for no groups."""
         if query.group_by is None:
             return list(islice(self.ranked(query), query.top_k)), None
-        groups = grouped(self.eligible(query), self.score, top_k=query.top_k, max_tokens=query.max_tokens)
+        score = partial(self.score, query=query)
+        groups = grouped(self.eligible(query), score, top_k=query.top_k, max_tokens=query.max_tokens)
         return [self.fusion.pool.candidates[id_] for group in groups for id_ in group.entries], groups
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
@@ -95,25 +121,32 @@ class Search:
         """Give the candidates that may be entries if their size allows it, best first."""
         ranked: Iterator[Candidate] = (candidate for candidate in self.ranking if not candidate.superseded)
         if query.collapse:
-            ranked = selection.distinct(ranked)
+            ranked = selection.once(ranked, self.stands_for(query))
         if query.for_answer:
             ranked = selection.learned_first(ranked, query.top_k)
         if query.min_score > 0:
-            ranked = (candidate for candidate in ranked if self.score(candidate) >= query.min_score)
+            ranked = (candidate for candidate in ranked if self.score(candidate, query) >= query.min_score)
         return ranked
 
-    def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
-        """Make an entry of a candidate."""
-        id_ = candidate.id
+    def entry(self, candidate: Candidate, query: Query) -> Entry:
+        """Make an entry of a candidate, in the answer to a query."""
+        id_, score = candidate.id, self.score(candidate, query)
+        others = self.stands_for(query).get(id_, ())
         return Entry(
             id=id_,
-            score=self.score(candidate),
+            score=score,
             created_at=candidate.created_at,
             **{name: getattr(candidate, name) for name in CONTENT_FIELDS},
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
-            findings=self._findings(id_) if explain else [],
+            findings=self._findings_of(id_, score) if query.explain else [],
+            also=[Restatement(other.id, other.created_at, other.occurred_at) for other in others],
         )
+
+    def _findings_of(self, id_: str, score: float) -> Sequence[Finding]:
+        """Return the findings that make up an entry's score: its own, and what one that it stands for scores more."""
+        own, more = self._findings(id_), score - self._score(id_)
+        return [*own, Finding("restated", more)] if more else own
 
     def _findings(self, id_: str) -> Sequence[Finding]:
         """Return the findings that make up a candidate's score."""

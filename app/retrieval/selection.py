@@ -1,15 +1,20 @@
 """Selects the candidates of a ranking that become entries: each content once, within limits, and learned ones first."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from app.domain.limits import MAX_ANSWER_BYTES
 from app.domain.query import Query
-from app.retrieval.pool import Candidate
+from app.retrieval.pool import Candidate, newness
 from app.retrieval.query.terms import MAX_TERMS, terms
 
 MAX_COMPARED = 1024 * 1024
 """Characters of candidates that are compared with each other; candidates behind them, all worse, are left out."""
+
+Restated: TypeAlias = Mapping[str, Sequence[Candidate]]
+"""By the id of a candidate, the others that it stands for, the newest first."""
 
 _STEM = 5
 """Letters by which two words are compared: a model says "she likes" where the message says "I liked"."""
@@ -24,6 +29,44 @@ def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
         if candidate.folded not in seen:
             seen.add(candidate.folded)
             yield candidate
+
+
+def restated(ranked: Iterable[Candidate], restating: Iterable[tuple[Candidate, Candidate]] = ()) -> Restated:
+    """Return which candidates stand for others: the newest for all of its wording, and for those that it restates.
+
+    ``restating`` are the pairs that restate each other in other words. A wording stands for those that it is paired
+    with; what is paired with these alone stays by itself.
+    """
+    wordings: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for candidate in compared(ranked):
+        if candidate.holds and not (candidate.expired or candidate.forgotten):
+            wordings[candidate.folded].append(candidate)
+    partners: defaultdict[str, list[str]] = defaultdict(list)
+    for one, other in restating:
+        partners[one.folded].append(other.folded)
+        partners[other.folded].append(one.folded)
+    standing: dict[str, Sequence[Candidate]] = {}
+    for folded in sorted(wordings, key=lambda folded: max(map(newness, wordings[folded])), reverse=True):
+        if folded not in wordings:
+            continue
+        alike = [candidate for each in (folded, *partners[folded]) for candidate in wordings.pop(each, ())]
+        newest, *others = sorted(alike, key=newness, reverse=True)
+        if others:
+            standing[newest.id] = others
+    return standing
+
+
+def once(ranked: Iterable[Candidate], standing: Restated) -> Iterator[Candidate]:
+    """Put each candidate that stands for others in the place of the best of them, and leave the others out."""
+    stands_for = {other.id: id_ for id_, others in standing.items() for other in others}
+    candidates = list(compared(ranked))
+    by_id = {candidate.id: candidate for candidate in candidates}
+    given = set[str]()
+    for candidate in candidates:
+        shown = by_id.get(stands_for.get(candidate.id, candidate.id), candidate)
+        if shown.id not in given:
+            given.add(shown.id)
+            yield shown
 
 
 def compared(ranked: Iterable[Candidate]) -> Iterator[Candidate]:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,20 @@ async def test_a_model_stores_and_recalls(bot: Asked) -> None:
     (entry,) = recalled["entries"]
     assert (entry["content"], entry["metadata"]) == ("Ann likes tea", {"of": "Ann"})
     recall = tools.definitions()[0].output_schema
-    assert entry.keys() == recall["properties"]["entries"]["items"]["properties"].keys()
+    assert entry.keys() == recall["properties"]["entries"]["items"]["properties"].keys() - {"also"}
     assert recalled.keys() == set(recall["required"])
     assert (entry["date"], entry["occurred_at"], entry["session_id"]) == (entry["created_at"][:10], None, None)
+
+
+async def test_a_model_is_told_once_what_says_the_same(bot: Asked) -> None:
+    moment = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    for session in ("one", "two"):
+        await bot.store("Ann likes tea", session_id=session, occurred_at=moment)
+    recalled = json.loads(tools.text(await bot.call_tool("recall_memory", {"query": "tea"})))
+    (entry,) = recalled["entries"]
+    (other,) = entry["also"]
+    assert (other["id"] != entry["id"], other["date"]) == (True, "2026-03-01")
+    assert jsonschema_rs.is_valid(dict(tools.definitions()[0].output_schema), recalled)
 
 
 async def test_a_model_is_shown_the_day_and_the_session_that_an_entry_is_of(bot: Asked) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.query import Query
 from app.retrieval import answering
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
@@ -36,7 +37,7 @@ def test_candidates_come_in_the_order_of_their_scores_and_findings_add_up_to_the
 ) -> None:
     gathered, relevance = drawn
     search = Search(Fusion(QUERY, gathered), [], relevance, is_read=True)
-    entries = [search.entry(each, explain=True) for each in search.ranking]
+    entries = [search.entry(each, Query("fox", explain=True)) for each in search.ranking]
     holding = [each for each in search.ranking if each.whole and not each.superseded]
     assert [entry.id for entry in entries[: len(holding)]] == [each.id for each in holding]
     scores = [entry.score for entry in entries[: len(holding)]]

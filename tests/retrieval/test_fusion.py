@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.query import Query
 from app.ports.vector_index import Hit
 from app.retrieval.channels import CHANNELS, lexical, vector
 from app.retrieval.channels.date import chosen_reading, lift
@@ -96,7 +97,7 @@ def test_entries_are_scored_from_0_to_1_and_come_in_the_order_of_their_scores_of
     fusion = fused(gathered)
     search = Search(fusion, [])
     assert 0 <= search.confidence <= 1
-    entries = [search.entry(each, explain=True) for each in fusion.ranked]
+    entries = [search.entry(each, Query("fox", explain=True)) for each in fusion.ranked]
     assert all(0 <= entry.score <= 1 for entry in entries)
     ranked = [(-fusion.scores[each.id], -each.created_at) for each in fusion.ranked]
     assert ranked == sorted(ranked)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.embedding import CosineScale
+from app.domain.query import Query
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool, ScopeStats
 from app.retrieval.query.parsing import ParsedQuery
@@ -155,5 +156,5 @@ def test_what_is_decades_away_from_the_time_that_is_asked_for_is_nothing_found()
     query = ParsedQuery("", periods=[Period(0, day, "then")])
     for years in (13.8, 14.1, 14.3, 60):
         search = Search(Fusion(query, pool(candidate("a", happened_at=int(years * 365 * day)))), [])
-        entry = search.entry(search.fusion.ranked[0], explain=True)
+        entry = search.entry(search.fusion.ranked[0], Query("fox", explain=True))
         assert (entry.score, [finding.weighted for finding in entry.findings]) == (0, [])

@@ -37,7 +37,7 @@ def test_what_was_rated_scores_its_relevance_the_rest_no_more_and_findings_add_u
 ) -> None:
     gathered, relevance = drawn
     search = Search(Fusion(QUERY, gathered), [], relevance)
-    entries = [search.entry(each, explain=True) for each in search.ranking]
+    entries = [search.entry(each, Query("fox", explain=True)) for each in search.ranking]
     scores = [entry.score for entry in entries]
     rated = scores[: len(relevance)]
     assert rated == sorted(relevance.values(), reverse=True)
@@ -70,20 +70,25 @@ def test_without_ratings_nothing_changes(gathered: Pool) -> None:
     fusion = Fusion(QUERY, gathered)
     search = Search(fusion, [])
     assert list(search.ranking) == fusion.ranked
-    channels = {finding.channel for each in fusion.ranked for finding in search.entry(each, explain=True).findings}
+    channels = {
+        finding.channel for each in fusion.ranked for finding in search.entry(each, Query("fox", explain=True)).findings
+    }
     assert CHANNEL not in channels
 
 
 def test_the_finding_of_what_was_rated_is_its_whole_score_and_the_channels_keep_their_measures() -> None:
     found = pool(candidate("a", words=(0, 1)), candidate("b", words=(0,)), found={0: 2, 1: 1}, cosines={"a": 0.5})
     fusion = Fusion(QUERY, found)
-    plain = {each.channel: each for each in Search(fusion, []).entry(found.candidates["a"], explain=True).findings}
+    plain = {
+        each.channel: each
+        for each in Search(fusion, []).entry(found.candidates["a"], Query("fox", explain=True)).findings
+    }
     search = Search(fusion, [], {"a": 0.25})
-    rating, *others = search.entry(found.candidates["a"], explain=True).findings
+    rating, *others = search.entry(found.candidates["a"], Query("fox", explain=True)).findings
     assert (rating.channel, rating.weighted, rating.raw, rating.rank) == (CHANNEL, 0.25, 0.25, None)
     assert others == [replace(plain[each.channel], weighted=0.0) for each in others]
     assert {each.channel for each in others} == set(plain)
-    behind = search.entry(found.candidates["b"], explain=True)
+    behind = search.entry(found.candidates["b"], Query("fox", explain=True))
     assert behind.score <= 0.25
     assert CHANNEL not in {each.channel for each in behind.findings}
 
@@ -109,4 +114,4 @@ def test_of_copies_the_one_that_was_rated_is_the_entry() -> None:
     fusion = Fusion(QUERY, found)
     (rated,) = to_rate(fusion.ranked, collapse=True)
     search = Search(fusion, [], {rated.id: 0.0})
-    assert [each.id for each in search.ranked(Query(TEXT, collapse=True))] == ["a"]
+    assert [each.id for each in search.ranked(Query(TEXT, collapse="copies"))] == ["a"]

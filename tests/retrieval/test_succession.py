@@ -64,7 +64,7 @@ def test_what_a_reader_has_found_to_change_goes_before_what_it_changes_which_sta
     new = candidate("new", words=(0,), current="newest", update=0.9, happened_at=1)
     search = searched(old, new, candidate("newest", happened_at=2), found=found)
     assert [one.id for one in search.ranking] == ["newest", "new", "old"]
-    entries = [search.entry(one, explain=True) for one in search.ranked(Query(TEXT))]
+    entries = [search.entry(one, Query("fox", explain=True)) for one in search.ranked(Query(TEXT))]
     assert entries[0].score == max(entry.score for entry in entries)
     for entry in entries:
         assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score)

@@ -92,7 +92,8 @@ def store(
 async def recall(runtime: Runtime, query: str, tenant: str, agent: str, top_k: int, where: Filter) -> CommandAnswer:
     """Print the memories that answer QUERY best."""
     found = await runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
-    entries = [EntryAnswer.model_validate(entry).model_dump(exclude={"source", "findings"}) for entry in found.entries]
+    left_out = {"source", "findings", "also"}
+    entries = [EntryAnswer.model_validate(entry).model_dump(exclude=left_out) for entry in found.entries]
     lines = [f"{entry.score:6.3f}  {visible(entry.content)}" for entry in found.entries]
     answer = {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)}
     return CommandAnswer(answer, "\n".join(lines) or "nothing found")

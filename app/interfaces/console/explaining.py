@@ -69,7 +69,7 @@ def _reason(
         "as_of": lambda: f"It happened on {_moment(happened)}, after the day that the question asks about.",
         "superseded": lambda: _replaced(replacement),
         "filter": lambda: f"It does not pass the filter: {'; '.join(_failing(query, found)) or 'see its kind'}.",
-        "collapse": lambda: "A better entry has the same content.",
+        "collapse": lambda: "Another entry says the same.",
         "min_score": lambda: (
             f"Its score, {_percent(explanation.score)}, is below the least that is asked for, "
             f"{_percent(query.min_score)}."

@@ -69,7 +69,7 @@ class RecallArguments(_Arguments):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return Query(self.query, self.top_k, self.filter.to(Filter), for_model=True)
+        return Query(self.query, self.top_k, self.filter.to(Filter), for_model=True, collapse="restatements")
 
 
 class StoreArguments(_Arguments):

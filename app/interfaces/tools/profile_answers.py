@@ -64,7 +64,8 @@ def quoted(text: str, most: int = _LINE_BYTES) -> str:
 
 def line_of_entry(entry: Entry) -> ShownMemory:
     """Return the line of a recall's entry."""
-    return ShownMemory(entry.id, entry.happened_at, entry.content)
+    also = ", ".join(memory.id for memory in entry.also)
+    return ShownMemory(entry.id, entry.happened_at, entry.content, f"also {also}" if also else "")
 
 
 def line_of_memory(memory: Memory) -> ShownMemory:

@@ -123,7 +123,7 @@ async def _newest(services: TenantServices, agent_id: str, kind: MemoryType | No
 
 
 async def _about(services: TenantServices, agent_id: str, words: str) -> dict[str, Json]:
-    found = await services.gateway.recall(agent_id, Query(words, _SHOWN, for_model=True, collapse=True))
+    found = await services.gateway.recall(agent_id, Query(words, _SHOWN, for_model=True, collapse="restatements"))
     lines = [answers.line_of_entry(entry) for entry in found.entries if entry.score >= _LIKELY]
     if not lines:
         return answers.nothing(found.degraded)

@@ -82,6 +82,15 @@ RECALL_MEMORY = Tool(
                             "type": "string",
                             "description": "Who wrote it: the way it came, and the credential's id.",
                         },
+                        "also": {
+                            "type": "array",
+                            "description": "The memories that say the same, the newest first; absent: there are none.",
+                            "items": {
+                                "type": "object",
+                                "properties": {"id": {"type": "string"}, "date": {"type": "string", "format": "date"}},
+                                "required": ["id", "date"],
+                            },
+                        },
                     },
                     "required": [
                         *("id", "date", "content", "metadata", "score"),

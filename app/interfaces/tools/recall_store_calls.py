@@ -6,7 +6,7 @@ from typing import Any
 from app.domain.author import Provenance
 from app.domain.json_types import Json
 from app.domain.moments import format_day, format_moment
-from app.domain.query import Entry
+from app.domain.query import Entry, Restatement
 from app.interfaces.tools.arguments import Ask, Reader, RecallArguments, StoreArguments
 from app.interfaces.tools.definition import NOTICE
 from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
@@ -55,7 +55,12 @@ def _shown(entry: Entry) -> dict[str, Json]:
         **({} if entry.occurred_at is None else {"occurred_at": format_moment(entry.occurred_at)}),
         **({} if entry.session_id is None else {"session_id": entry.session_id}),
         "source": _source(entry.source),
+        **({"also": [_restatement(one) for one in entry.also]} if entry.also else {}),
     }
+
+
+def _restatement(memory: Restatement) -> Json:
+    return {"id": memory.id, "date": format_day(memory.happened_at)}
 
 
 def _source(source: Provenance | None) -> Json:

@@ -43,7 +43,7 @@ class ProfileQuestion:
             top_k,
             reference_time=self.reference_time,
             as_of=self.as_of,
-            collapse=True,
+            collapse="copies",
             explain=self.explain,
             for_model=True,
             for_answer=for_answer,

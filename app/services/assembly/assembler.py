@@ -241,7 +241,7 @@ class Assembler:
         return Offer(pieces, unbroken=True, newest_first=True)
 
     async def _long_term(self, wanted: ContextWanted) -> Offer:
-        query = Query(wanted.query or "", top_k=_RECALLED, for_model=True)
+        query = Query(wanted.query or "", top_k=_RECALLED, for_model=True, collapse="restatements")
         recall = await LongTermMemoryGateway(self._backends).recall(wanted.agent_id, query, run_id=wanted.run_id)
         return Offer(
             [

@@ -62,7 +62,7 @@ class Explainer:
         memory = found.fusion.pool.candidates.get(memory_id)
         if memory is None:
             raise NotFound("There is no such memory.")
-        entry = found.entry(memory, explain=True)
+        entry = found.entry(memory, replace(query, explain=True))
         obstacles, change = await self._way_in(scope, query, found, memory)
         rank = 1 + found.ranking.index(memory)
         (rows,) = await self._backends.data.database.run([of_memory(scope, memory_id)])

@@ -13,7 +13,7 @@ from app.domain.comparing import MAX_PAIRS, Comparison, effect_of, strongest, to
 from app.domain.errors import Unavailable
 from app.domain.memory import STORE_KEY
 from app.domain.query import Query
-from app.retrieval import answering
+from app.retrieval import answering, restatements
 from app.retrieval.pool import Candidate
 from app.retrieval.reranking import to_rate
 from app.retrieval.search import Search
@@ -42,10 +42,12 @@ async def judge(search: Search, query: Query, models: TenantModels, horizon: int
     if query.collapse:
         await fold(search.fusion.ranked)
     if reranker is not None:
-        return await _rerank(search, query, reranker)
-    if reader is None or _READER_AWAY in search.degraded:
+        search = await _rerank(search, query, reranker)
+    elif reader is not None and _READER_AWAY not in search.degraded:
+        search = await _read(search, query, reader)
+    if query.collapse != "restatements" or reader is None or _READER_AWAY in search.degraded:
         return search
-    return await _read(search, query, reader)
+    return await _find_restatements(search, query, reader)
 
 
 async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search:
@@ -89,7 +91,7 @@ def _may_be_compared(candidate: Candidate) -> bool:
 
 
 async def _rerank(search: Search, query: Query, reranker: TenantReranker) -> Search:
-    chosen = to_rate(search.fusion.ranked, collapse=query.collapse)
+    chosen = to_rate(search.fusion.ranked, collapse=query.collapse is not None)
     if not chosen:
         return search
     try:
@@ -102,7 +104,7 @@ async def _rerank(search: Search, query: Query, reranker: TenantReranker) -> Sea
 
 async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     fusion = search.fusion
-    chosen = answering.to_read(fusion, collapse=query.collapse)
+    chosen = answering.to_read(fusion, collapse=query.collapse is not None)
     if not chosen:
         return search
     try:
@@ -112,6 +114,18 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     relevance = dict(zip(chosen, relevances, strict=True))
     answering.leave_apart(fusion.pool, relevance)
     return replace(search, relevance=succeeded(fusion.pool, relevance), is_read=True)
+
+
+async def _find_restatements(search: Search, query: Query, reader: TenantReader) -> Search:
+    """Have the reader say which of the best candidates restate each other."""
+    pairs = restatements.pairs(search.ranking, query.most_entries)
+    if not pairs:
+        return search
+    try:
+        answers = await reader.relations(restatements.both_ways(pairs))
+    except Unavailable as error:
+        return _without("reader", error, search)
+    return replace(search, restating=restatements.confirmed(pairs, answers))
 
 
 def _without(model: Literal["reader", "reranker"], error: Unavailable, search: Search) -> Search:

@@ -92,7 +92,7 @@ def select(found: Search, query: Query, note: RecallNote | None = None) -> Recal
         by_channel = found.fusion.by_channel
         note.channels = [name for name, scores in by_channel.items() if scores and any(map(scores.get, ids))]
     return Recall(
-        [found.entry(candidate, explain=query.explain) for candidate in candidates],
+        [found.entry(candidate, query) for candidate in candidates],
         found.degraded,
         found.confidence,
         found.formers,

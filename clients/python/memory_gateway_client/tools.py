@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 from memory_gateway_client.agents import one_agent
 from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
 from memory_gateway_client.request import Call
-from memory_gateway_client.types import Entry, Recall, Source, Stored
+from memory_gateway_client.types import Entry, Recall, Restatement, Source, Stored
 
 # Control, bidirectional and invisible characters: they act where they are shown, or hide there.
 _HIDDEN = re.compile(
@@ -139,7 +139,7 @@ def _shown(entry: Entry) -> dict[str, Any]:
     """Return an entry as a model reads it; the day comes before the content, which may be long."""
     return {
         "id": entry.id,
-        "date": (entry.occurred_at or entry.created_at).date().isoformat(),
+        "date": _day(entry),
         "content": entry.content,
         "metadata": entry.metadata,
         "score": entry.score,
@@ -147,7 +147,12 @@ def _shown(entry: Entry) -> dict[str, Any]:
         "occurred_at": None if entry.occurred_at is None else _moment(entry.occurred_at),
         "session_id": entry.session_id,
         "source": _source(entry.source),
+        **({"also": [{"id": other.id, "date": _day(other)} for other in entry.also]} if entry.also else {}),
     }
+
+
+def _day(memory: Entry | Restatement) -> str:
+    return (memory.occurred_at or memory.created_at).date().isoformat()
 
 
 def _moment(moment: datetime) -> str:

@@ -140,7 +140,7 @@ async def test_copies_are_given_once_and_others_come_up(bench: Bench) -> None:
     await put(bench, *OTHERS)
     plain = await bench.contents(FOX, top_k=5)
     assert len([content for content in plain if "red" in content.lower()]) == 5
-    entries = (await bench.gateway.recall("bot", Query(FOX, top_k=5, collapse=True))).entries
+    entries = (await bench.gateway.recall("bot", Query(FOX, top_k=5, collapse="copies"))).entries
     assert [entry.content.lower().split() for entry in entries].count(FOX.split()) == 1
     assert len(entries) == 5
 
@@ -231,7 +231,7 @@ async def test_bounds_of_time_that_fail_are_left_out_of_the_change(bench: Bench)
 async def test_a_copy_is_said_to_be_one(bench: Bench) -> None:
     (first,) = await put(bench, FOX, session="a")
     await put(bench, FOX, session="b")
-    explanation = await explained(bench, Query(FOX, collapse=True), first)
+    explanation = await explained(bench, Query(FOX, collapse="copies"), first)
     assert (explanation.obstacles, explanation.change) == (["collapse"], Query(FOX))
 
 
@@ -289,7 +289,7 @@ queries = st.builds(
     where=st.sampled_from([Filter(), Filter(metadata={"k": 1}), Filter(metadata={"k": 1, "m": 1})]),
     min_score=st.sampled_from([0.0, 0.05, 0.3, 0.9]),
     max_tokens=st.sampled_from([None, 3, 10]),
-    collapse=st.booleans(),
+    collapse=st.sampled_from([None, "copies", "restatements"]),
 )
 
 
@@ -337,7 +337,7 @@ async def test_many_copies_take_no_place_of_others(bench: Bench) -> None:
         await put(bench, FOX, session=f"s{n}")
     await put(bench, *OTHERS)
     await bench.quiet()
-    entries = (await bench.gateway.recall("bot", Query(FOX, top_k=6, collapse=True))).entries
+    entries = (await bench.gateway.recall("bot", Query(FOX, top_k=6, collapse="copies"))).entries
     assert sorted(entry.content for entry in entries) == sorted([FOX, *OTHERS])
 
 

@@ -158,7 +158,7 @@ async def test_only_memories_of_the_scope_are_sent_and_only_for_its_tenant(
         reranker.calls.clear()
         reranker.tenants.clear()
         await bench.tenant(tenant).recall(agent, Query("red fox"))
-        await bench.tenant(tenant).recall(agent, Query("fox", collapse=True))
+        await bench.tenant(tenant).recall(agent, Query("fox", collapse="copies"))
         assert reranker.tenants == [tenant] * 2
         sent = [text for _, texts in reranker.calls for text in texts]
         assert len(sent) == 6
@@ -182,7 +182,7 @@ async def test_no_more_than_thirty_are_sent_and_the_rest_comes_behind_and_scores
 
 async def test_of_copies_one_is_sent_where_they_collapse(bench: Bench, reranker: ScriptedReranker) -> None:
     await put(bench, FOX, FOX.upper(), f"{FOX} ", BEAR)
-    entries = (await recalled(bench, collapse=True)).entries
+    entries = (await recalled(bench, collapse="copies")).entries
     assert [entry.content.casefold().strip() for entry in entries] == [BEAR, FOX]
     assert len(reranker.calls[0][1]) == 2
     assert len((await recalled(bench)).entries) == len(reranker.calls[1][1]) == 4

@@ -125,7 +125,7 @@ async def test_no_channel_finds_what_was_forgotten(
     await profiles.forget("bot", ids[1])
     assert said[1] not in await recalled(bench, query)
     assert said[1] not in await recalled(bench, query, as_of=10 * DAY)
-    assert said[1] not in await recalled(bench, query, collapse=True, for_model=True)
+    assert said[1] not in await recalled(bench, query, collapse="copies", for_model=True)
     assert ids[1] not in {candidate.id for candidate in (await profiles.recall("bot", query)).entries}
     await profiles.unforget("bot", ids[1])
     assert said[1] in await recalled(bench, query)
@@ -149,7 +149,7 @@ async def test_a_copy_in_other_case_is_another_memory_and_stays(bench: Bench, pr
     memory = await profiles.remember("bot", "The cat is black")
     await profiles.remember("bot", "the CAT is black")
     await profiles.forget("bot", memory.id)
-    assert await recalled(bench, "black cat", collapse=True) == ["the CAT is black"]
+    assert await recalled(bench, "black cat", collapse="copies") == ["the CAT is black"]
 
 
 async def test_an_explanation_says_that_a_memory_was_forgotten_and_no_query_returns_it(

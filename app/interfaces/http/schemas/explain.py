@@ -16,7 +16,7 @@ from app.interfaces.http.schemas.recall import Question
 from app.interfaces.http.schemas.store import MemoryId
 from app.services.memories.explain import Explanation
 
-_CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse", "as_of")
+_CHANGEABLE = ("top_k", "min_score", "max_tokens", "as_of")
 
 
 class ExplainRequest(Question):
@@ -65,8 +65,8 @@ class ExplainAnswer(Answer):
     obstacles: list[str] = Field(
         description=(
             "What keeps it out, one behind the other: `expired`; `forgotten`; `as_of`: it happened later; "
-            "`superseded`: another memory states what holds; `filter`: it does not pass; `collapse`: a better one has "
-            "the same content; `min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
+            "`superseded`: another memory states what holds; `filter`: it does not pass; `collapse`: another "
+            "one says the same; `min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
         )
     )
     change: ChangeAnswer | None = Field(
@@ -99,7 +99,12 @@ def explain_answer(query: Query, explanation: Explanation) -> ExplainAnswer:
 def _difference(query: Query, changed: Query) -> dict[str, Any]:
     """Return the fields of a changed query that differ, as a request has them."""
     before, after = (
-        {"query": each.text, **{name: getattr(each, name) for name in _CHANGEABLE}, "filter": _filter(each.where)}
+        {
+            "query": each.text,
+            **{name: getattr(each, name) for name in _CHANGEABLE},
+            "collapse": each.collapse is not None,
+            "filter": _filter(each.where),
+        }
         for each in (query, changed)
     )
     return {name: value for name, value in after.items() if value != before[name]}

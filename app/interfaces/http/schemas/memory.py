@@ -66,6 +66,7 @@ class FindingAnswer(Answer):
             "`beside`, `session`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
             "names by its number; `recency`: it is recent, where that was asked; "
+            "`restated`: what a memory in `also` scores more; "
             "`succession`: the part of a memory that states what no longer holds, where it states what does; "
             "`reader`: how likely the reader finds that it answers, and what that adds to the score or takes from it; "
             "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
@@ -74,6 +75,14 @@ class FindingAnswer(Answer):
     weighted: float = Field(description="Its share of the score; all shares add up to it.")
     raw: float | None = Field(None, description="In the channel's own measure.")
     rank: int | None = Field(None, description="The memory's rank in the channel, from 1.")
+
+
+class RestatementAnswer(Answer):
+    """A memory that says the same as an entry, and is no entry of its own."""
+
+    id: str
+    created_at: Timestamp
+    occurred_at: Timestamp | None
 
 
 class EntryAnswer(Answer):
@@ -99,6 +108,9 @@ class EntryAnswer(Answer):
     source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=not_)
     findings: list[FindingAnswer] | None = Field(
         None, description="What the score is made of, where that was asked.", exclude_if=not_
+    )
+    also: list[RestatementAnswer] | None = Field(
+        None, description="The memories that say the same, the newest first, where `collapse` applies.", exclude_if=not_
     )
 
 

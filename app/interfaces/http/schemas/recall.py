@@ -65,9 +65,14 @@ class Question(Request):
         ),
     ] = None
     collapse: Annotated[
-        bool,
-        Field(strict=True, description="Give memories that differ only in case, white space and Unicode form once."),
-    ] = False
+        Annotated[bool, Field(strict=True)] | None,
+        Field(
+            description=(
+                "Give memories that say the same once, in the same words or in others: the newest, with the others in "
+                "`also`. Absent: as `for_model`."
+            )
+        ),
+    ] = None
     strict: Annotated[
         Annotated[bool, Field(strict=True)] | None,
         Field(
@@ -81,7 +86,16 @@ class Question(Request):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return self.to(Query, text=self.query, where=Filter() if self.filter is None else self.filter.to(Filter))
+        return self.to(
+            Query,
+            text=self.query,
+            where=Filter() if self.filter is None else self.filter.to(Filter),
+            collapse="restatements" if self._collapses else None,
+        )
+
+    @property
+    def _collapses(self) -> bool:
+        return bool(self.collapse)
 
 
 _FEWER_FOR_MODEL: dict[str, Any] = {
@@ -131,6 +145,10 @@ class RecallRequest(Question):
             )
         ),
     ] = None
+
+    @property
+    def _collapses(self) -> bool:
+        return self.for_model if self.collapse is None else self.collapse
 
 
 class GroupAnswer(Answer):

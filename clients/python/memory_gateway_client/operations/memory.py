@@ -104,7 +104,7 @@ def recall(
     recency_days: float | None = None,
     min_score: float | None = None,
     max_tokens: int | None = None,
-    collapse: bool = False,
+    collapse: bool | None = None,
     strict: bool | None = None,
     explain: bool = False,
     for_model: bool = False,
@@ -128,7 +128,8 @@ def recall(
         min_score: The least score of an entry. Left out: ``0.0``.
         max_tokens: The most tokens of all content together, about: one is four ASCII characters, or one other
             character. A memory that does not fit gives way to a shorter one behind it.
-        collapse: Give memories that differ only in case, white space and Unicode form once.
+        collapse: Give memories that say the same once, in the same words or in others: the newest, with the others in
+            ``also``. Absent: as ``for_model``.
         strict: Where the embedder, the index or the index of words is away, answer with its error, such as 429 with
             ``Retry-After``. With false the answer is what the others find, and ``degraded`` says so. Absent: as the
             operator has set it, which is false at first.
@@ -158,7 +159,7 @@ def recall(
             recency_days=recency_days,
             min_score=min_score,
             max_tokens=max_tokens,
-            collapse=collapse or None,
+            collapse=collapse,
             strict=strict,
             explain=explain or None,
             for_model=for_model or None,
@@ -185,7 +186,7 @@ def explain(
     recency_days: float | None = None,
     min_score: float | None = None,
     max_tokens: int | None = None,
-    collapse: bool = False,
+    collapse: bool | None = None,
     strict: bool | None = None,
 ) -> Call[Explanation]:
     """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it.
@@ -206,7 +207,8 @@ def explain(
         min_score: The least score of an entry. Left out: ``0.0``.
         max_tokens: The most tokens of all content together, about: one is four ASCII characters, or one other
             character. A memory that does not fit gives way to a shorter one behind it.
-        collapse: Give memories that differ only in case, white space and Unicode form once.
+        collapse: Give memories that say the same once, in the same words or in others: the newest, with the others in
+            ``also``. Absent: as ``for_model``.
         strict: Where the embedder, the index or the index of words is away, answer with its error, such as 429 with
             ``Retry-After``. With false the answer is what the others find, and ``degraded`` says so. Absent: as the
             operator has set it, which is false at first.
@@ -228,7 +230,7 @@ def explain(
             recency_days=recency_days,
             min_score=min_score,
             max_tokens=max_tokens,
-            collapse=collapse or None,
+            collapse=collapse,
             strict=strict,
             memory_id=memory_id,
             filter=given(created_after=created_after, created_before=created_before, metadata=metadata) or None,

@@ -88,6 +88,7 @@ from memory_gateway_client.types.memory import (
     Recall,
     Receipt,
     Relation,
+    Restatement,
     Stored,
 )
 from memory_gateway_client.types.operations import Circuit, EmbeddingConfig, Health, Outbox, Part, Readiness
@@ -258,6 +259,7 @@ __all__ = [
     "ReplayChild",
     "ReplayRecall",
     "ReplayRun",
+    "Restatement",
     "Restored",
     "Revoked",
     "Run",

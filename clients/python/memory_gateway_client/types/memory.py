@@ -34,10 +34,11 @@ class Finding:
             learned of messages, where a language model answers; ``key``: it has the topic, or states the fact, that the
             query asks for by name; ``beside``, ``session``: what neighbours and the best of the session have;
             ``names``: the query names who speaks; ``time``: the query names when it was; ``numbers``: it is about the
-            thing that the query names by its number; ``recency``: it is recent, where that was asked; ``succession``:
-            the part of a memory that states what no longer holds, where it states what does; ``reader``: how likely the
-            reader finds that it answers, and what that adds to the score or takes from it; ``reranker``: a model has
-            read the memory and the query, and its relevance is the whole score.
+            thing that the query names by its number; ``recency``: it is recent, where that was asked; ``restated``:
+            what a memory in ``also`` scores more; ``succession``: the part of a memory that states what no longer
+            holds, where it states what does; ``reader``: how likely the reader finds that it answers, and what that
+            adds to the score or takes from it; ``reranker``: a model has read the memory and the query, and its
+            relevance is the whole score.
         weighted: Its share of the score; all shares add up to it.
         raw: In the channel's own measure.
         rank: The memory's rank in the channel, from 1.
@@ -47,6 +48,15 @@ class Finding:
     weighted: float
     raw: float | None = None
     rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """A memory that says the same as an entry, and is no entry of its own."""
+
+    id: str
+    created_at: datetime
+    occurred_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,7 @@ class Entry:
         source: Who wrote it, as the credential says and no field of a request does; absent for what was written before
             this was kept.
         findings: What the score is made of, where that was asked.
+        also: The memories that say the same, the newest first, where ``collapse`` applies.
     """
 
     id: str
@@ -75,6 +86,7 @@ class Entry:
     session_id: str | None
     source: Source | None = None
     findings: tuple[Finding, ...] = ()
+    also: tuple[Restatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +172,8 @@ class Explanation:
         rank: Among all that the recall has compared, before anything is left out.
         findings: What the score is made of; empty where no channel finds it.
         obstacles: What keeps it out, one behind the other: ``expired``; ``forgotten``; ``as_of``: it happened later;
-            ``superseded``: another memory states what holds; ``filter``: it does not pass; ``collapse``: a better one
-            has the same content; ``min_score``; ``max_tokens``: it does not fit; ``rank``: there are ``top_k`` better
-            ones.
+            ``superseded``: another memory states what holds; ``filter``: it does not pass; ``collapse``: another one
+            says the same; ``min_score``; ``max_tokens``: it does not fit; ``rank``: there are ``top_k`` better ones.
         change: The least change of the question that returns it, tried; null where it is returned or none does.
         degraded: As in the answer of a recall.
         relations: How it and others bear on each other, where a reader has found that they do.

@@ -97,9 +97,14 @@ function recalled({ entries, confidence, degraded }: RecallAnswer): string {
 /** Returns an entry as a model reads it; the day comes before the content, which may be long. */
 function shown(entry: EntryAnswer): Record<string, unknown> {
   const { id, content, metadata, score, created_at, occurred_at, session_id, source } = entry;
+  const also = entry.also?.map((other) => ({ id: other.id, date: day(other) }));
   const by = source ? [source.channel, source.credential_id].filter(Boolean).join(" ") : "unknown";
-  const date = (occurred_at ?? created_at).slice(0, 10);
-  return { id, date, content, metadata, score, created_at, occurred_at, session_id, source: by };
+  const entryShown = { id, date: day(entry), content, metadata, score, created_at, occurred_at, session_id, source: by };
+  return also?.length ? { ...entryShown, also } : entryShown;
+}
+
+function day({ occurred_at, created_at }: Pick<EntryAnswer, "occurred_at" | "created_at">): string {
+  return (occurred_at ?? created_at).slice(0, 10);
 }
 
 /** Returns the arguments; null stands for what is left out, and nothing at all for none. */
