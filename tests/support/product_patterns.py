@@ -4,7 +4,6 @@ A process of its own imports every module of the service and of its clients, and
 """
 
 import importlib
-import importlib.util
 import inspect
 import json
 import pkgutil
@@ -18,7 +17,7 @@ from unittest.mock import patch
 
 _ROOT = Path(__file__).parents[2]
 _PRODUCT = (_ROOT / "app", _ROOT / "clients")
-_HOOK = _ROOT / "clients" / "claude-code" / "memory_hook.py"
+_PLUGIN = _ROOT / "clients" / "claude-code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,12 @@ def _caller() -> str:
 
 
 def _import_all() -> None:
-    for name in ("app", "memory_gateway_client"):
+    sys.path.insert(0, str(_PLUGIN))
+    for name in ("app", "memory_gateway_client", "memory_gateway_hook"):
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not module.name.rpartition(".")[2].startswith(("test_", "conftest", "example", "__main__")):
                 importlib.import_module(module.name)
-    spec = importlib.util.spec_from_file_location("memory_hook", _HOOK)
-    assert spec is not None
-    assert spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "serve": ("serving.serve", "Bring the data up to date and serve the API and MCP over HTTP."),
         "mcp": ("mcp.mcp", "Serve the memory tools over MCP on standard input and output."),
         "doctor": ("operations.doctor", "Check every part and say what to do about what fails."),
+        "hook": ("hook.hook", "Recall before a prompt, and keep what was said."),
     },
     "Memories": {
         "store": ("memories.store", "Store CONTENT as a memory."),
