@@ -14,7 +14,7 @@ from memory_gateway_hook.pinned import Pinned, pinned_file, profile_of, read_pin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 EVENTS = {
@@ -52,6 +52,7 @@ _MAX_EVENT_BYTES = 64 * 1024 * 1024
 _COMMAND_SECONDS = 10.0
 _MARGIN_SECONDS = 0.06
 """Of an event's time, what is kept for the end of the process; of a prompt's 300 ms it is a fifth."""
+_LOOK_SECONDS = 0.01
 _WITH_CONTEXT = ("SessionStart", "UserPromptSubmit")
 
 
@@ -124,9 +125,10 @@ def _event(call: Call) -> None:
     started = time.monotonic() - time.process_time()
     doing = _Doing(call, started)
     _thread.start_new_thread(doing.run, ())
-    if not doing.ended.acquire(timeout=max(started + doing.seconds - _MARGIN_SECONDS / 2 - time.monotonic(), 0.01)):
-        _tell(f"memory_hook: {doing.name}: there was no more time")
-        _end()
+    while not doing.ended.acquire(timeout=_LOOK_SECONDS):  # what the event is, and so its time, is known a little later
+        if time.monotonic() - started > doing.seconds - _MARGIN_SECONDS / 2:
+            _tell(f"memory_hook: {doing.name}: there was no more time")
+            _end(_printed(events.Said(), doing.name, call.format))
     code = 0
     for line in doing.failures:
         _tell(f"memory_hook: {doing.name}: {line}")
@@ -225,16 +227,22 @@ def _commanded(call: Call) -> str:
         return profile_of(os.environ.get("CLAUDE_PROJECT_DIR") or ".", call.options.get("--agent") or pinned) + "\n"
     if call.command not in ("preview", "status", "deliver"):
         raise Failed(USAGE)
+    if call.command == "status":
+        return _status(call)
     seconds = events.ALONE_SECONDS if call.command == "deliver" else _COMMAND_SECONDS
     event = {"prompt": call.options.get("--prompt"), "session_id": call.options.get("--session")}
     hook = _hook(call, event)
-    commands: dict[str, Callable[[float], events.Said]] = {
-        "preview": hook.preview,
-        "status": hook.status,
-        "deliver": hook.alone,
-    }
-    said = commands[call.command](time.monotonic() + seconds)
+    do = hook.alone if call.command == "deliver" else hook.preview
+    said = do(time.monotonic() + seconds)
     return _printed(said, call.command, call.options.get("--format", "text"))
+
+
+def _status(call: Call) -> str:
+    """Return what the hooks say of themselves; that they are not set up is no failure of this command."""
+    try:
+        return _hook(call, {}).status(time.monotonic() + _COMMAND_SECONDS).text + "\n"
+    except Failed as failure:
+        return f"the hooks do nothing: {failure}\n"
 
 
 def _setup(call: Call) -> str:
