@@ -20,7 +20,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance screenshots client check format bench bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
+.PHONY: help run test soak attack conformance screenshots client check format bench bench-hooks bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -80,7 +80,7 @@ test: $(VENV)/dev ## run the tests of a change; attack, conformance and soak run
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
-soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)
+soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, HOOK_RUNS, SOAK_TRANSFER)
 	SOAK_SEEDS=$${SOAK_SEEDS:-500} $(BIN)/python -m pytest -n 2 --dist worksteal \
 	  tests/simulation/test_linearizable.py tests/simulation/test_moving.py
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance -m "hypothesis or long"
@@ -89,6 +89,7 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	  tests/services/ingest/learning/test_killed_learning.py tests/services/tiers/test_procedural_bandit.py \
 	  tests/services/memories/test_recall_isolation.py \
 	  tests/interfaces/http/test_openapi_generated.py tests/interfaces/mcp/test_together.py
+	HOOK_RUNS=$${HOOK_RUNS:-10000} $(BIN)/python -m pytest -s tests/process/test_hooks_killed.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
 attack: $(VENV)/dev ## every route and reader with what is made to cost as much as it can
@@ -153,6 +154,9 @@ bench: $(VENV)/dev ## measure, print the figures and write them to bench/results
 # What recall is measured with: the project's own data, and what QUALITY_DATA names.
 RECALLED = $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
   bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl
+
+bench-hooks: $(VENV)/dev ## measure what a hook keeps a prompt waiting, and write it to bench/results/hooks.md
+	$(BIN)/python -m bench.hooks
 
 bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and QUALITY_DATA, and what is understood, with FACTS
 	$(BIN)/python -m bench.quality $(RECALLED) bench/quality/updates \
