@@ -25,6 +25,7 @@ class Installed:
         self._environment = kept | {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "share")}
         source = folder / "source"
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "app", "deploy"]
+        listed.append("clients/claude-code")
         names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
         for name in [*filter(None, names), "pyproject.toml", "README.md"]:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,10 @@ def test_it_keeps_memories_in_a_folder_of_the_user(installed: Installed) -> None
 
 def test_it_says_its_version(installed: Installed) -> None:
     assert installed.run("--version").startswith("memory-gateway, version ")
+
+
+def test_it_has_the_hooks(installed: Installed) -> None:
+    assert "usage: memory-gateway hook COMMAND" in installed.run("hook", "help")
 
 
 def test_it_has_the_sources_of_the_worker_that_it_deploys(installed: Installed) -> None:

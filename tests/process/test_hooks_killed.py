@@ -151,8 +151,7 @@ async def test_nothing_is_lost_and_nothing_is_stored_twice(tmp_path: Path, start
 
 
 async def _serving(start: Start, hooks: Hooks) -> Server:
-    unlimited = {"AGENT_STORES_PER_MINUTE": "1000000", "TENANT_STORES_PER_MINUTE": "1000000"}
-    server = await start(**unlimited)
+    server = await start(AGENT_STORES_PER_MINUTE="1000000", TENANT_STORES_PER_MINUTE="1000000")
     hooks.pin(server.url)
     return server
 
@@ -162,7 +161,7 @@ async def _kept(server: Server) -> list[tuple[str, str]]:
     cursor: str | None = None
     async with server.client() as client:
         while True:
-            asked = {"agent_id": "coder", "limit": 100} | ({"cursor": cursor} if cursor else {})
+            asked: dict[str, str] = {"agent_id": "coder", "limit": "100"} | ({"cursor": cursor} if cursor else {})
             page = (await client.get("/memories", params=asked)).json()
             kept += [(each["session_id"], each["content"]) for each in page["memories"]]
             cursor = page.get("cursor") or page.get("next_cursor")

@@ -75,7 +75,7 @@ class Hook:
         """
         self._settings, self._event = settings, event
         self._pinned = read_pinned(settings)
-        self.prompt_seconds = float(self._pinned.prompt_seconds)
+        self.prompt_seconds = self._pinned.prompt_seconds
         self.profile = profile_of(project, agent or self._pinned.agent)
         folder = private_folder(f"{os.path.splitext(settings)[0]}.state")
         self._spool = Spool(os.path.join(folder, "spool"))

@@ -46,9 +46,10 @@ class Pinned:
             raise Failed("token is no credential")
         if agent is not None and not (isinstance(agent, str) and agent):
             raise Failed("agent is no profile")
-        self.prompt_seconds = PROMPT_SECONDS if prompt_seconds is None else prompt_seconds
-        if not isinstance(self.prompt_seconds, (int, float)) or not 0 < self.prompt_seconds <= MAX_PROMPT_SECONDS:
+        seconds = PROMPT_SECONDS if prompt_seconds is None else prompt_seconds
+        if not isinstance(seconds, (int, float)) or not 0 < seconds <= MAX_PROMPT_SECONDS:
             raise Failed(f"prompt_seconds is no number of at most {MAX_PROMPT_SECONDS}")
+        self.prompt_seconds = float(seconds)
         self.port = int(parts[3] or (443 if self.secure else 80))
         self.path, self.url = (parts[4] or "").rstrip("/"), url.rstrip("/")
         self.token, self.agent = token, agent
