@@ -174,7 +174,8 @@ async def test_a_full_spool_loses_nothing_of_a_transcript(pinned: Pinned, servic
     waiting = {"profile": "bot", "session": "old", "messages": [{"role": "user", "content": "tea"}]}
     full.write_text(json.dumps(waiting).ljust(64 * 1024 * 1024))
     path = transcript_of(tmp_path / "t.jsonl", line("user", "I live in Oslo"))
-    done = await run(ended("one", path), pinned.but(url=NOWHERE))
+    compacting = event("PreCompact", session_id="one", transcript_path=str(path))
+    done = await run(compacting, pinned.but(url=NOWHERE))
     assert "the spool is full" in done.stderr
     assert "the spool is full" in json.loads(done.stdout)["systemMessage"]
     full.unlink()
@@ -270,3 +271,26 @@ async def test_two_sessions_at_once_lose_nothing(pinned: Pinned, service: Servic
     expected = {(f"{path.stem} said {number}", path.stem) for path in paths for number in range(20)}
     expected |= {(f"one said {number}", "first") for number in range(20)}
     assert sorted(contents) == sorted(expected)
+
+
+async def test_a_profile_that_takes_nothing_still_tells_what_it_knows_and_why_parcels_wait(
+    pinned: Pinned, service: Service
+) -> None:
+    await service.store("The door code of the office is 4711")
+    await run(said(("user", "of one that is not there")), pinned, "session-end", "--agent", "not an agent")
+    assert len(pinned.spooled) == 1
+    printed = json.loads((await run(event("SessionStart"), pinned)).stdout)
+    assert "4711" in printed["hookSpecificOutput"]["additionalContext"]
+    assert "what was said waits to be delivered: invalid_request" in printed["systemMessage"]
+
+
+async def test_a_session_that_cannot_be_noted_still_recalls(pinned: Pinned, service: Service) -> None:
+    await service.store("The door code of the office is 4711")
+    question = event("UserPromptSubmit", prompt="What is the door code of the office?")
+    await run(event("UserPromptSubmit", prompt=""), pinned)
+    (noted,) = (pinned.state / "sessions").glob("*.json")
+    noted.unlink()
+    noted.mkdir()  # nothing can be written there, as on a full disk
+    done = await run(question, pinned)
+    assert "4711" in done.stdout
+    assert "cannot be written" in done.stderr

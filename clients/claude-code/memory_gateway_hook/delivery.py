@@ -23,11 +23,16 @@ _OF_THE_PROFILE = (0, 400, 403, 409, 413, 422)
 
 
 class Delivery:
-    """Delivers the parcels of a spool to the service."""
+    """Delivers the parcels of a spool to the service.
+
+    Attributes:
+        held: Why the parcels of a profile stay; "": none had to.
+    """
 
     def __init__(self, spool: Spool, pinned: Pinned, refusals: str) -> None:
         """Take the spool, the service, and the file that counts what the service does not take."""
         self._spool, self._pinned, self._refusals = spool, pinned, refusals
+        self.held = ""
 
     def run(self, until: float, wait_until: float) -> bool:
         """Deliver what waits; tell whether nothing waits any more. Another hook that delivers is waited for.
@@ -69,6 +74,7 @@ class Delivery:
                 if failure.code != "quota_exceeded" and not (failure.code and failure.status in _OF_THE_PROFILE):
                     raise
                 held.add(parcel.profile)
+                self.held = f"what was said waits to be delivered: {failure}"
                 continue
             if refused:
                 self._count(refused)

@@ -87,47 +87,44 @@ class Hook:
 
     def session_start(self, until: float) -> Said:
         """Return what is known, after what waits was delivered. Raises ``Failed``."""
-        session, now = self._session, time.monotonic()
+        session, now, said = self._session, time.monotonic(), Said()
         if self._take(_LOCK_SECONDS):
             if self._event.get("source") in ("compact", "clear"):
                 session.shown, session.summary = [], ""
                 session.compacted = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
-            self._note()
-        said = Said()
+            self._try(said, self._note)
         self._try(said, lambda: self._sweep(min(until, now + _SWEEP_SECONDS)))
         wait = min(until, time.monotonic() + _DELIVERY_SECONDS)
         try:
-            self._deliver(said, wait)
+            self._try(said, lambda: self._deliver(said, wait))
             answer = Gateway(self._pinned, until).of_profile(self.profile, "summary", {})
         except (Unanswered, Refused) as failure:
             self._away(said, failure)
             return said
         summary = answer.get("summary")
         said.text = context.begun(summary if isinstance(summary, str) else "")
-        refused = self._delivery.refused()
-        if refused:
-            said.notice = refused
+        notices = [said.notice, self._delivery.refused(), self._delivery.held]
+        said.notice = "; ".join(each for each in notices if each)
         if said.text:
             said.after(lambda: self._change(lambda: setattr(session, "summary", context.words(str(summary)))))
         return said
 
     def pre_turn(self, until: float) -> Said:
         """Return the memories that concern the prompt and that the session was not shown. Raises ``Failed``."""
-        query = context.query_of(str(self._event.get("prompt") or ""))
+        query, said = context.query_of(str(self._event.get("prompt") or "")), Said()
         if self._take(_LOCK_SECONDS):
-            self._note()
+            self._try(said, self._note)
         if not query:
-            return Said()
+            return said
         try:
             answer = self._recall(query, until)
         except (Unanswered, Refused) as failure:
-            said = Said()
             self._away(said, failure)
             return said
         if not self._session.take(time.monotonic() + _LOCK_SECONDS):
-            return Said()  # a hook of the same session shows what it has found
+            return said  # a hook of the same session shows what it has found
         found = context.recalled(answer.get("entries"), self._session)
-        said = Said(found.text, found.entries)
+        said.text, said.entries = found.text, found.entries
 
         def shown() -> None:
             self._session.shown += [str(entry.get("id")) for entry in found.entries]
@@ -275,8 +272,11 @@ class Hook:
                 self._session.give_back()
 
     def _try(self, said: Said, do: Callable[[], None]) -> None:
+        """Do what the rest of the event does not hang on; what fails is told. That the service is away is raised."""
         try:
             do()
+        except Unanswered:
+            raise
         except Failed as failure:
             said.failures.append(str(failure))
             if isinstance(failure, SpoolFull):

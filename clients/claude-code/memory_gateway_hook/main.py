@@ -208,7 +208,8 @@ def _read(call: Call) -> dict[str, Any]:
 
 
 def _hook(call: Call, event: Mapping[str, Any]) -> events.Hook:
-    project = os.environ.get("CLAUDE_PROJECT_DIR") or str(event.get("cwd") or ".")
+    named = None if call.command in EVENTS else os.environ.get("CLAUDE_PROJECT_DIR")  # a harness says its cwd
+    project = named or str(event.get("cwd") or ".")
     return events.Hook(call.settings, event, agent=call.options.get("--agent"), project=project)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import time
 
+from memory_gateway_hook.failures import Failed
 from memory_gateway_hook.files import Lock, private_folder, replace
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ MAX_SHOWN = 2_000
 """Ids of memories that a session is known to have been shown: the newest."""
 MAX_SESSIONS = 500
 _SECONDS_KEPT = 90 * 86_400
+_SECONDS_OF_A_DRAFT = 3_600
 _MAX_SESSION_BYTES = 64
 """Of a session's name, as the service takes it."""
 
@@ -74,14 +76,17 @@ class Session:
         """Write what is known now.
 
         Raises:
-            OSError: it cannot be written.
+            Failed: it cannot be written.
         """
         self.shown = self.shown[-MAX_SHOWN:]
         known = {
             name: getattr(self, name)
             for name in ("name", "profile", "transcript", "offset", "before", "shown", "summary", "compacted", "told")
         }
-        replace(self._path, json.dumps(known, ensure_ascii=False).encode())
+        try:
+            replace(self._path, json.dumps(known, ensure_ascii=False).encode())
+        except OSError as error:
+            raise Failed(f"{self._path} cannot be written: {error.strerror}") from error
 
     def give_back(self) -> None:
         """End the lock."""
@@ -90,10 +95,7 @@ class Session:
     def forget(self) -> None:
         """Remove what is known of the session."""
         for path in (self._path, f"{self._path}.lock"):
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass
+            _remove(path)
 
     def unspooled(self) -> bool:
         """Tell whether the transcript has grown since it was read."""
@@ -125,11 +127,29 @@ class Sessions:
     def known(self) -> Iterator[Session]:
         """Give the sessions, the one that was heard of last first; the oldest beyond ``MAX_SESSIONS`` are forgotten."""
         with os.scandir(self._folder) as entries:
-            files = [(each.stat().st_mtime, each.path) for each in entries if each.name.endswith(".json")]
+            files = [(_changed(each), each.path) for each in entries if not each.name.endswith(".lock")]
         oldest = time.time() - _SECONDS_KEPT
+        for changed, path in files:
+            if path.endswith(".draft") and changed < time.time() - _SECONDS_OF_A_DRAFT:
+                _remove(path)  # a hook was killed while it wrote it
+        files = [each for each in files if each[1].endswith(".json")]
         for number, (changed, path) in enumerate(sorted(files, reverse=True)):
             session = Session(path, "")
             if (number >= MAX_SESSIONS or changed < oldest) and not session.unspooled():
                 session.forget()
             else:
                 yield session
+
+
+def _changed(entry: os.DirEntry[str]) -> float:
+    try:
+        return entry.stat().st_mtime
+    except FileNotFoundError:  # another hook has removed it
+        return 0.0
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
