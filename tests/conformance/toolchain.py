@@ -20,6 +20,8 @@ _WORKERS_TYPES = _MODULES / "@cloudflare" / "workers-types" / "index.d.ts"
 COMPOSE_SCHEMA = _MODULES / "dclint" / "schemas" / "compose.schema.json"
 NEWER_NODE = CLIENT / "node_modules" / "node" / "bin" / "node"
 """What some packages of vendors need."""
+DENO = CLIENT / "node_modules" / "deno" / "deno"
+BUN = CLIENT / "node_modules" / "bun" / "bin" / "bun.exe"
 OLDEST_NODE = Path(shutil.which("node") or "node")
 """The machine's own: of the oldest version that the npm package is for, where it is that one."""
 
