@@ -14,6 +14,8 @@ from tests.process.server import Server, credential
 __all__ = ["archive", "data_dir", "spawn", "start"]
 
 ADAPTERS = {
+    "ai-sdk": ["ai"],
+    "langchain": ["@langchain"],
     "mastra": ["@mastra"],
     "openai-agents": ["@openai"],
 }
