@@ -85,7 +85,7 @@ def told(server: Server) -> dict[str, str]:
     return {"MEMORY_GATEWAY_URL": server.url, "MEMORY_GATEWAY_TOKEN": credential(admin=True)}
 
 
-RUNTIMES = {
+RUNTIMES: dict[str, list[str | Path]] = {
     "the oldest node": [OLDEST_NODE],
     "a newer node": [NEWER_NODE],
     "deno": [DENO, "run", "--no-remote", "--node-modules-dir=manual", "--allow-net", "--allow-env", "--allow-read=."],
@@ -104,7 +104,15 @@ async def test_a_program_of_deno_that_may_not_read_the_environment_says_what_it_
     project.write(
         "said.mjs", f'{USE}\nconsole.log(await use({{ url: "{server.url}", token: "{credential(admin=True)}" }}));'
     )
-    command = [DENO, "run", "--no-remote", "--no-prompt", "--node-modules-dir=manual", "--allow-net", "--allow-read=."]
+    command: list[str | Path] = [
+        DENO,
+        "run",
+        "--no-remote",
+        "--no-prompt",
+        "--node-modules-dir=manual",
+        "--allow-net",
+        "--allow-read=.",
+    ]
     holds(ran(*command, "said.mjs", within=project.folder))
 
 
@@ -113,7 +121,7 @@ async def test_a_worker_uses_it(project: Project, server: Server) -> None:
     bundle = project.folder / "bundle.mjs"
     esbuild = FOLDER / "node_modules" / "esbuild" / "bin" / "esbuild"
     ran(esbuild, "worker.mjs", "--bundle", "--format=esm", f"--outfile={bundle}", within=project.folder)
-    command = [NODE, FOLDER / "npm-worker.js", bundle, server.url, credential(admin=True)]
+    command: list[str | Path] = [NODE, FOLDER / "npm-worker.js", bundle, server.url, credential(admin=True)]
     holds(ran(*command, within=FOLDER))
 
 
