@@ -11,6 +11,7 @@ living  = $(if $(ADAPTED),$(shell grep -lx '. environment: $(1)' $(ADAPTED)))
 NEEDS  := $(filter-out $(call living,.*),$(ADAPTED))
 NODE   := tests/conformance/node
 TS     := clients/typescript
+CLAW   := tests/conformance/openclaw
 # uv installs far faster than pip, and reads none of its settings: so it is told pip's index, where pip has another than
 # the usual one. Where uv installs nothing all the same, pip does.
 INDEX   = index="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PYTHON) -m pip config get global.index-url 2>/dev/null)}}"; \
@@ -117,6 +118,13 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
 	  done; touch $@
 
+# OpenClaw in a folder of its own, since it is as large as all else together (540 MB, half a minute), without what it may do
+# without. It starts with no older node than the one that the npm package is proved with.
+$(VENV)/openclaw: $(CLAW)/package.json | $(VENV)/conformance
+	@if ! command -v npm >/dev/null; then exit; fi; \
+	  PATH="$(CURDIR)/$(TS)/node_modules/.bin:$$PATH" npm install --prefix $(CLAW) --omit=optional --engine-strict=false \
+	  --no-package-lock --no-audit --no-fund --loglevel=error && touch $@ || echo 'no OpenClaw: proofs will be skipped' >&2
+
 # Debian's Chromium, in which the console is proved and pictured. Where it cannot be installed, those proofs are skipped.
 $(VENV)/chromium: | $(VENV)/dev
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then touch $@; \
@@ -125,7 +133,7 @@ $(VENV)/chromium: | $(VENV)/dev
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
-conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/chromium $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
@@ -241,4 +249,4 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group training -o $(LOCK)/training.txt
 
 clean: ## remove what make has made
-	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules $(TS)/dist $(TS)/openapi.json $(TS)/src/generated .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
+	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules $(CLAW)/node_modules $(TS)/dist $(TS)/openapi.json $(TS)/src/generated .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

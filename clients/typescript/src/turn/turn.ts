@@ -130,8 +130,8 @@ export class TurnMemory {
     }
   }
 
-  /** Tells of a failure, once in an outage, and returns whether the model is to know. */
-  private failed(error: unknown, { signal }: TurnCall): boolean {
+  /** Tells of a failure of a call, once in an outage, and returns whether the model is to know. */
+  failed(error: unknown, { signal }: TurnCall = {}): boolean {
     if (signal?.aborted) throw signal.reason;
     if (!isGatewayError(error)) throw error;
     if (error.code === "long_term_disabled") return false;
