@@ -158,12 +158,15 @@ async def test_a_profile_is_told_something_is_asked_shown_and_summed_up(bot: Ask
     answer = await bot.ask("Where does Ann work?", response_length="short")
     assert (answer.cited, "Oslo" in answer.answer) == ((remembered.id,), True)
     assert (await bot.recall_profile("Where does Ann work?")).answer == answer.answer
+    await bot.remember("Ann's dog is called Rex")
+    rex = (await bot.ask("What is Ann's dog called?")).entries[0]
+    assert (rex.content, rex.session_id, rex.occurred_at) == ("Ann's dog is called Rex", None, None)
     (listed,) = (await bot.list_profile(session_id="s 1")).memories
     shown = await bot.get_profile_memory(listed.id)
     assert (shown.id, shown.content, shown.sources) == (remembered.id, "Ann works in Oslo", ())
     assert "Oslo" in (await bot.summary(session_id="s 1")).summary
     assert (await bot.delete_session("s 1")).memories == 1
-    assert (await bot.list_profile()).memories == ()
+    assert [each.summary for each in (await bot.list_profile()).memories] == ["Ann's dog is called Rex"]
 
 
 async def test_the_tools_of_a_model_are_listed_as_its_framework_wants_them(bot: Asked) -> None:

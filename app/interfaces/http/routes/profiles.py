@@ -52,7 +52,6 @@ async def remember(caller: WriteCaller, profile: ProfileId, request: RememberReq
     needs=OUTAGE,
     name="recall_profile",
     response_model=ProfileRecallAnswer,
-    response_model_exclude_none=True,
 )
 async def recall(caller: ReadCaller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
     """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""

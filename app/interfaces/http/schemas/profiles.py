@@ -221,7 +221,7 @@ class CandidateAnswer(Answer):
 
     id: str
     summary: Annotated[str, BeforeValidator(first_line)] = Field(validation_alias="content")
-    session_id: OptionalText = optional()
+    session_id: OptionalText = absent_if_none()
     happened_at: Timestamp = Field(description="When it happened, or else was stored.")
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
     findings: list[FindingAnswer] | None = Field(

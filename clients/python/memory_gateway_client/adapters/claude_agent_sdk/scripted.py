@@ -1,6 +1,7 @@
 """A model that needs no key: it speaks as the Messages API does, on this machine, and follows a script."""
 
 import json
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ def scripted(script: Script) -> Iterator[dict[str, str]]:
             if self.path.partition("?")[0] != "/v1/messages":
                 return self._answer("application/json", b"{}")
             asked = json.loads(body)
-            events = _events(asked["model"], script(asked), f"toolu_{len(asked['messages'])}")
+            events = _events(asked["model"], script(asked), f"toolu_{secrets.token_hex(4)}")
             stream = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
             return self._answer("text/event-stream", stream.encode())
 
