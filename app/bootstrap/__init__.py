@@ -3,6 +3,7 @@
 It is the only package that names concrete adapters.
 """
 
+from app.adapters.local.multilingual.conversion import convert as convert_multilingual_model
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.backups import back_up_files
 from app.bootstrap.databases import open_database, open_databases, open_for_act, open_tenant_database, read_shards
@@ -34,6 +35,7 @@ __all__ = [
     "build_reader",
     "build_runtime",
     "build_shards",
+    "convert_multilingual_model",
     "file_rooms",
     "make_shard",
     "open_database",

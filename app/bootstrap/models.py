@@ -16,6 +16,7 @@ from app.adapters.coalescing.gatherer import FREE, Metering
 from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
+from app.adapters.local.multilingual.installed import MULTILINGUAL_MODEL, multilingual_model_dir
 from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
@@ -88,6 +89,8 @@ def plain_embedder(
         client = client or build_client(settings, metrics)
         embedder = WorkersAIEmbedder(client, model, query_seconds=query_seconds)
         return CoalescingEmbedder(embedder, metering, query_seconds=query_seconds)
+    if chosen == "local-multilingual":
+        return _multilingual_embedder()
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
@@ -195,6 +198,8 @@ def opener(
     def opened(config: EmbeddingConfig) -> Embedder | None:
         plain = config.without_document_prefix
         named: dict[str, object] = {"embedder": plain.provider}
+        if plain.provider == "local" and plain.model == MULTILINGUAL_MODEL:
+            named["embedder"] = "local-multilingual"
         if plain.provider in {"openai", "workers-ai"}:
             shortened = plain.dimensions if plain.shortened else None
             named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
@@ -228,3 +233,14 @@ def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder
         cure="install deploy/lock/model.txt or set LOCAL_MODEL_DIR",
     )
     return HashingEmbedder()
+
+
+def _multilingual_embedder() -> TransformerEmbedder:
+    """Open the multilingual model; nothing takes its place where it is not installed."""
+    model_dir = multilingual_model_dir()
+    if not model_dir.is_dir():
+        raise ConfigurationError(
+            "The multilingual model is not installed: make run LANGUAGES=multilingual installs it, or "
+            "memory-gateway convert (docs/embedders.md)."
+        )
+    return TransformerEmbedder(model_dir)

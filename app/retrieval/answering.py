@@ -10,6 +10,7 @@ from typing import Final
 
 from app.domain.query import Finding
 from app.domain.reading import is_readable
+from app.language.telling import language_of, speak_apart
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
@@ -40,16 +41,18 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
 
     The best candidates that may be entries are read, each with the best candidate whose place it has taken: "I live in
     Rome" answers "Where do I live?", which means the memory that took its place. Fewer candidates are read where they
-    and the query are long. A text in a script that no reader knows is not read.
+    and the query are long. A text in a script that no reader knows is not read, nor one in another language than the
+    query: readers have learned what answers what within a language.
     """
     if not is_readable(fusion.query.text):
         return {}
     outdated = _outdated(fusion.ranked)
+    asked_in = language_of(fusion.query.text)
     chosen: dict[str, str] = {}
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
-        if not all(is_readable(member.content) for member in both):
+        if not all(_may_be_read(member.content, asked_in) for member in both):
             continue
         texts = [passage(member.content, fusion.query.terms, _PASSAGE) for member in both]
         left -= sum(len(text) + of_query for text in texts)
@@ -57,6 +60,10 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
             break
         chosen |= {member.id: text for member, text in zip(both, texts, strict=True)}
     return chosen
+
+
+def _may_be_read(content: str, asked_in: str | None) -> bool:
+    return is_readable(content) and not speak_apart(asked_in, language_of(content))
 
 
 def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:

@@ -16,10 +16,12 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 class EmbeddingSettings(BaseModel):
     """Settings of the embedder."""
 
-    embedder: Literal["auto", "local", "hashing", "openai", "workers-ai"] = Field(
+    embedder: Literal["auto", "local", "local-multilingual", "hashing", "openai", "workers-ai"] = Field(
         "auto",
         description=(
-            "`local`: a sentence model in the process; `openai`; `workers-ai`; `hashing`: n-grams without meaning. "
+            "`local`: a sentence model in the process, which knows English; `local-multilingual`: one that knows a "
+            "hundred languages (`make run LANGUAGES=multilingual`); `openai`; `workers-ai`; `hashing`: n-grams without "
+            "meaning. "
             "`auto`: `local` without Cloudflare, with it `openai` where OPENAI_API_KEY is set, else `workers-ai`."
         ),
     )
@@ -56,7 +58,7 @@ class EmbeddingSettings(BaseModel):
         ),
     )
     local_model_dir: Path | None = Field(
-        None, description="Directory of a BERT-family sentence model to use instead of all-MiniLM-L6-v2."
+        None, description="Directory of a BERT-family sentence model that `local` uses instead of all-MiniLM-L6-v2."
     )
 
     @field_validator("embedding_query_prefix", "embedding_document_prefix")

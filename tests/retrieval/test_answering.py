@@ -101,3 +101,15 @@ def test_what_no_reader_knows_the_script_of_is_not_read() -> None:
     assert list(answering.to_read(Fusion(QUERY, found), collapse=True)) == ["latin"]
     asked = "\u8d64\u3044\u72d0\u306f\u3069\u3053"
     assert answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), found), collapse=True) == {}
+
+
+def test_a_memory_in_another_language_than_the_query_is_not_read() -> None:
+    asked = "Wo ist der Schlüssel für den Keller?"
+    found = pool(
+        candidate("english", "The key of the cellar is in the kitchen", words=(0,)),
+        candidate("german", "Der Schlüssel für den Keller ist in der Küche", words=(0,)),
+        candidate("untold", "Keller: Schlüssel 4711", words=(0,)),
+        found={0: 3},
+    )
+    chosen = answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), found), collapse=True)
+    assert set(chosen) == {"german", "untold"}

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.bert_graph import bert_graph
-from app.adapters.local.bert_weights import BertShape, MappedTensors, Matrix
+from app.adapters.local.bert_weights import WORDS, BertShape, MappedTensors, Matrix
 from app.adapters.local.inference import InferRequest, compiled
 from app.domain.embedding import Vector
 from app.domain.errors import EmbeddingUnavailable
@@ -46,6 +46,7 @@ class BertEncoder:
         self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
         with MappedTensors(directory / "model.safetensors") as weights:
+            self._words = weights.stored(WORDS, self.shape.vocabulary, self.shape.hidden)
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
             self._idle: list[InferRequest] = []
             """OpenVINO's memory of passes that have ended, for the next passes."""
@@ -63,7 +64,7 @@ class BertEncoder:
         bounds = list(pairwise(accumulate(map(len, sequences), initial=0)))
         try:
             request = self._request()
-            (rows,) = request.infer(_inputs(sequences, bounds), share_inputs=True, share_outputs=True).values()
+            (rows,) = request.infer(self._inputs(sequences, bounds), share_inputs=True, share_outputs=True).values()
         except (RuntimeError, MemoryError) as error:
             raise EmbeddingUnavailable(f"The local model could not be computed: {error}") from error
         # The caller detects values that are not finite, so numpy does not warn.
@@ -79,20 +80,19 @@ class BertEncoder:
         except IndexError:
             return self._compiled.create_infer_request()
 
+    def _inputs(self, sequences: Sequence[Sequence[int]], bounds: Sequence[tuple[int, int]]) -> list[npt.NDArray[Any]]:
+        """Return each token's word, position and sequence, and rows of no sequence up to a multiple of ``_ROWS``."""
+        total = bounds[-1][1]
+        rows = total + -total % _ROWS
+        ids, positions = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        numbers = np.full(rows, _NO_SEQUENCE, np.int32)
+        for number, (sequence, (start, end)) in enumerate(zip(sequences, bounds, strict=True)):
+            ids[start:end] = sequence
+            positions[start:end] = np.arange(end - start)
+            numbers[start:end] = number
+        return [self._words[ids].astype(np.float32, copy=False), positions, numbers]
+
     def _pooled(self, rows: Matrix) -> Vector:
         vector = rows[0] if self._pooling == "cls" else rows.mean(axis=0)
         unit: Vector = vector / np.linalg.norm(vector)
         return unit
-
-
-def _inputs(sequences: Sequence[Sequence[int]], bounds: Sequence[tuple[int, int]]) -> list[npt.NDArray[np.int32]]:
-    """Return each token's id, position and sequence, and rows of no sequence up to a multiple of ``_ROWS``."""
-    total = bounds[-1][1]
-    rows = total + -total % _ROWS
-    ids, positions = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-    numbers = np.full(rows, _NO_SEQUENCE, np.int32)
-    for number, (sequence, (start, end)) in enumerate(zip(sequences, bounds, strict=True)):
-        ids[start:end] = sequence
-        positions[start:end] = np.arange(end - start)
-        numbers[start:end] = number
-    return [ids, positions, numbers]

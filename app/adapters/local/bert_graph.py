@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, Matrix
+from app.adapters.local.bert_weights import WORDS, BertShape, Matrix
 from app.adapters.local.inference import Graph, Node, Package, openvino
 
 _MASKED = np.float32(-1e30)
@@ -23,17 +23,19 @@ class TensorSource(Protocol):
 def bert_graph(shape: BertShape, weights: TensorSource) -> Graph:
     """Return a graph that takes sequences laid end to end, and computes the last layer's row of each token.
 
-    Its inputs are one int32 for each token: its id, its position in its sequence, and the number of its sequence.
+    Its inputs are for each token the row of its word, its position in its sequence, and the number of its sequence. The
+    words are no part of the graph, in which a large vocabulary would be held in memory, and as float32.
     """
     package = openvino()
     steps = EncoderSteps(package.opset15, shape, weights)
     ops = steps.ops
-    ids, positions, numbers = (ops.parameter([-1], np.int32, name=name) for name in ("ids", "positions", "numbers"))
-    rows = steps.embedded(ids, positions)
+    words = ops.parameter([-1, shape.hidden], np.float32, name="words")
+    positions, numbers = (ops.parameter([-1], np.int32, name=name) for name in ("positions", "numbers"))
+    rows = steps.embedded(words, positions)
     mask = steps.mask(numbers)
     for layer in range(shape.layers):
         rows = steps.layer(rows, f"encoder.layer.{layer}.", mask)
-    return package.Model([ops.result(rows)], [ids, positions, numbers])
+    return package.Model([ops.result(rows)], [words, positions, numbers])
 
 
 class EncoderSteps:
@@ -45,17 +47,20 @@ class EncoderSteps:
         self._shape = shape
         self._weights = weights
 
-    def embedded(self, ids: Node, positions: Node, types: Node | None = None) -> Node:
+    def words(self, ids: Node) -> Node:
+        """Return the rows of words."""
+        return self._gathered(self._weights.tensor(WORDS, self._shape.vocabulary, self._shape.hidden), ids)
+
+    def embedded(self, words: Node, positions: Node, types: Node | None = None) -> Node:
         """Return the rows that the first layer takes; without types every token is of the first type."""
         shape = self._shape
-        words = self._weights.tensor("embeddings.word_embeddings.weight", shape.vocabulary, shape.hidden)
         position_rows = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)
         type_rows = self._weights.tensor("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
         if types is None:
-            rows = self.ops.add(self._gathered(words, ids), self._gathered(position_rows + type_rows[0], positions))
+            rows = self.ops.add(words, self._gathered(position_rows + type_rows[0], positions))
         else:
             placed = self.ops.add(self._gathered(position_rows, positions), self._gathered(type_rows, types))
-            rows = self.ops.add(self._gathered(words, ids), placed)
+            rows = self.ops.add(words, placed)
         return self._norm(rows, "embeddings.LayerNorm")
 
     def mask(self, numbers: Node) -> Node:

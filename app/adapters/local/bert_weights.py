@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 _LENGTH_BYTES = 8
 _TYPES: Mapping[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 
+WORDS: Final = "embeddings.word_embeddings.weight"
+"""The name of the table with a row for each word of the vocabulary."""
 _REQUIRED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 
 
@@ -104,6 +106,14 @@ class MappedTensors:
         Raises:
             ConfigurationError: it is absent, or has another type or shape.
         """
+        return np.asarray(self.stored(name, *expected), dtype=np.float32)
+
+    def stored(self, name: str, *expected: int) -> npt.NDArray[np.floating[Any]]:
+        """Return one tensor as the file has it: only what is looked at is read.
+
+        Raises:
+            ConfigurationError: it is absent, or has another type or shape.
+        """
         told = self._tensors.get(self._prefix + name)
         if told is None:
             raise ConfigurationError(f"{self._path} has no tensor {name}.")
@@ -113,7 +123,7 @@ class MappedTensors:
             raise ConfigurationError(f"{self._path}: {name} has the shape {tuple(told['shape'])}, not {expected}.")
         begin, _ = told["data_offsets"]
         values = np.frombuffer(self._mapped, _TYPES[told["dtype"]], math.prod(expected), self._begin + begin)
-        return np.asarray(values.reshape(expected), dtype=np.float32)
+        return values.reshape(expected)
 
 
 def _positive(path: Path, config: Mapping[str, Any], name: str) -> int:

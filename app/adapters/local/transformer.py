@@ -14,7 +14,10 @@ from typing import TypeVar
 import numpy as np
 
 from app.adapters.local.bert import BertEncoder, Pooling
-from app.adapters.local.model_files import parse_json, read_json
+from app.adapters.local.bert_weights import Matrix
+from app.adapters.local.dense import Dense
+from app.adapters.local.model_files import read_json
+from app.adapters.local.multilingual.installed import MULTILINGUAL_MODEL, multilingual_model_dir
 from app.adapters.local.passes import Passes
 from app.adapters.local.unigram import Unigram
 from app.adapters.local.wordpiece import WordPiece
@@ -34,7 +37,6 @@ _INLINE_CHARACTERS = 1024
 """Texts up to this length are tokenized faster than a thread hop takes."""
 _POOLING = "pooling_mode"
 _POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
-_MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,15 @@ class TransformerEmbedder:
         Raises:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
         """
-        _check_modules(directory)
         pooling = _pooling(directory)
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
         threads = threads or _processors()
         self._encoder = BertEncoder(directory, pooling=pooling, passes=threads, exact=exact)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
-        self._config = EmbeddingConfig("local", _model_name(directory, pooling), self._encoder.shape.hidden)
+        self._dense = Dense.of_model(directory, self._encoder.shape.hidden)
+        dimensions = self._encoder.shape.hidden if self._dense is None else self._dense.dimensions
+        self._config = EmbeddingConfig("local", _model_name(directory, pooling), dimensions)
         self._window = _window(directory, self._encoder.shape.positions)
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
         self._passes = Passes(self._encoder.encode, self._run, threads)
@@ -104,14 +107,12 @@ class TransformerEmbedder:
             windows = self._split(texts)
         else:
             windows = await self._run(self._split, texts)
-        sums = np.zeros((len(texts), self._config.dimensions), np.float32)
+        sums = np.zeros((len(texts), self._encoder.shape.hidden), np.float32)
         vectors = await self._passes.encode(tenant_id, [window.tokens for window in windows])
         for window, vector in zip(windows, vectors, strict=True):
             sums[window.text] += window.weight * vector
-        norms = np.linalg.norm(sums, axis=1, keepdims=True)
-        if not (np.isfinite(norms).all() and norms.all()):
-            raise EmbeddingUnavailable("The local model computed no usable vector.")
-        return Embeddings(list(sums / norms), sum(len(window.tokens) for window in windows))
+        units = _units(sums) if self._dense is None else _units(self._dense.applied(_units(sums)))
+        return Embeddings(list(units), sum(len(window.tokens) for window in windows))
 
     async def ping(self) -> None:
         """Return if a thread runs work."""
@@ -137,6 +138,14 @@ class TransformerEmbedder:
             for number, ids in enumerate(map(self._tokenizer.ids, texts))
             for start in range(0, max(1, len(ids)), room)
         ]
+
+
+def _units(vectors: Matrix) -> Matrix:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(norms).all() and norms.all()):
+        raise EmbeddingUnavailable("The local model computed no usable vector.")
+    units: Matrix = vectors / norms
+    return units
 
 
 def _processors() -> int:
@@ -165,9 +174,13 @@ def _model_name(directory: Path, pooling: Pooling) -> str:
     packaged = packaged_model_dir()
     if packaged is not None and directory == packaged.resolve():
         return PACKAGED_MODEL
+    if directory == multilingual_model_dir().resolve():
+        return MULTILINGUAL_MODEL
     with (directory / "model.safetensors").open("rb") as weights:
         digest = hashlib.file_digest(weights, "sha256")
     digest.update(b"" if pooling == "mean" else pooling.encode())
+    for dense in sorted(directory.glob("*_Dense/model.safetensors")):
+        digest.update(dense.read_bytes())
     return f"{directory.name}-{digest.hexdigest()[:8]}"
 
 
@@ -178,21 +191,6 @@ def _window(directory: Path, positions: int) -> int:
     if not isinstance(window, int) or window <= _CONTROL_TOKENS:
         raise ConfigurationError(f"{path}: max_seq_length is {window!r}; it has to be more than {_CONTROL_TOKENS}.")
     return min(window, positions)
-
-
-def _check_modules(directory: Path) -> None:
-    """Check that the model has no unsupported steps.
-
-    Raises:
-        ConfigurationError: the model has one; the error names the step.
-    """
-    path = directory / "modules.json"
-    modules = parse_json(path) if path.exists() else []
-    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
-        raise ConfigurationError(f"{path} does not hold a list of modules.")
-    for kind in (str(module.get("type")).rpartition(".")[2] for module in modules):
-        if kind not in _MODULES:
-            raise ConfigurationError(f"{path}: the module {kind} is not supported.")
 
 
 def _pooling(directory: Path) -> Pooling:

@@ -1,5 +1,6 @@
 """Tokenizes text as SentencePiece's unigram models do (XLM-R, multilingual E5), to the ids of a vocabulary."""
 
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,12 +116,15 @@ def _check(path: Path, config: dict[str, Any]) -> None:
 
 def _normalizer(path: Path, config: dict[str, Any] | None) -> Callable[[str], str]:
     normalized: Callable[[str], str] = str
+    composed = False
     for step in _steps(config, "normalizers"):
-        if step["type"] == "Precompiled":
+        if step["type"] == "NFC":
+            composed = True
+        elif step["type"] == "Precompiled":
             normalized = Charsmap.from_base64(step["precompiled_charsmap"]).normalized
         elif step["type"] != "Strip" and not (step["type"] == "Replace" and step["content"] in _WORDS_END):
-            raise ConfigurationError(f"{path} needs {step['type']}; only Precompiled is supported.")
-    return normalized
+            raise ConfigurationError(f"{path} needs {step['type']}; only NFC and Precompiled are supported.")
+    return (lambda text: normalized(unicodedata.normalize("NFC", text))) if composed else normalized
 
 
 def _steps(config: dict[str, Any] | None, several: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start": {
         "serve": ("serving.serve", "Bring the data up to date and serve the API and MCP over HTTP."),
         "mcp": ("mcp.mcp", "Serve the memory tools over MCP on standard input and output."),
+        "convert": ("converting.convert", "Install the model of EMBEDDER=local-multilingual."),
         "doctor": ("operations.doctor", "Check every part and say what to do about what fails."),
         "hook": ("hook.hook", "Recall before a prompt, and keep what was said."),
     },

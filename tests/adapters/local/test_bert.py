@@ -182,7 +182,7 @@ def test_weights_of_another_type_are_named(tmp_path: Path) -> None:
         ),
         ({"1_Pooling/config.json": {"pooling_mode": "max"}}, "only pooling of.*max"),
         ({"1_Pooling/config.json": {"pooling_mode_mean_tokens": False}}, r"only pooling of.*not \[\]"),
-        ({"modules.json": [{"type": "sentence_transformers.models.Dense"}]}, "module Dense"),
+        ({"modules.json": [{"type": "sentence_transformers.models.Dense"}]}, "modules Dense"),
         ({"modules.json": {"0": "Transformer"}}, "list of modules"),
         ({"sentence_bert_config.json": {"max_seq_length": 2}}, "max_seq_length is 2"),
     ],

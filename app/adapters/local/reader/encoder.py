@@ -92,7 +92,7 @@ def _graph(steps: EncoderSteps, shape: BertShape) -> Graph:
     ops = steps.ops
     names = ("ids", "positions", "types", "numbers")
     ids, positions, types, numbers = (ops.parameter([-1], np.int32, name=name) for name in names)
-    rows, mask = steps.embedded(ids, positions, types), steps.mask(numbers)
+    rows, mask = steps.embedded(steps.words(ids), positions, types), steps.mask(numbers)
     for layer in range(shape.layers):
         rows = steps.layer(rows, f"encoder.layer.{layer}.", mask)
     return openvino().Model([ops.result(rows)], [ids, positions, types, numbers])

@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, MappedTensors
+from app.adapters.local.bert_weights import WORDS, BertShape, MappedTensors
 from app.adapters.local.passes import Passes
 from app.adapters.local.reader.encoder import ReaderEncoder
 from app.adapters.local.reader.tokens import MAX_TOKENS, ReaderTokens, Task, TokenSequence
-from app.adapters.local.reader.weights import WORDS, ReaderCard, ReaderWeights, reader_shape
+from app.adapters.local.reader.weights import ReaderCard, ReaderWeights, reader_shape
 from app.adapters.local.wordpiece import WordPiece
 from app.domain.errors import ConfigurationError, ReaderUnavailable
 from app.domain.reading import Kinds, Relation, Thresholds

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from app.adapters.local.bert_weights import BertShape, MappedTensors, Matrix
+from app.adapters.local.bert_weights import WORDS, BertShape, MappedTensors, Matrix
 from app.adapters.local.model_files import read_json
 from app.adapters.local.reader.tokens import TYPES, Task
 from app.domain.errors import ConfigurationError
@@ -20,7 +20,6 @@ from app.domain.reading import Thresholds
 FORMAT: Final = 1
 """The format of the files; files of another format are refused."""
 TENSORS, CARD = "reader.safetensors", "reader.json"
-WORDS: Final = "embeddings.word_embeddings.weight"
 _SCALE = ".scale"
 _LEVELS = 127
 

@@ -1,0 +1,31 @@
+"""The language of a text, by its small words."""
+
+import pytest
+
+from app.language.telling import language_of, speak_apart
+
+TEXTS = {
+    "en": ["Where does the invoice go?", "The cat is afraid of the vacuum cleaner."],
+    "de": ["Wohin geht die Rechnung für den Kunden?", "Die Katze hat Angst vor dem Staubsauger."],
+    "sv": ["Vad är Ann allergisk mot?", "Katten är rädd för dammsugaren och vill inte gå ut."],
+    "fr": ["Quel âge a le chat ?", "Le chat a peur de l'aspirateur, qui est dans la cave."],
+    "es": ["¿Dónde está la llave para los que cuidan las flores?", "El gato se llama Muffin y no come en la cocina."],
+    "it": ["Quando è la riunione della prossima settimana?"],
+    "nl": ["Wanneer is de volgende vergadering van het team?"],
+    "pl": ["Gdzie jest klucz do piwnicy i kto go ma?"],
+}
+
+
+@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in TEXTS.items() for text in texts])
+def test_a_sentence_tells_its_language(code: str, text: str) -> None:
+    assert language_of(text) == code
+
+
+@pytest.mark.parametrize("text", ["", "INV-2047", "printer password", "Malmö", "東京は日本の首都です", "?!"])
+def test_what_has_too_few_small_words_tells_none(text: str) -> None:
+    assert language_of(text) is None
+
+
+def test_only_two_languages_that_are_told_are_surely_two() -> None:
+    assert speak_apart("sv", "en")
+    assert not any(speak_apart(*pair) for pair in (("sv", "sv"), ("sv", None), (None, "en"), (None, None)))

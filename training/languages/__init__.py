@@ -1,0 +1,1 @@
+"""Finds in which directions the vectors of the multilingual model differ by language alone."""
