@@ -25,6 +25,12 @@ Answering = Callable[..., str]
 """Takes a status, a problem's code and headers; returns the URL of a service that answers everything with them."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let frameworks warn of themselves; what is ours still must not."""
+    for line in ("default", "error:::memory_gateway_client"):
+        config.addinivalue_line("filterwarnings", line)
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

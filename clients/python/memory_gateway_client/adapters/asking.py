@@ -51,16 +51,27 @@ class Asking:
             if isinstance(answer, Coroutine):
                 answer = await answer
         except MemoryGatewayError as error:
-            return self.failed(error)
+            return self._failed(error)
         self._away = False
         return answer
 
-    def failed(self, error: MemoryGatewayError) -> MemoryGatewayError:
-        """Tell of a failure, if it is the first of an outage, and return it.
+    def ask_waiting(self, call: Callable[[MemoryClient], T]) -> T | MemoryGatewayError:
+        """Do the same where nothing can be awaited.
 
         Raises:
-            MemoryGatewayError: the failure, where the user has asked for that.
+            TypeError: the client is one to await.
+            MemoryGatewayError: as ``ask`` raises it.
         """
+        if isinstance(self._client, AsyncMemoryClient):
+            raise TypeError("An AsyncMemoryClient is awaited, and here nothing is: give a MemoryClient.")
+        try:
+            answer = call(self._client)
+        except MemoryGatewayError as error:
+            return self._failed(error)
+        self._away = False
+        return answer
+
+    def _failed(self, error: MemoryGatewayError) -> MemoryGatewayError:
         if error.code == SWITCHED_OFF:
             return error
         if self._strict:
