@@ -55,6 +55,9 @@ class ProfileRecall:
     instructions: Sequence[ProfileInstruction] = ()
     """At most three, first those whose score says that they concern the query, best first, and then the newest."""
 
+    agent: Literal["unknown"] | None = None
+    """"unknown" where nothing was ever stored for the profile, and it was never set."""
+
     @property
     def count(self) -> int:
         """How many entries there are."""

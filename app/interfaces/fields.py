@@ -37,6 +37,7 @@ _MAX_FIELDS = 100
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
 _BOTH_NAMES = "both_names"
+_REFUSED = "refused"
 # A pattern cannot check all of a day: not each February has 29 days.
 _DAY = (
     "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
@@ -266,6 +267,15 @@ class Request(BaseModel):
         return data
 
 
+def refusing(data: object, messages: Mapping[str, str]) -> object:
+    """Return a request's data; raise where it has one of these fields, with the field's message."""
+    if isinstance(data, Mapping):
+        for field, message in messages.items():
+            if field in data:
+                raise PydanticCustomError(_REFUSED, "{message}", {"field": field, "message": message})
+    return data
+
+
 def by_old_name(described: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the schema of a field under its old name; ``name`` stands for it now."""
     kept = {part: value for part, value in described.items() if part not in {"description", "title"}}
@@ -316,6 +326,8 @@ def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidR
 
 def _fields(error: dict[str, Any], within: int) -> list[FieldError]:
     """Name the field that an error is about; of one that came by both its names, both."""
+    if error["type"] == _REFUSED:
+        return [FieldError(_path([*error["loc"], error["ctx"]["field"]], within), error["ctx"]["message"])]
     if error["type"] != _BOTH_NAMES:
         return [FieldError(_path(error["loc"], within), _message(error))]
     old, name = error["ctx"]["old"], error["ctx"]["name"]

@@ -29,6 +29,8 @@ class Search:
     """How some of the best candidates bear on each other; this recall was the first to compare them."""
     restating: Sequence[tuple[Candidate, Candidate]] = ()
     """Pairs of candidates that restate each other in other words, as a reader has found."""
+    agent_known: bool = True
+    """Whether anything was ever stored for the agent, or it was set."""
 
     @cached_property
     def confidence(self) -> float:

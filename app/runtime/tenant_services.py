@@ -11,7 +11,9 @@ from app.services.blobs.blobs import Blobs
 from app.services.credentials.registry import CredentialRegistry
 from app.services.ingest.ingester import Ingester
 from app.services.memories.browse import Browser
+from app.services.memories.changing import Changes
 from app.services.memories.consolidation import Consolidations
+from app.services.memories.filtered_deletion import FilteredDeletions
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
 from app.services.memories.undo import Undo
@@ -58,6 +60,16 @@ class TenantServices:
     def corrections(self) -> Corrections:
         """Return the service that stores what holds now in place of a memory."""
         return Corrections(self.backends)
+
+    @property
+    def changes(self) -> Changes:
+        """Return the service that changes what is said beside a memory's content."""
+        return Changes(self.backends)
+
+    @property
+    def filtered_deletions(self) -> FilteredDeletions:
+        """Return the service that deletes the memories of an agent that pass a filter."""
+        return FilteredDeletions(self.backends)
 
     @property
     def profiles(self) -> ProfileService:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict
 
 from app.domain import limits
+from app.domain.canaries import RESERVED_AGENTS
 from app.domain.json_types import Json
-from app.domain.memory import Scope
+from app.domain.memory import Scope, Tenant
 from app.ports.database import Row
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
@@ -40,6 +41,51 @@ RETURNING agent_id
 """
 
 
+# Each half comes in the order of its primary key, so that no more is read than a page needs. The + has SQLite look each
+# agent's newest and oldest memory up.
+_LISTED = """
+SELECT known.agent_id, coalesce(usage.memories, 0) AS memories, coalesce(usage.bytes, 0) AS bytes,
+  (
+    SELECT memory.created_at FROM long_term_memory AS memory INDEXED BY long_term_memory_newest
+    WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = known.agent_id
+    ORDER BY memory.created_at LIMIT 1
+  ) AS first_stored_at,
+  (
+    SELECT memory.created_at FROM long_term_memory AS memory INDEXED BY long_term_memory_newest
+    WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = known.agent_id
+    ORDER BY memory.created_at DESC LIMIT 1
+  ) AS last_stored_at
+FROM (
+  SELECT counted.agent_id FROM usage AS counted
+  WHERE counted.tenant_id = ?1 ->> 'tenant_id' AND counted.agent_id > ?1 ->> 'after'
+    AND counted.agent_id NOT IN (SELECT value FROM json_each(?1 -> 'reserved'))
+    AND (?1 ->> 'only' IS NULL OR counted.agent_id = ?1 ->> 'only')
+  UNION
+  SELECT agent.agent_id FROM agent
+  WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id > ?1 ->> 'after'
+    AND agent.agent_id NOT IN (SELECT value FROM json_each(?1 -> 'reserved'))
+    AND (?1 ->> 'only' IS NULL OR agent.agent_id = ?1 ->> 'only')
+  ORDER BY 1 LIMIT ?1 ->> 'limit'
+) AS known
+LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = known.agent_id
+ORDER BY known.agent_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """An agent of which something is kept, or that was set."""
+
+    agent_id: str
+    memories: int
+    """With those that have expired and are not pruned yet."""
+    bytes: int
+    """Of all tiers together."""
+    first_stored_at: int | None
+    last_stored_at: int | None
+    """When its newest memory was stored, ms since the epoch; None: it has none."""
+
+
 class AgentChange(TypedDict, total=False):
     """New settings of an agent; a setting that is absent stays as it is."""
 
@@ -69,6 +115,13 @@ class Agents:
     def settings(self, agent_id: str) -> ScopedStatement:
         """Read an agent's settings; ``agent_settings`` reads the rows."""
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _READ)
+
+    def page(self, only: str | None, *, limit: int, after: str) -> ScopedStatement:
+        """Read the next agents in the order of their ids, or with ``only`` that agent: rows of ``KnownAgent``."""
+        reserved = sorted(RESERVED_AGENTS)
+        return ScopedStatement.read(
+            Tenant(self.tenant_id), _LISTED, only=only, limit=limit, after=after, reserved=reserved
+        )
 
     def set(self, agent_id: str, change: AgentChange) -> ScopedStatement:
         """Change an agent's settings; returns no row where the tenant may have settings of no more agents."""

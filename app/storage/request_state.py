@@ -19,7 +19,11 @@ SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = 
   EXISTS (
     SELECT 1 FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
       AND NOT agent.long_term_enabled
-  ) AS disabled, (SELECT indexed_to <> {ALL_INDEXED} FROM words_index) AS words_missing
+  ) AS disabled, EXISTS (
+    SELECT 1 FROM usage WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
+  ) OR EXISTS (
+    SELECT 1 FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
+  ) AS known, (SELECT indexed_to <> {ALL_INDEXED} FROM words_index) AS words_missing
 FROM service_state AS state
 """
 
@@ -72,9 +76,10 @@ def read(tenant: Tenant) -> ScopedStatement:
 
 
 def read_for_recall(scope: Scope) -> ScopedStatement:
-    """Read the request state, whether the agent's long-term memory is ``disabled``, and whether ``words_missing``.
+    """Read the request state, whether the agent's long-term memory is ``disabled``, and whether the agent is ``known``.
 
-    Words are missing while the index of words does not have all memories.
+    An agent is known once something was stored for it, or it was set. ``words_missing``: the index of words does not
+    have all memories.
     """
     return ScopedStatement.read(scope, _READ_FOR_RECALL)
 

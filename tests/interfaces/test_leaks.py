@@ -41,6 +41,7 @@ _BY_ID = (
     *("GET /archive/items/", "POST /archive/"),
     *("GET /runs/{run_id}/replay", "POST /runs/{run_id}/audit"),
     *("GET /operations", "GET /memories/", "GET /profiles/{profile}/operations", "POST /recall/explain"),
+    "PATCH /memories/",
     "POST /profiles/{profile}/operations",
     *("GET /runs/{run_id}", "POST /runs/{run_id}"),
     "GET /blobs/",

@@ -45,6 +45,7 @@ ADMINISTRATION = {
         "GET /agents/{agent_id}",
         "PUT /agents/{agent_id}",
     ),
+    *("PATCH /memories/{memory_id}", "POST /deletions"),
     *("GET /operations/{operation_id}", "POST /undo", "PUT /workflows/{workflow_id}", "PUT /configuration"),
     *("POST /workflows/{workflow_id}/versions/{version}/restore", "PUT /context/{name}"),
     *("GET /consolidations", "POST /consolidations/dry-run", "POST /consolidations/undo"),

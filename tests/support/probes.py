@@ -75,6 +75,31 @@ async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[htt
     return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
 
 
+async def probe_change(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    headers, query = service.credential(tenant, admin=True), {"agent_id": agent_id}
+    bodies: list[Any] = [{"metadata": {"kind": "mine"}}, {"occurred_at": "2026-01-01T00:00:00Z"}, {"expires_at": None}]
+    return [
+        await service.client.patch(f"/memories/{id_}", params=query, json=body, headers=headers)
+        for id_ in (entry["id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+        for body in bodies
+    ]
+
+
+async def probe_delete_many(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    filters: list[Any] = [{}, {"filter": {"metadata": {"kind": "secret"}}}, {"written_by": "anybody"}]
+    body = {"agent_id": agent_id}
+    counted = [await service.client.post("/deletions", json=body | where, headers=headers) for where in filters]
+    done = {**body, "filter": {"metadata": {"kind": "secret"}}, "dry_run": False, "confirm": 0}
+    return [*counted, await service.client.post("/deletions", json=done, headers=headers)]
+
+
+async def probe_agents(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    credentials = (service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True))
+    return [await service.client.get("/agents", headers=headers) for headers in credentials]
+
+
 async def probe_list(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     one, admin = service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True)
     filters = [{}, {"metadata": '{"kind": "secret"}'}, {"created_after": "2000-01-01T00:00:00Z", "limit": "100"}]
@@ -383,6 +408,8 @@ PROBES: dict[str, Probe] = {
     "forget": probe_forget,
     "list": probe_tool_list,
     "DELETE /memories/{memory_id}": probe_delete,
+    "PATCH /memories/{memory_id}": probe_change,
+    "POST /deletions": probe_delete_many,
     "GET /operations/{operation_id}": probe_operation,
     "GET /credentials": probe_credentials,
     "POST /credentials": probe_mint,
@@ -399,6 +426,7 @@ PROBES: dict[str, Probe] = {
     "GET /memories": probe_list,
     "GET /memories/{memory_id}": probe_get,
     "GET /usage": probe_usage,
+    "GET /agents": probe_agents,
     "GET /agents/{agent_id}": probe_agent,
     "PUT /agents/{agent_id}": probe_set_agent,
     "GET /healthz": probe_health,

@@ -33,6 +33,7 @@ _BODIES: Mapping[str, Callable[[str, Canary], dict[str, Json]]] = {
     "POST /workflows/select": lambda _, __: {"agent_type": NAME, "task_type": NAME},
     "POST /consolidations/dry-run": lambda agent, _: {"agent_id": agent},
     "POST /consolidations/undo": lambda _, canary: {"consolidation_id": canary.id, "dry_run": True},
+    "POST /deletions": lambda agent, _: {"agent_id": agent, "dry_run": True},
     "POST /undo": lambda agent, _: {"agent_id": agent, "session_id": NAME, "dry_run": True},
     "POST /client/v4/accounts/{account_id}/agent-memory/namespaces/{namespace_name}/profiles/{profile_name}/recall": (
         lambda _, __: dict(_RECALLED)
@@ -47,7 +48,7 @@ _PAGES = (
 _MCP: Sequence[tuple[str, str, dict[str, Any]]] = (
     ("tools/list", "tools/list", {}),
     ("recall_memory", "tools/call", {"name": "recall_memory", "arguments": {"query": QUESTION, "top_k": 20}}),
-    ("recall", "tools/call", {"name": "recall", "arguments": {"question": QUESTION}}),
+    ("recall", "tools/call", {"name": "recall", "arguments": {"query": QUESTION}}),
     ("list", "tools/call", {"name": "list", "arguments": {"about": ""}}),
     ("resources/list", "resources/list", {}),
     ("resources/templates/list", "resources/templates/list", {}),

@@ -8,9 +8,12 @@ import click
 
 from app.domain.quotas import LIMIT_NAMES, ModelUsage, RowCounts, Usage
 from app.interfaces.cli.parameters import CommandAnswer, Id, on_tenant, tenant_option
-from app.interfaces.http.schemas.browse import AgentUsageAnswer, ModelUsageAnswer, UsageAnswer
+from app.interfaces.http.schemas.browse import AgentUsageAnswer, ListedAgentAnswer, ModelUsageAnswer, UsageAnswer
 from app.runtime.runtime import Runtime
+from app.storage.agents import KnownAgent
 from app.storage.quotas import MAX_AGENTS
+
+_PAGE = 100
 
 
 @click.command()
@@ -18,11 +21,17 @@ from app.storage.quotas import MAX_AGENTS
 @on_tenant
 async def agents(runtime: Runtime, tenant: str) -> CommandAnswer:
     """List a tenant's agents and how much each of them holds."""
-    _, usages, _ = await runtime.services(tenant).browser.usage()
-    listed = [{"agent_id": one.agent_id, "memories": one.memories, "bytes": one.bytes} for one in usages]
-    rows = [[one.agent_id or "", str(one.memories), str(one.bytes)] for one in usages]
-    text = _table(["agent", "memories", "bytes"], rows) if rows else f"The tenant {tenant} has no agents."
-    return CommandAnswer({"agents": listed}, text + _cut(usages))
+    browser, agents, after = runtime.services(tenant).browser, list[KnownAgent](), None
+    while len(agents) < MAX_AGENTS:
+        page = await browser.agents(None, limit=_PAGE, after=after)
+        agents, after = [*agents, *page.items], page.after
+        if after is None:
+            break
+    listed = [ListedAgentAnswer.model_validate(one).model_dump(exclude_none=True) for one in agents]
+    rows = [[str(one.get(name, "")) for name in ListedAgentAnswer.model_fields] for one in listed]
+    head = ["agent", "memories", "bytes", "first stored", "last stored"]
+    text = _table(head, rows) if rows else f"The tenant {tenant} has no agents."
+    return CommandAnswer({"agents": listed}, text + ("\nThere are more." if after else ""))
 
 
 @click.command()

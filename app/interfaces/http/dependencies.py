@@ -22,6 +22,9 @@ from app.runtime.shards import Shards
 from app.services.access.scopes import CLAIM_OF, AccessScope
 from app.services.memories.write import Warn
 
+WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
+"""The methods whose requests have bodies."""
+
 
 class _Credential(HTTPBearer):
     """Checks a request's bearer credential, its media type and its query parameters."""
@@ -36,7 +39,7 @@ class _Credential(HTTPBearer):
         """Require these scopes of the credential, and bodies of one of these media types.
 
         Without media types, a request needs no body, and the type of a body is not checked. ``parameters`` are the
-        query parameters that a POST or PUT may have.
+        query parameters that a POST, PUT or PATCH may have.
         """
         super().__init__(
             bearerFormat="JWT",
@@ -60,7 +63,7 @@ class _Credential(HTTPBearer):
         """
         entry: CallEntry = request.state.entry
         entry = entry.within(*self.scopes, channel=self._channel)
-        if request.method in {"POST", "PUT"}:
+        if request.method in WITH_BODIES:
             if self._media_types:
                 _check_media_type(request, self._media_types)
             _check_query(request, self._parameters)
@@ -130,7 +133,7 @@ async def entry_of(request: Request) -> CallEntry:
 
 def _is_streamed(request: Request) -> bool:
     """Tell whether the body is read in parts, which come only once."""
-    return request.method in {"POST", "PUT"} and not hasattr(request, "_body")
+    return request.method in WITH_BODIES and not hasattr(request, "_body")
 
 
 async def no_query(request: Request) -> None:
@@ -187,6 +190,8 @@ BodylessReadWriteCaller = Annotated[CallEntry, _needing("read", "write", media_t
 """The same as those without ``Bodyless``, for a request that needs no body."""
 Administrator = Annotated[CallEntry, _needing("admin")]
 """The entry of a request that administers."""
+AgentAdministrator = Annotated[CallEntry, _needing("admin", parameters=("agent_id",))]
+"""The entry of an administrator's request with a body, whose query names the agent."""
 BodylessAdministrator = Annotated[CallEntry, _needing("admin", media_types=())]
 """The entry of an administrator's request that needs no body."""
 

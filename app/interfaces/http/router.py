@@ -12,7 +12,7 @@ from app.domain.acts import ActName
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.http import problems
 from app.interfaces.http.acting import acts, administrates
-from app.interfaces.http.dependencies import CredentialFirst, no_query
+from app.interfaces.http.dependencies import WITH_BODIES, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 
 Errors: TypeAlias = Sequence[type[MemoryGatewayError]]
@@ -87,6 +87,17 @@ class Router:
         """Declare a route that sets what its path names."""
         return self._declare("PUT", path, (*ACCESS, *BODY, *self._errors, *errors, *needs), answers, settings, act)
 
+    def patch(
+        self,
+        path: str,
+        *errors: type[MemoryGatewayError],
+        needs: Errors = WRITES,
+        act: ActName | None = None,
+        **settings: Any,  # noqa: ANN401 - FastAPI's settings of a route
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """Declare a route that changes fields of what its path names."""
+        return self._declare("PATCH", path, (*ACCESS, *BODY, *self._errors, *errors, *needs), None, settings, act)
+
     def delete(
         self,
         path: str,
@@ -121,9 +132,9 @@ class Router:
     def _checks(self, method: str, path: str, endpoint: Callable[..., Any]) -> list[Any]:
         """Return the check that refuses query parameters, for a GET or DELETE that declares none.
 
-        ``_Credential`` checks those of a POST or PUT.
+        ``_Credential`` checks those of a POST, PUT or PATCH.
         """
-        takes_query = self._any_query or method in {"POST", "PUT"}
+        takes_query = self._any_query or method in WITH_BODIES
         if takes_query or get_dependant(path=path, call=endpoint).query_params:
             return []
         return [Depends(no_query)]

@@ -10,7 +10,7 @@ SEGMENTS: Final = frozenset(
     [
         *("store", "recall", "memories", "profiles", "agents", "tenant", "usage", "export", "import", "operations"),
         *("credentials", "tools", "facts", "working", "runs", "episodes", "workflows", "workflows.svg", "context"),
-        *("configuration", "blobs", "audit", "undo", "consolidations", "archive"),
+        *("configuration", "blobs", "audit", "undo", "consolidations", "archive", "deletions"),
     ]
 )
 """The first segments of the paths that have this alias: all but Cloudflare's, and what stands at the root of a host."""

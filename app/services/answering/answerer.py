@@ -86,7 +86,7 @@ class Answering:
     async def _answered(self, question: ProfileQuestion, recall: Recall) -> ProfileRecall:
         if is_nothing(recall):
             recall.answered_with(())
-            return ProfileRecall("", [], recall.degraded)
+            return ProfileRecall("", [], recall.degraded, agent=recall.agent)
         answer, degraded = await self._quoted(question, recall)
         return recalled(answer, recall, [*recall.degraded, *degraded])
 
@@ -100,4 +100,4 @@ def is_nothing(recall: Recall) -> bool:
 def recalled(answer: ComposedAnswer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
     """Return a profile's answer, with the memories that the answer may rest on."""
     recall.answered_with(entry.id for entry in recall.entries)
-    return ProfileRecall(answer.text, recall.entries, degraded, answer.cited)
+    return ProfileRecall(answer.text, recall.entries, degraded, answer.cited, agent=recall.agent)

@@ -78,7 +78,7 @@ class ModelAnswering(Answering):
         degraded = recall.degraded
         if is_nothing(recall):
             recall.answered_with(())
-            return ProfileRecall("", [], degraded)
+            return ProfileRecall("", [], degraded, agent=recall.agent)
         writing = partial(evidence, recall.entries, recall.formers, reference_time=question.now)
         given = _ModelInput(await off_the_loop(recall.entries, writing), await self._facts(question, recall))
         request = synthesis(question.query, given.evidence, given.facts, question.length, model.mark, now=question.now)

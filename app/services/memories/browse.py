@@ -9,12 +9,12 @@ from app.domain.query import Filter
 from app.domain.quotas import ModelUsage, RowCounts, Usage
 from app.services.tenant.backends import TenantBackends
 from app.storage import backlog, model_spend
-from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
+from app.storage.agents import AgentChange, Agents, AgentSettings, KnownAgent, agent_settings
 from app.storage.backlog import Backlog, DeadLetter
 from app.storage.declared import ListPage
 from app.storage.listing import ListPosition, MemoryListing
 from app.storage.quotas import Quotas, row_counts, usages
-from app.storage.rows import read_memory
+from app.storage.rows import read_memory, read_rows
 
 
 class Browser:
@@ -117,6 +117,19 @@ class Browser:
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._database.run([self._quotas.parts(agent_id)])
         return usages(rows)[0]
+
+    async def agents(self, only: str | None, *, limit: int, after: ListPosition | None) -> ListPage[KnownAgent]:
+        """Return the next agents of which something is kept or that were set, by their ids; with ``only`` that one.
+
+        Raises:
+            InvalidRequest: the limit is not from 1 to 100.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        wanted = self._agents.page(only, limit=limit + 1, after="" if after is None else after.id)
+        (rows,) = await self._database.run([wanted])
+        agents = read_rows(KnownAgent, rows[:limit])
+        return ListPage(agents, ListPosition(0, agents[-1].agent_id) if len(rows) > limit else None)
 
     async def agent(self, agent_id: str) -> AgentSettings:
         """Return an agent's settings, the defaults for an unknown agent; raises as ``get``, but for ``NotFound``."""

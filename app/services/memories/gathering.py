@@ -66,6 +66,8 @@ class Gathered:
     degraded: Sequence[str]
     topics: Sequence[str]
     """The scope's topics, where a model analyses the query."""
+    agent_known: bool
+    """Whether anything was ever stored for the agent, or it was set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class _ReadCandidates:
     wanted: CandidateQuery
     has_all_words: bool
     """Whether the index of words was searched, and has all memories."""
+    agent_known: bool
 
     @property
     def readable(self) -> Sequence[Candidate]:
@@ -165,7 +168,7 @@ class CandidateGatherer:
         bound = ["pending_bound"] if read.has_more_pending else []
         degraded = [*self._degraded, *(outage.part for outage in words), *bound]
         pool = self._pool(read, vectors)
-        return Gathered(pool, parsed, vectors, [*vectors.outages, *words], degraded, read.topics)
+        return Gathered(pool, parsed, vectors, [*vectors.outages, *words], degraded, read.topics, read.agent_known)
 
     async def _begin(self, vectors: VectorSearch, embedded: Sequence[str], depth: int) -> Analysis:
         """Ask the index for vectors near the query, and for vectors near the statement of the query's analysis.
@@ -220,6 +223,7 @@ class CandidateGatherer:
             topics=[str(row["topic"]) for row in known[0]] if known else [],
             wanted=wanted,
             has_all_words=wanted.search_words and not state["words_missing"],
+            agent_known=bool(state["known"]),
         )
 
     def _wanted(self, parsed: ParsedQuery, index_name: str, width: int, fill: int) -> CandidateQuery:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from app.domain.audit import RecallNote
 from app.domain.memory import Scope
@@ -37,6 +38,8 @@ class Recall:
     """The note for the recall log; None where recalls are not logged."""
     groups: Sequence[Group] | None = None
     """The groups of entries, best first; None where the query does not group."""
+    agent: Literal["unknown"] | None = None
+    """"unknown" where nothing was ever stored for the agent, and it was never set."""
 
     def answered_with(self, entries: Iterable[str]) -> None:
         """Note the ids of the entries that the caller is given, where these are not all of the recall's entries."""
@@ -80,7 +83,8 @@ async def search(
     # The moment as of which memories hold is the same in ``candidates.sql``.
     horizon = backends.clock() + DAY_MS if query.as_of is None else query.as_of
     missing = [*_degraded(gathered.vectors, fusion, query), *gathered.vectors.degraded, *gathered.degraded]
-    return await judge(Search(fusion, list(dict.fromkeys(missing))), query, backends.models, horizon)
+    found = Search(fusion, list(dict.fromkeys(missing)), agent_known=gathered.agent_known)
+    return await judge(found, query, backends.models, horizon)
 
 
 def select(found: Search, query: Query, note: RecallNote | None = None) -> Recall:
@@ -100,6 +104,7 @@ def select(found: Search, query: Query, note: RecallNote | None = None) -> Recal
         found.relevance if found.is_read else {},
         note,
         groups,
+        None if found.agent_known else "unknown",
     )
 
 

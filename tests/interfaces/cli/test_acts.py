@@ -36,6 +36,8 @@ NO_ACT = {
 }
 """The commands that do no administrative act, and why not."""
 GIVEN: dict[str, list[str]] = {
+    "change": [ID, "--metadata", '{"k": 1}'],
+    "purge": ["--confirm", "1"],
     "archive get": [ID],
     "archive restore": [ID],
     "backup": ["copies"],

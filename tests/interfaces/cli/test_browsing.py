@@ -139,12 +139,19 @@ def test_the_agents_of_a_tenant_are_listed_with_what_they_hold(line: Line) -> No
     assert line.json("agents") == {"agents": []}
     for agent, content in (("bot", "one"), ("bot", "two"), ("billing", "a longer text")):
         line.ok("store", content, "--agent", agent)
+    first, *_ = agents = line.json("agents")["agents"]
+    assert {name: first[name] for name in ("agent_id", "memories", "bytes")} == {
+        "agent_id": "billing",
+        "memories": 1,
+        "bytes": 15,
+    }
     assert line.ok("agents").splitlines() == [
-        "agent    memories  bytes",
-        "billing  1         15",
-        "bot      2         10",
+        "agent    memories  bytes  first stored              last stored",
+        *(
+            f"{one['agent_id']:<9}{one['memories']:<10}{one['bytes']:<7}" + "  ".join(times)
+            for one, times in ((each, (each["first_stored_at"], each["last_stored_at"])) for each in agents)
+        ),
     ]
-    assert line.json("agents")["agents"][0] == {"agent_id": "billing", "memories": 1, "bytes": 15}
     assert line.json("agents", "--tenant", "other") == {"agents": []}
 
 

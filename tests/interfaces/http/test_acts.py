@@ -28,6 +28,8 @@ _IDS = {"memory_id": ID, "archive_id": ID, "item_id": ID, "blob_id": ID, "versio
 _LINE = b'{"type":"header","format":"memory-gateway","version":1}\n'
 SENT: dict[str, dict[str, Any]] = {
     "DELETE /memories/{memory_id}": {"params": {"agent_id": "bot"}},
+    "PATCH /memories/{memory_id}": {"params": {"agent_id": "bot"}, "json": {"metadata": {"k": 1}}},
+    "POST /deletions": {"json": {"agent_id": "bot", "dry_run": True}},
     "DELETE /tenant": {"params": {"confirm": "other"}},
     "POST /undo": {"json": {"credential_id": ID, "dry_run": True}},
     "POST /import": {"content": _LINE, "headers": {"Content-Type": "application/x-ndjson"}},
@@ -99,7 +101,7 @@ def test_a_route_that_is_an_administrators_and_does_something_cannot_be_made_wit
         """Read something."""
 
     router = Router("test")
-    for declare in (router.post, router.put, router.delete):
+    for declare in (router.post, router.put, router.patch, router.delete):
         with pytest.raises(ValueError, match="declares no act"):
             declare("/test")(administers)
     with pytest.raises(ValueError, match="not an administrator's"):

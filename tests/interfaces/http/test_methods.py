@@ -38,6 +38,8 @@ async def test_every_documented_path_names_all_its_methods(service: Service, met
     document = (await service.client.get("/openapi.json")).json()
     assert len(document["paths"]) > 15
     for path, methods in document["paths"].items():
+        if method.lower() in methods:
+            continue
         answer = await service.client.request(method, path.format(**IDS))
         assert (answer.status_code, answer.headers["allow"]) == (405, ", ".join(sorted(map(str.upper, methods)))), path
         if method != "HEAD" and path.startswith("/client/"):

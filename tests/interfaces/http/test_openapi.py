@@ -54,6 +54,9 @@ async def test_operations_have_plain_ids(service: Service) -> None:
     assert ids == agents | operators | looks_after | of_cloudflare | {
         "explain",
         "delete_memory",
+        "change_memory",
+        "delete_memories",
+        "list_agents",
         "erase_agent",
         "erase_tenant",
         "operation",

@@ -12,6 +12,7 @@ import pytest
 
 from app.domain import errors
 from app.domain.errors import MemoryGatewayError
+from app.interfaces.http.schemas.examples import MEMORY_ID
 from tests.support.scopes import begin_run
 from tests.support.service import Service
 from tests.support.tables import insert_rows
@@ -27,6 +28,7 @@ NAMED = {
     "key": "plan",
     "run_id": "01K2Z7A1B2C3D4E5F6G7H8J9KM",
     "workflow_id": "look-up-then-answer",
+    "memory_id": MEMORY_ID,
 }
 Document: TypeAlias = dict[str, Any]
 Operation: TypeAlias = dict[str, Any]
@@ -192,6 +194,17 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     await begin_run(backends, "01K2Z5B8C3D6F9G1H4J7K2M5NP", "billing", agent_type="support")  # which workflows' name
     consolidation = {"tenant_id": "acme", "id": "01K2Z7C3P5S8V1Y4B7E0H3M6RT", "started_at": 1}
     await insert_rows(backends, "consolidation", consolidation)
+    line = json.dumps(
+        {
+            "type": "memory",
+            "agent_id": "default",
+            "id": MEMORY_ID,
+            "content": "said",
+            "created_at": "2026-01-01T00:00:00Z",
+        }
+    )
+    lines = {**service.credential(admin=True), "Content-Type": "application/x-ndjson"}
+    await service.client.post("/import", content=line + "\n", headers=lines)  # the memory that is changed
     taken = 0
     for name, operation in operations(document):
         method, path = name.split()
@@ -201,6 +214,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
             begun = {"agent_id": "bot", "agent_type": "t", "input": None, "episodes": 0}
             run = (await service.client.post("/runs", json=begun, headers=admin)).json()["run_id"]
             url = path.format(**{**NAMED, "run_id": run, "name": "house-style"})
+            url += "?agent_id=default" if "{memory_id}" in path else ""
             answer = await service.client.request(method, url, json=example, headers=admin)
             assert answer.status_code < 300, f"{name}: {json.dumps(example)}: {answer.text}"
             taken += 1

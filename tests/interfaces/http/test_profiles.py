@@ -75,6 +75,7 @@ async def test_where_nothing_is_found_the_answer_is_empty(service: Service) -> N
         "answer": "",
         "count": 0,
         "entries": [],
+        "agent": "unknown",
         "candidates": [],
         "cited": [],
     }

@@ -69,7 +69,7 @@ async def test_the_most_entries_asked_for_are_sessions(service: Service) -> None
 async def test_without_the_wish_an_answer_tells_of_no_groups_and_with_it_of_none_where_nothing_is_found(
     service: Service,
 ) -> None:
-    assert await grouped(service, "anything") == {"entries": [], "groups": [], "confidence": 0}
+    assert await grouped(service, "anything") == {"entries": [], "groups": [], "confidence": 0, "agent": "unknown"}
     await talk(service, "s", "red fox", "red foxes")
     answer = await service.post("/recall", {"agent_id": "bot", "query": "red fox"})
     assert answer.json().keys() == {"entries", "confidence"}

@@ -40,7 +40,7 @@ async def test_an_entry_tells_when_it_happened_and_its_session_where_the_store_s
 
 async def test_an_empty_memory_answers_with_no_entries(service: Service) -> None:
     answer = await service.post("/recall", {"agent_id": "bot", "query": "anything"})
-    assert (answer.status_code, answer.json()) == (200, {"entries": [], "confidence": 0})
+    assert (answer.status_code, answer.json()) == (200, {"entries": [], "agent": "unknown", "confidence": 0})
 
 
 async def test_entries_come_best_first(service: Service) -> None:
@@ -152,3 +152,20 @@ async def test_the_caller_may_name_the_request(service: Service) -> None:
     assert named.headers["x-request-id"] == "run-7"
     unsafe = await service.client.get("/healthz", headers={"X-Request-Id": "run 7\t{}"})
     assert unsafe.headers["x-request-id"] != "run 7\t{}"
+
+
+async def test_a_recall_says_that_nothing_was_ever_stored_for_the_agent_that_is_asked(service: Service) -> None:
+    async def told(agent_id: str) -> list[str | None]:
+        asked = await service.post("/recall", {"agent_id": agent_id, "query": "tea"})
+        answered = await service.post(f"/profiles/{agent_id}/recall", {"query": "tea"})
+        return [asked.json().get("agent"), answered.json().get("agent")]
+
+    assert await told("ann") == ["unknown", "unknown"]
+    await service.store("Bo likes coffee", agent_id="ann")
+    assert await told("ann") == [None, None]
+    (entry,) = await service.recall("coffee", agent_id="ann")
+    await service.delete(entry["id"], agent_id="ann")
+    assert await told("ann") == [None, None], "it had a memory"
+    assert await told("Ann") == ["unknown", "unknown"]
+    await service.client.put("/agents/bo", json={"retention_days": 1}, headers=service.credential(admin=True))
+    assert await told("bo") == [None, None], "it was set"

@@ -19,5 +19,7 @@ async def assemble_context(caller: ReadCaller, request: AssembleRequest) -> Asse
     """
     if request.task_type is not None and request.run_id is not None:  # the choice counts in what the workflow learns
         caller = caller.within("read", "write")
-    wanted = request.to(ContextWanted, names=request.context, only_agent=caller.principal.agent_id)
+    prefetch = request.query is not None if request.prefetch is None else request.prefetch
+    only_agent = caller.principal.agent_id
+    wanted = request.to(ContextWanted, names=request.context, prefetch=prefetch, only_agent=only_agent)
     return AssembledAnswer.of(wanted, await caller.agent(request.agent_id).assembler.assemble(wanted))

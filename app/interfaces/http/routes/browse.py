@@ -16,6 +16,8 @@ from app.interfaces.http.schemas.browse import (
     METADATA,
     AgentAnswer,
     AgentRequest,
+    AgentsAnswer,
+    AgentsQuery,
     ListAnswer,
     ListQuery,
     UsageQuery,
@@ -55,6 +57,18 @@ async def usage(caller: ReadCaller, query: Annotated[UsageQuery, Query()]) -> Us
     models = await services.browser.model_usage()
     answer = {"tenant": tenant, "agents": agents, "kept": kept.counts, "models": models}
     return UsagesAnswer.model_validate(answer)
+
+
+@data.get("/agents", InvalidCursor)
+async def list_agents(caller: ReadCaller, query: Annotated[AgentsQuery, Query()]) -> AgentsAnswer:
+    """List the agents by their ids, to an administrator; to a credential for one agent alone, that one.
+
+    There is no call that makes an agent: it is there from its first store on.
+    """
+    services, only = caller.tenant()
+    listing = Listing(caller, "agents", query.cursor, agent_id=only)
+    page = await services.browser.agents(only, limit=query.limit, after=listing.after)
+    return AgentsAnswer.model_validate({"agents": page.items, "cursor": listing.cursor(page.after)})
 
 
 @data.get("/agents/{agent_id}")

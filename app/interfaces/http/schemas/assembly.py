@@ -72,14 +72,14 @@ class AssembleRequest(Request):
         list[_Name] | None,
         Field(max_length=limits.MAX_CONTEXT_NAMES, description="The shared documents. Absent: all of the tenant."),
     ] = None
-    query: Annotated[QueryText | None, Field(description="What `prefetch` recalls.")] = None
+    query: Annotated[QueryText | None, Field(description="What long-term memory is recalled for.")] = None
     prefetch: Annotated[
-        bool,
+        bool | None,
         Field(
-            description="Whether long-term memory is recalled before the turn. If not, `long_term.retrieved` stays "
-            "empty, and the agent recalls by its tool."
+            description="Whether long-term memory is recalled before the turn. Absent: where there is a `query`. If "
+            "not, `long_term.retrieved` stays empty, and the agent recalls by its tool."
         ),
-    ] = False
+    ] = None
     max_tokens: Annotated[
         int,
         Number,

@@ -17,7 +17,14 @@ from app.interfaces.fields import (
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.kinds import row_counts
 from app.interfaces.http.schemas.memory import MemoryAnswer
-from app.interfaces.http.schemas.optional import OptionalEndMs, OptionalMs, TextWithin, absent_if_none
+from app.interfaces.http.schemas.optional import (
+    OptionalEndMs,
+    OptionalMs,
+    OptionalText,
+    OptionalTimestamp,
+    TextWithin,
+    absent_if_none,
+)
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 from app.storage.quotas import MAX_AGENTS, MAX_ROWS
 
@@ -173,6 +180,32 @@ class UsagesAnswer(Answer):
         None, description="Present where all agents were asked for and a language model is set."
     )
     agents: list[AgentUsageAnswer] = Field(description=f"At most {MAX_AGENTS}, those with the most bytes first.")
+
+
+class AgentsQuery(Request):
+    """How many agents to list."""
+
+    limit: Annotated[ListLimit, Field(description="The most agents of one answer.")] = 20
+    cursor: ListCursor = None
+
+
+class ListedAgentAnswer(Answer):
+    """An agent of which something is kept, or that was set."""
+
+    agent_id: str
+    memories: int = Field(description="With those that have expired and are not pruned yet.")
+    bytes: int = Field(description="Of all tiers together, as in its usage.")
+    first_stored_at: OptionalTimestamp = absent_if_none("When its oldest memory was stored. Absent: it has none.")
+    last_stored_at: OptionalTimestamp = absent_if_none("When its newest memory was stored. Absent: it has none.")
+
+
+class AgentsAnswer(Answer):
+    """Agents, by their ids."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agents": [examples.LISTED_AGENT]}]})
+
+    agents: list[ListedAgentAnswer]
+    cursor: OptionalText = next_cursor()
 
 
 class AgentRequest(Request):

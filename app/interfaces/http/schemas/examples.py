@@ -198,6 +198,13 @@ DETAIL: dict[str, Any] = {
 SUMMARY: dict[str, Any] = {"summary": f"## What holds\n- 2026-11-19: {_CONTENT}"}
 SESSION_DELETED: dict[str, Any] = {"memories": 12, "messages": 0, "more": False}
 
+LISTED_AGENT: dict[str, Any] = {
+    "agent_id": AGENT_ID,
+    "memories": 81,
+    "bytes": 12_300,
+    "first_stored_at": "2026-11-19T14:05:00.000Z",
+    "last_stored_at": MOMENT,
+}
 SET_AGENT: dict[str, Any] = {"retention_days": 90}
 AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True, "tools": "recall_store"}
 

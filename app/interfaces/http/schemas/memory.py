@@ -15,6 +15,11 @@ WRITTEN_BY = (
     "kept."
 )
 
+UNKNOWN_AGENT = (
+    "`unknown` where nothing was ever stored for this agent, and it was never set: look whether its id is the one that "
+    "stores use. Absent: it is known."
+)
+
 
 class SourceAnswer(Answer):
     """Who wrote a memory."""

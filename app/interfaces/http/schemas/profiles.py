@@ -16,7 +16,7 @@ from app.domain.profile_answers import MemoryDetail, first_line
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Request, Timestamp, Within, either
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.memory import EntryAnswer, FindingAnswer, InstructionAnswer
+from app.interfaces.http.schemas.memory import UNKNOWN_AGENT, EntryAnswer, FindingAnswer, InstructionAnswer
 from app.interfaces.http.schemas.optional import (
     NotNull,
     OptionalCodes,
@@ -241,6 +241,7 @@ class ProfileRecallAnswer(Answer):
     count: int = Field(description="How many entries there are. 0: nothing on the subject is known.")
     entries: list[EntryAnswer] = Field(description="The best first, as a recall gives them.")
     candidates: list[CandidateAnswer] | SkipJsonSchema[None] = old_name("entries", of="entries")
+    agent: Literal["unknown"] | SkipJsonSchema[None] = absent_if_none(UNKNOWN_AGENT)
     degraded: OptionalCodes = absent_if_empty(
         "Why it may not be all there is, as in the answer of a recall, or why a language model has not "
         "written it. Absent: it is, and it has where one is set."

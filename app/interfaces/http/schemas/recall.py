@@ -1,9 +1,10 @@
 """Requests and answers of the route that recalls memories."""
 
 from operator import not_
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
 from app.domain.query import Filter, GroupBy, Query
@@ -20,7 +21,8 @@ from app.interfaces.fields import (
     is_none,
 )
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.memory import EntryAnswer
+from app.interfaces.http.schemas.memory import UNKNOWN_AGENT, EntryAnswer
+from app.interfaces.http.schemas.optional import absent_if_none
 from app.interfaces.http.schemas.store import AgentId
 
 
@@ -170,6 +172,7 @@ class RecallAnswer(Answer):
     groups: list[GroupAnswer] | None = Field(
         None, exclude_if=is_none, description="What belongs together, best first, where `group_by` asked for it."
     )
+    agent: Literal["unknown"] | SkipJsonSchema[None] = absent_if_none(UNKNOWN_AGENT)
     confidence: float = Field(
         ge=0,
         le=1,

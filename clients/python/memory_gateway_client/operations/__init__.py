@@ -58,7 +58,9 @@ class Operations:
     """The operations, by their names."""
 
     store = Method(_memory.store)
+    change_memory = Method(_memory.change_memory)
     delete_memory = Method(_memory.delete_memory)
+    delete_memories = Method(_memory.delete_memories)
     recall = Method(_memory.recall)
     explain = Method(_memory.explain)
     erase_agent = Method(_memory.erase_agent)
@@ -74,6 +76,7 @@ class Operations:
     undo_learned = Method(_data.undo_learned)
     list_memories = Method(_data.list_memories)
     usage = Method(_data.usage)
+    list_agents = Method(_data.list_agents)
     consolidations = Method(_data.consolidations)
     consolidation_dry_run = Method(_data.consolidation_dry_run)
     undo_consolidation = Method(_data.undo_consolidation)

@@ -23,7 +23,7 @@ def assemble_context(
     task_type: str | None = None,
     context: Sequence[str] | None = None,
     query: str | None = None,
-    prefetch: bool = False,
+    prefetch: bool | None = None,
     max_tokens: int | None = None,
     run_id: str | None = None,
     seed: int | None = None,
@@ -39,9 +39,9 @@ def assemble_context(
         agent_type: Whose last episodes are read. Absent: those of the agent itself.
         task_type: What a workflow is selected for, with ``agent_type``. Absent: no workflow.
         context: The shared documents. Absent: all of the tenant.
-        query: What ``prefetch`` recalls.
-        prefetch: Whether long-term memory is recalled before the turn. If not, ``long_term.retrieved`` stays empty, and
-            the agent recalls by its tool.
+        query: What long-term memory is recalled for.
+        prefetch: Whether long-term memory is recalled before the turn. Absent: where there is a ``query``. If not,
+            ``long_term.retrieved`` stays empty, and the agent recalls by its tool.
         max_tokens: The most tokens of all pieces together, about. From 1 to 200,000. Left out: ``8000``.
         run_id: The run in which the workflow and the recall are noted.
         seed: With the same seed and counts the same workflow is selected.
@@ -61,7 +61,7 @@ def assemble_context(
             task_type=task_type,
             context=context,
             query=query,
-            prefetch=prefetch or None,
+            prefetch=prefetch,
             max_tokens=max_tokens,
             run_id=run_id,
             seed=seed,

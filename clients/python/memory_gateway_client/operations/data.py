@@ -17,6 +17,7 @@ from memory_gateway_client.request import (
     segment,
 )
 from memory_gateway_client.types import (
+    Agents,
     AgentSettings,
     ConsolidationForecast,
     Consolidations,
@@ -304,6 +305,29 @@ def usage(
         "/usage",
         Usages,
         query=asked(agent_id=agent_or_every(agent_id, _own, every_agent=every_agent)),
+    )
+
+
+def list_agents(
+    _own: str | None,
+    /,
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Agents]:
+    """List the agents by their ids, to an administrator; to a credential for one agent alone, that one.
+
+    There is no call that makes an agent: it is there from its first store on.
+
+    Args:
+        limit: The most agents of one answer. From 1 to 100. Left out: ``20``.
+        cursor: Of the answer before, to the same question; good for 24 hours. Empty: from the beginning.
+    """
+    return Call(
+        "GET",
+        "/agents",
+        Agents,
+        query=asked(limit=limit, cursor=cursor),
     )
 
 

@@ -16,7 +16,7 @@ from memory_gateway_client.request import (
     once,
     segment,
 )
-from memory_gateway_client.types import Explanation, Operation, Recall, Stored
+from memory_gateway_client.types import DeletedMemories, Explanation, Memory, Operation, Recall, Stored
 
 
 def store(
@@ -67,6 +67,40 @@ def store(
     )
 
 
+def change_memory(
+    _own: str | None,
+    /,
+    memory_id: str,
+    *,
+    agent_id: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    expires_at: datetime | None = None,
+    occurred_at: datetime | None = None,
+) -> Call[Memory]:
+    """Change what is said beside a memory's content, as an administrator: metadata, moment, end of life.
+
+    The content is corrected by storing what holds now. The memory keeps its id, and it counts as a store.
+
+    Args:
+        memory_id: Which memory.
+        agent_id: The agent, where that is not the client's.
+        metadata: Keys to set, or with null to take away. The others stay. At most 10240 bytes.
+        expires_at: When it is forgotten, in the future; null: never.
+        occurred_at: When it happened; null: that is not known.
+
+    Raises:
+        Conflict: ``conflict``, ``superseded``, ``erasing``, ``long_term_disabled``.
+        NotFound: ``not_found``.
+    """
+    return Call(
+        "PATCH",
+        f"/memories/{segment(memory_id)}",
+        Memory,
+        query=asked(agent_id=one_agent(agent_id, _own)),
+        body=given(metadata=metadata, expires_at=expires_at, occurred_at=occurred_at),
+    )
+
+
 def delete_memory(
     _own: str | None,
     /,
@@ -86,6 +120,50 @@ def delete_memory(
         NoneType,
         query=asked(agent_id=one_agent(agent_id, _own)),
         status=204,
+    )
+
+
+def delete_memories(
+    _own: str | None,
+    /,
+    *,
+    agent_id: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    written_by: str | None = None,
+    dry_run: bool = True,
+    confirm: int | None = None,
+) -> Call[DeletedMemories]:
+    """Delete the memories of an agent that pass a filter, as an administrator; at first only count them.
+
+    Ask with ``dry_run``, then again with the number in ``confirm``. One call deletes 2,000 at most: while ``left`` is
+    not 0, confirm that number.
+
+    Args:
+        agent_id: The agent, where that is not the client's.
+        created_after: Stored later than this.
+        created_before: Stored earlier than this.
+        metadata: Each key must be present with an equal value of the same type.
+        written_by: Only what the credential with this id has written.
+        dry_run: Only count them; ``false`` deletes them.
+        confirm: How many there are, as the dry run has counted them, or ``left`` of the answer before. From 0 to
+            100,001.
+
+    Raises:
+        Conflict: ``conflict``.
+    """
+    return Call(
+        "POST",
+        "/deletions",
+        DeletedMemories,
+        body=given(
+            agent_id=one_agent(agent_id, _own),
+            written_by=written_by,
+            dry_run=dry_run,
+            confirm=confirm,
+            filter=given(created_after=created_after, created_before=created_before, metadata=metadata) or None,
+        ),
     )
 
 

@@ -40,6 +40,7 @@ from memory_gateway_client.types.audit import (
 from memory_gateway_client.types.blobs import Blob, BlobPage
 from memory_gateway_client.types.context import AssembledContext, ContextPiece, LeftOut, MissingPart, PrefetchedMemories
 from memory_gateway_client.types.data import (
+    Agents,
     AgentSettings,
     AgentUsage,
     BytesByTier,
@@ -51,14 +52,13 @@ from memory_gateway_client.types.data import (
     Credentials,
     Kept,
     Limits,
-    Memory,
+    ListedAgent,
     Merged,
     Minted,
     ModelLimits,
     ModelUsage,
     Page,
     Revoked,
-    Source,
     UndoForecast,
     UndoGoing,
     UndoHolding,
@@ -79,16 +79,19 @@ from memory_gateway_client.types.episodes import (
 from memory_gateway_client.types.facts import Fact, FactPage, LearnedFact, RecalledFact, RecalledFacts
 from memory_gateway_client.types.memory import (
     Change,
+    DeletedMemories,
     Entry,
     ErasedCounts,
     Explanation,
     Finding,
     Group,
+    Memory,
     Operation,
     Recall,
     Receipt,
     Relation,
     Restatement,
+    Source,
     Stored,
 )
 from memory_gateway_client.types.operations import Circuit, EmbeddingConfig, Health, Outbox, Part, Readiness
@@ -170,6 +173,7 @@ __all__ = [
     "AgentMemorySummaryEnvelope",
     "AgentSettings",
     "AgentUsage",
+    "Agents",
     "Appended",
     "AppendedMessage",
     "Archive",
@@ -202,6 +206,7 @@ __all__ = [
     "ContextVersions",
     "Credential",
     "Credentials",
+    "DeletedMemories",
     "EmbeddingConfig",
     "Entry",
     "Episode",
@@ -227,6 +232,7 @@ __all__ = [
     "LearningProposals",
     "LeftOut",
     "Limits",
+    "ListedAgent",
     "ListedMemory",
     "ListedWorkflow",
     "Memory",

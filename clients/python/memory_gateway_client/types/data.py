@@ -5,52 +5,8 @@ Made of the OpenAPI document by `make client`: what is changed here is lost.
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Who wrote a memory.
-
-    Attributes:
-        channel: ``http``, ``mcp``, ``import``, or ``command``: an operator.
-        credential_id: The credential's id, its claim ``jti``.
-    """
-
-    channel: str
-    written_at: datetime
-    credential_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory with everything that was stored of it.
-
-    Attributes:
-        source: Who wrote it, as the credential says and no field of a request does; absent for what was written before
-            this was kept.
-        later_keys: The metadata keys that came later, each with the id of the credential that brought it.
-        superseded_at: When what replaced it was said: recalls give what holds now in its place. Absent: it holds.
-        type: What it is, by what it states. Absent: a program keeps it, or its statements were not read yet. One of
-            ``fact``, ``instruction``, ``event``, ``task``.
-        forgotten_at: Since when no recall finds it, because it was forgotten. Absent: it is remembered.
-        message_id: Present where it is a message that was ingested.
-    """
-
-    id: str
-    agent_id: str
-    content: str
-    metadata: dict[str, Any]
-    created_at: datetime
-    session_id: str | None = None
-    occurred_at: datetime | None = None
-    expires_at: datetime | None = None
-    source: Source | None = None
-    later_keys: dict[str, str] | None = None
-    superseded_at: datetime | None = None
-    type: str | None = None
-    forgotten_at: datetime | None = None
-    message_id: str | None = None
+from memory_gateway_client.types.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +350,36 @@ class Usages:
     tenant: Usage | None = None
     kept: Kept | None = None
     models: ModelUsage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedAgent:
+    """An agent of which something is kept, or that was set.
+
+    Attributes:
+        memories: With those that have expired and are not pruned yet.
+        bytes: Of all tiers together, as in its usage.
+        first_stored_at: When its oldest memory was stored. Absent: it has none.
+        last_stored_at: When its newest memory was stored. Absent: it has none.
+    """
+
+    agent_id: str
+    memories: int
+    bytes: int
+    first_stored_at: datetime | None = None
+    last_stored_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """Agents, by their ids.
+
+    Attributes:
+        cursor: Present when there are more: ask the same again, with it.
+    """
+
+    agents: tuple[ListedAgent, ...]
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

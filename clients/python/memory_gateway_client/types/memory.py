@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory_gateway_client.types.data import Source
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -22,6 +20,70 @@ class Stored:
 
     stored: bool = True
     kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who wrote a memory.
+
+    Attributes:
+        channel: ``http``, ``mcp``, ``import``, or ``command``: an operator.
+        credential_id: The credential's id, its claim ``jti``.
+    """
+
+    channel: str
+    written_at: datetime
+    credential_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory with everything that was stored of it.
+
+    Attributes:
+        source: Who wrote it, as the credential says and no field of a request does; absent for what was written before
+            this was kept.
+        later_keys: The metadata keys that came later, each with the id of the credential that brought it.
+        superseded_at: When what replaced it was said: recalls give what holds now in its place. Absent: it holds.
+        type: What it is, by what it states. Absent: a program keeps it, or its statements were not read yet. One of
+            ``fact``, ``instruction``, ``event``, ``task``.
+        forgotten_at: Since when no recall finds it, because it was forgotten. Absent: it is remembered.
+        message_id: Present where it is a message that was ingested.
+    """
+
+    id: str
+    agent_id: str
+    content: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    session_id: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    source: Source | None = None
+    later_keys: dict[str, str] | None = None
+    superseded_at: datetime | None = None
+    type: str | None = None
+    forgotten_at: datetime | None = None
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedMemories:
+    """What was deleted or, of a dry run, would be.
+
+    Attributes:
+        dry_run: Whether nothing was changed.
+        memories: Memories that were deleted with what was learned of them, or that would be.
+        left: How many pass the filter now. To go on, confirm this number.
+        at_least: Of a dry run: whether there are more, since at most 100,001 are counted.
+        memory_ids: Of a dry run: the oldest 20 of them.
+    """
+
+    dry_run: bool
+    memories: int
+    left: int
+    at_least: bool | None = None
+    memory_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +173,8 @@ class Recall:
     Attributes:
         entries: Best first; with ``group_by`` group after group, each best first.
         groups: What belongs together, best first, where ``group_by`` asked for it.
+        agent: ``unknown`` where nothing was ever stored for this agent, and it was never set: look whether its id is
+            the one that stores use. Absent: it is known.
         confidence: How likely it is that one of the best candidates answers the query: the score of the best.
         degraded: Present when the answer may not be all there is: why. ``index_unavailable``, ``embedder_unavailable``,
             ``lexical_unavailable``: this did not answer, and the other channels did (with ``strict`` that is an error).
@@ -123,6 +187,7 @@ class Recall:
     entries: tuple[Entry, ...]
     confidence: float
     groups: tuple[Group, ...] = ()
+    agent: str | None = None
     degraded: tuple[str, ...] = ()
 
 

@@ -80,6 +80,8 @@ class ProfileRecall:
         count: How many entries there are. 0: nothing on the subject is known.
         entries: The best first, as a recall gives them.
         candidates: The old name of ``entries``, given until the next version.
+        agent: ``unknown`` where nothing was ever stored for this agent, and it was never set: look whether its id is
+            the one that stores use. Absent: it is known.
         degraded: Why it may not be all there is, as in the answer of a recall, or why a language model has not written
             it. Absent: it is, and it has where one is set.
         cited: The ids of the memories that the answer is made of.
@@ -91,6 +93,7 @@ class ProfileRecall:
     entries: tuple[Entry, ...]
     cited: tuple[str, ...]
     candidates: tuple[Candidate, ...] = ()
+    agent: str | None = None
     degraded: tuple[str, ...] = ()
     instructions: tuple[Instruction, ...] = ()
 

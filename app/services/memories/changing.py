@@ -1,0 +1,98 @@
+"""Changes what is said beside a memory's content: its metadata, its moment and its end of life."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+from typing import TypedDict
+
+from app.domain import limits
+from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, Superseded
+from app.domain.json_types import Json, to_json
+from app.domain.memory import STORE_KEY, Memory, NewMemory
+from app.services.memories.browse import Browser
+from app.services.memories.gateway import LongTermMemoryGateway
+from app.services.memories.lookup import Lookup
+from app.services.tenant.backends import TenantBackends
+from app.storage.redating import expire, move, obstacles
+
+
+class MemoryChange(TypedDict, total=False):
+    """New values of a memory's fields; a field that is absent stays as it is."""
+
+    metadata: Mapping[str, Json]
+    """Keys that are set, or with null taken away; the others stay."""
+    expires_at: int | None
+    occurred_at: int | None
+
+
+class Changes:
+    """Changes memories of one tenant, bound here, in the name of an author who may replace what others wrote."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take the tenant's backends."""
+        self._backends = backends
+
+    async def change(self, agent_id: str, memory_id: str, change: MemoryChange) -> Memory:
+        """Change a memory, and return it as it is then. The same change again changes nothing.
+
+        Its content is the same, and so is its id. It is stored again with what is changed: so the index filters by the
+        new metadata, and it counts as a store. A reader compares it anew where its moment is another.
+
+        Raises:
+            NotFound: the agent has no such memory, or it has expired.
+            Superseded: another memory holds in place of this one; nothing was changed.
+            Conflict: it was forgotten; another memory says the same, at the new moment or now; or its moment is that of
+                a correction. Nothing was changed.
+            InvalidRequest: a field is over its limits, or a program keeps the memory for itself; nothing was changed.
+            MemoryGatewayError: as a store does; a part may be changed, and asking again is safe.
+        """
+        limits.check(("expires_at", limits.future(self._backends.clock()), change.get("expires_at")))
+        memory = await self._found(agent_id, memory_id)
+        moved = replace(memory, occurred_at=change.get("occurred_at", memory.occurred_at))
+        new = NewMemory(
+            memory.content,
+            _patched(memory.metadata, change.get("metadata", {})),
+            memory.session_id,
+            moved.occurred_at,
+            change.get("expires_at", memory.expires_at),
+        )
+        screened = await self._backends.screened(new)
+        run = self._backends.data.database.run
+        ((row,),) = await run([obstacles(memory.scope, memory_id, hash_=memory.identity, new_hash=moved.identity)])
+        _check(memory_id, row, moves=moved.identity != memory.identity)
+        if moved.identity != memory.identity:
+            hashes = {"hash_": memory.identity, "new_hash": moved.identity}
+            await run(move(memory.scope, memory_id, moved.occurred_at, **hashes))
+        await LongTermMemoryGateway(self._backends).store(agent_id, screened)
+        detail, now = to_json({"fields": sorted(change)}), self._backends.clock()
+        await run(expire(memory.scope, memory_id, screened.expires_at, self._backends.author, now=now, detail=detail))
+        return await Browser(self._backends).get(agent_id, memory_id)
+
+    async def _found(self, agent_id: str, memory_id: str) -> Memory:
+        found = await Lookup(self._backends).one(agent_id, memory_id)
+        if found is None or (found.memory.expires_at or inf) <= self._backends.clock():
+            raise NotFound("The agent has no such memory.")
+        if found.holder is not None:
+            raise Superseded(found.holder)
+        if found.memory.forgotten_at is not None:
+            raise Conflict("The memory was forgotten. Take that back first (POST .../unforget).")
+        if STORE_KEY in found.memory.metadata:
+            raise InvalidRequest("A program keeps this memory for itself, and only the program changes it.")
+        return found.memory
+
+
+def _patched(metadata: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
+    """Return metadata with the keys of a change: those with null go (RFC 7396, of the first level)."""
+    return {key: value for key, value in {**metadata, **change}.items() if value is not None or key not in change}
+
+
+def _check(memory_id: str, row: Mapping[str, object], *, moves: bool) -> None:
+    """Refuse a change of which another memory stands in the way; raises ``Conflict``."""
+    if row["holder"] != memory_id:
+        raise Conflict(f"Another memory says the same now: change that one, {row['holder']}.")
+    if moves and row["taken_by"] is not None:
+        message = f"is that of another memory which says the same, {row['taken_by']}"
+        raise Conflict(f"occurred_at {message}.", errors=[FieldError("occurred_at", message)])
+    if moves and row["corrects"]:
+        message = "stays while the memory corrects another, or is corrected: take the correction back first"
+        raise Conflict(f"occurred_at {message}.", errors=[FieldError("occurred_at", message)])
