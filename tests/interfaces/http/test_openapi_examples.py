@@ -194,17 +194,6 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     await begin_run(backends, "01K2Z5B8C3D6F9G1H4J7K2M5NP", "billing", agent_type="support")  # which workflows' name
     consolidation = {"tenant_id": "acme", "id": "01K2Z7C3P5S8V1Y4B7E0H3M6RT", "started_at": 1}
     await insert_rows(backends, "consolidation", consolidation)
-    line = json.dumps(
-        {
-            "type": "memory",
-            "agent_id": "default",
-            "id": MEMORY_ID,
-            "content": "said",
-            "created_at": "2026-01-01T00:00:00Z",
-        }
-    )
-    lines = {**service.credential(admin=True), "Content-Type": "application/x-ndjson"}
-    await service.client.post("/import", content=line + "\n", headers=lines)  # the memory that is changed
     taken = 0
     for name, operation in operations(document):
         method, path = name.split()
