@@ -127,7 +127,7 @@ def imported(report: ImportReport) -> CommandAnswer:
     counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
     return CommandAnswer(
         report.summary | {"agents": dict(report.agents)},
-        f"{counts}. {_END[report.end]}{_written_to(report)}",
+        f"{counts}. {_END[report.end]}{_of_another(report)}{_written_to(report)}",
         failed=not report.flawless,
     )
 
@@ -150,6 +150,16 @@ _END = {
     "wrong": "The closing line is not that of the lines before it.",
     "missing": "There is no closing line: the file is cut off.",
 }
+
+
+def _of_another(report: ImportReport) -> str:
+    """Say that the file is another tenant's, and what to do where that was not meant."""
+    if report.of_tenant is None:
+        return ""
+    return (
+        f"\nThe file is an export of the tenant {report.of_tenant}. If it was not meant for this one, take "
+        "back what came in: memory-gateway agents shows where it is, and purge deletes it."
+    )
 
 
 def _written_to(report: ImportReport) -> str:

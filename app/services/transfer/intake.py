@@ -165,7 +165,7 @@ async def import_lines(
             elif isinstance(line, BadLineError):
                 await to.reject(number, line.detail, line.id, times=times)
             elif isinstance(line, Manifest) and line.tenant != whose:
-                await to.reject(number, "is the manifest of another tenant")
+                report.of_tenant = line.tenant
 
     async for chunk in chunks:
         await take(reader.lines(chunk))

@@ -68,6 +68,8 @@ class ImportReport:
         """How many rejected lines may still be listed; further lines are only counted."""
         self.lines = 0
         self.manifest = False
+        self.of_tenant: str | None = None
+        """The tenant that the file is an export of, where that is another one."""
         self.end: Ending = "missing"
         self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - ``close`` closes it
 
@@ -91,12 +93,13 @@ class ImportReport:
 
     @property
     def summary(self) -> dict[str, Json]:
-        """The counts, whether the file had a manifest, and whether its closing line agrees."""
+        """The counts, whether the file had a manifest and its closing line agrees, and which other tenant it is of."""
         counts: dict[str, Json] = {status: self.counts[status] for status in STATUSES}
         summary: dict[str, Json] = {"type": "summary", "lines": self.lines, **counts}
         if (unlisted := self.counts["rejected"] - MAX_REJECTED_LISTED) > 0:
             summary["rejected_unlisted"] = unlisted
-        return summary | {"manifest": self.manifest, "end": self.end}
+        of_another: dict[str, Json] = {} if self.of_tenant is None else {"of_tenant": self.of_tenant}
+        return summary | {"manifest": self.manifest, "end": self.end} | of_another
 
     @property
     def flawless(self) -> bool:

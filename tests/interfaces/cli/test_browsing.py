@@ -183,3 +183,17 @@ def test_usage_tells_what_the_api_tells(line: Line) -> None:
     assert rest[11:13] == ["kept beside the memories:", "idempotency keys   0"]
     alone = line.json("usage", "--agent", "bot", AGENT_MEMORIES="5")
     assert (list(alone), alone["agents"][0]["limits"]) == (["agents"], DEFAULTS["agent"] | {"memories": 5})
+
+
+def test_the_file_of_another_tenant_comes_in_and_it_is_said_whose_it_is(line: Line) -> None:
+    line.ok("store", "Ann likes tea")
+    line.run("export", "-o", "out.ndjson")
+    done = line.run("import", "out.ndjson", "--tenant", "globex")
+    assert done.returncode == 0, done.stderr
+    assert 'rejected"' not in done.stderr
+    assert "1 imported" in done.stdout
+    assert "export of the tenant default" in done.stdout
+    assert "purge" in done.stdout
+    again = json.loads(line.run("import", "out.ndjson", "--tenant", "globex", "--json").stdout)
+    assert (again["unchanged"], again["of_tenant"], again["rejected"]) == (1, "default", 0)
+    assert "export of" not in line.run("import", "out.ndjson").stdout
