@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from app.domain.json_types import to_json
+from app.interfaces.http import which_call
 from app.interfaces.http.schemas import examples
 
 _TEXT = """\
@@ -29,6 +30,12 @@ you answer what may depend on it. Once a store has answered, every recall finds 
 - The tenant is read from the credential and from nowhere else; a request that names one is refused.
 - An error is `application/problem+json`: `code` names it and stays the same, `advice` says what to do about it, and
   `errors` names the fields that are wrong.
+
+Which call is for what:
+
+{calls}
+
+Each path is there below `/v1` too. An old name of a field is marked `deprecated` in the OpenAPI document.
 
 ## API
 
@@ -62,7 +69,7 @@ def text(base: str, issuer: str | None = None) -> str:
     """Return the text for a service at this URL, whose tokens come from this issuer, if any, beside the operator."""
     store, recall = _curl(f"{base}/store", examples.STORE), _curl(f"{base}/recall", examples.RECALL)
     sign_in = _NO_ISSUER if issuer is None else _ISSUER.format(issuer=issuer, base=base)
-    return _TEXT.format(base=base, store=store, recall=recall, sign_in=sign_in)
+    return _TEXT.format(base=base, store=store, recall=recall, sign_in=sign_in, calls=which_call.lines())
 
 
 def _curl(url: str, body: dict[str, Any]) -> str:

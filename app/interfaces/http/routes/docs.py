@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from app.domain.errors import InvalidRequest, NotFound
+from app.interfaces.http import which_call
 from app.interfaces.http.pages import Pages, StaticPage
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
 from app.interfaces.http.schemas.agent_memory import AgentMemoryIngestRequest, AgentMemoryMessage
@@ -128,7 +129,12 @@ def install(app: FastAPI, document: Callable[[], dict[str, Any]]) -> None:
 def openapi(title: str, description: str, routes: Sequence[BaseRoute]) -> dict[str, Any]:
     """Return the OpenAPI document of the routes, which describes problems too."""
     document = get_openapi(
-        title=title, version=installed_version(), description=description, routes=routes, servers=_SERVERS
+        title=title,
+        version=installed_version(),
+        description=description,
+        routes=routes,
+        servers=_SERVERS,
+        tags=which_call.tags(),
     )
     for operation in _operations(document):
         _leave_out_unused(operation)

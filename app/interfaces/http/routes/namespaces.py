@@ -24,11 +24,12 @@ from app.interfaces.http.schemas.namespaces import (
     AgentMemoryNamespacesQuery,
     NamespaceName,
 )
+from app.interfaces.http.which_call import CLOUDFLARES
 from app.runtime.entry import CallEntry
 from app.services.profiles.namespaces import Namespaces
 from app.storage.namespaces import Namespace
 
-TAG = "agent memory, as Cloudflare has it"
+TAG = CLOUDFLARES
 NAMESPACES = "/client/v4/accounts/{account_id}/agent-memory/namespaces"
 
 namespaces = Router(TAG, describe=envelope.responses, any_query=True)
