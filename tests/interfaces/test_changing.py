@@ -40,9 +40,9 @@ async def change(service: Service, memory_id: str, body: Any, agent_id: str = "b
     return await service.client.patch(f"/memories/{memory_id}?agent_id={agent_id}", json=body, headers=headers)
 
 
-async def delete(service: Service, *, agent_id: str = "bot", who: Any = None, **body: Any) -> httpx.Response:
+async def delete(service: Service, who: Any = None, **body: Any) -> httpx.Response:
     headers = service.credential(**({"admin": True} | (who or {})))
-    return await service.client.post("/deletions", json={"agent_id": agent_id, **body}, headers=headers)
+    return await service.client.post("/deletions", json={"agent_id": "bot", **body}, headers=headers)
 
 
 async def test_metadata_keys_are_set_and_taken_away_and_recalls_filter_by_them(service: Service) -> None:
