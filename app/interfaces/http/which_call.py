@@ -9,7 +9,7 @@ CLOUDFLARES: Final = "agent memory, as Cloudflare has it"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MapRow:
     """What somebody wants, the call for it, and why it is not the one next to it."""
 
     tag: str
@@ -40,84 +40,86 @@ TAGS: Final = {
 }
 """The tags in the order in which they are shown, each with what is in it."""
 CALLS: Final = (
-    Call("memory", "keep one thing that was said or learned", "POST /store", "a whole conversation goes to `ingest`"),
-    Call(
+    MapRow("memory", "keep one thing that was said or learned", "POST /store", "a whole conversation goes to `ingest`"),
+    MapRow(
         "profiles",
         "keep a whole conversation",
         "POST /profiles/{profile}/ingest",
         "a store of each message would lose their order, and who said what",
     ),
-    Call(
+    MapRow(
         "facts",
         "keep a fact that I have taken apart myself",
         "POST /facts",
         "of a sentence, `/store` finds out by itself what it replaces",
     ),
-    Call(
+    MapRow(
         "working memory",
         "keep something for this task alone",
         "PUT /working/{agent_id}/{instance}/{key}",
         "what is stored stays, and recalls find it",
     ),
-    Call(
+    MapRow(
         "memory",
         "find what was kept, for a program or a prompt",
         "POST /recall",
         "it gives memories with scores, by filters; it does not answer",
     ),
-    Call(
+    MapRow(
         "profiles",
         "have a question answered",
         "POST /profiles/{profile}/recall",
         "it answers in sentences that were said; `/recall` has filters and more options",
     ),
-    Call(
+    MapRow(
         "context",
         "begin a turn with all that matters",
         "POST /context/assemble",
         "`/recall` reads long-term memory alone, without a budget for the others",
     ),
-    Call("tools", "let a model decide", "GET /tools", "or `/mcp`: the calls above are for programs"),
-    Call(
+    MapRow("tools", "let a model decide", "GET /tools", "or `/mcp`: the calls above are for programs"),
+    MapRow(
         "profiles",
         "see what is known, without a question",
         "POST /profiles/{profile}/summary",
         "a recall needs to know what is asked",
     ),
-    Call("data", "look through memories page by page", "GET /memories", "a recall gives the best alone"),
-    Call("memory", "know why a memory is not returned", "POST /recall/explain", "`explain` tells of what is returned"),
-    Call(
+    MapRow("data", "look through memories page by page", "GET /memories", "a recall gives the best alone"),
+    MapRow(
+        "memory", "know why a memory is not returned", "POST /recall/explain", "`explain` tells of what is returned"
+    ),
+    MapRow(
         "memory",
         "correct what a memory says",
         "POST /store",
         "store what holds now: it replaces the other, and the past is kept",
     ),
-    Call(
+    MapRow(
         "memory",
         "change its metadata, its moment or its end",
         "PATCH /memories/{memory_id}",
         "the content is corrected by a store",
     ),
-    Call(
+    MapRow(
         "profiles",
         "forget it, and be able to take that back",
         "POST /profiles/{profile}/memories/{memory_id}/forget",
         "a deletion is for good, and an administrator's",
     ),
-    Call(
+    MapRow(
         "memory",
         "delete one for good, or all that pass a filter",
         "DELETE /memories/{memory_id}, POST /deletions",
         "to be rid of all of an agent, with a receipt: `DELETE /agents/{agent_id}`",
     ),
-    Call(
+    MapRow(
         "memory",
         "take back what a session, a run or a credential has taught",
         "POST /undo",
         "it also restores what that had replaced",
     ),
-    Call("data", "know which agents there are", "GET /agents", "`GET /usage` tells of limits too, and has no pages"),
-    Call("transfer", "take everything out, or in", "GET /export, POST /import", "listings have no vectors and tiers"),
+    MapRow("data", "know which agents there are", "GET /agents", "`GET /usage` tells of limits too, and has no pages"),
+    MapRow("transfer", "take everything out, or in", "GET /export, POST /import", "listings have no vectors and tiers"),
 )
 """The map: what somebody wants, in the order in which one comes to want it."""
 
