@@ -14,7 +14,8 @@ from app.interfaces.http.application import openapi_document
 from tests.conformance.toolchain import CLIENT, OLDEST_NODE
 
 _MODULES = CLIENT / "node_modules"
-SECONDS = 120
+SECONDS = 400
+"""Of any command: the tests of an adapter may start Claude Code for each turn."""
 
 
 def run(*command: str | Path, within: Path, **environment: str) -> subprocess.CompletedProcess[str]:

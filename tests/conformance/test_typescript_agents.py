@@ -18,6 +18,8 @@ ADAPTERS = {
     "langchain": ["@langchain"],
     "mastra": ["@mastra"],
     "openai-agents": ["@openai"],
+    "anthropic": ["@anthropic-ai"],
+    "claude-agent": ["@anthropic-ai", "@modelcontextprotocol"],
 }
 """The adapters, and what is installed of the vendor of each."""
 TESTS = Path(__file__).with_name("typescript")
@@ -74,4 +76,5 @@ async def test_the_adapter_does_what_every_adapter_does(project: Project, start:
     for file in (f"{name}.test.ts", "suite.ts", "service.ts"):
         shutil.copy(TESTS / file, project.folder)
     variables = told(await start(EMBEDDER="auto")) | {"MEMORY_GATEWAY_ADMIN": credential(admin=True)}
+    del variables["MEMORY_GATEWAY_AGENT"]
     project.node("--test", f"{name}.test.ts", node=NEWER_NODE, **variables)

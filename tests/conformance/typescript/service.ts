@@ -66,12 +66,12 @@ async function listening(server: Server): Promise<string> {
 
 /** Clients whose service is away, silent, refuses the credential, or has answered often enough. */
 export const FAULTS: Record<string, () => Promise<MemoryClient>> = {
-  "is down": async () => anyone({ url: await nowhere() }),
-  "does not answer": async () => anyone({ url: await listening(silent) }),
+  "is down": async () => anyone({ url: await nowhere(), timeoutMs: 1_000 }),
+  "does not answer": async () => anyone({ url: await listening(silent), timeoutMs: 1_000 }),
   "refuses the credential": async () => anyone({ token: "another" }),
   "has been asked too often": async () => {
     const { token } = await admin.operations.mint_credential({ body: { requests_per_minute: 1 } });
-    const client = anyone({ token });
+    const client = anyone({ token, timeoutMs: 1_000 });
     await client.recall("anything");
     return client;
   },

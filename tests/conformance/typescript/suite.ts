@@ -40,8 +40,8 @@ export type Adapt = (client: MemoryClient, options: Options) => Take;
 
 const count = (text: string, part: string) => text.split(part).length - 1;
 
-/** Holds an adapter to it. */
-export function holds(adapt: Adapt): void {
+/** Holds an adapter to it, with so many turns at once. */
+export function holds(adapt: Adapt, atOnce = { people: 4, sessions: 3 }): void {
   test("what was said in one conversation is quoted in the next, once, before what the user says", async () => {
     const client = anyone();
     await adapt(client, {})({ say: "My dog is called Rex", session: "one" });
@@ -126,10 +126,10 @@ export function holds(adapt: Adapt): void {
   });
 
   test("turns at once have their own memories, and store what was said in their own conversations", async () => {
-    const people = ["Ann", "Bob", "Eve", "Joe"].map((name) => ({ name, client: anyone() }));
+    const people = ["Ann", "Bob", "Eve", "Joe"].slice(0, atOnce.people).map((name) => ({ name, client: anyone() }));
     await Promise.all(people.map(({ name, client }) => client.store(`My dog is called ${name}-dog`)));
     const takes = people.map(({ client }) => adapt(client, {}));
-    const turns = ["one", "two", "three"].flatMap((session) =>
+    const turns = ["one", "two", "three"].slice(0, atOnce.sessions).flatMap((session) =>
       people.map(async ({ name }, at) => {
         const [prompt = ""] = await takes[at]!({ say: `What is my dog called, asks ${name} in ${session}?`, session });
         assert.equal(count(prompt, `My dog is called ${name}-dog`), 1, prompt);
@@ -140,7 +140,7 @@ export function holds(adapt: Adapt): void {
     for (const { name, client } of people) {
       const { memories } = await admin.operations.list_memories({ query: { agent_id: client.agent, limit: 100 } });
       const said = memories.filter(({ content }) => content.startsWith("What is"));
-      assert.deepEqual(new Set(said.map(({ content, session_id }) => `${session_id}: ${content}`)).size, 3);
+      assert.equal(new Set(said.map(({ session_id }) => session_id)).size, atOnce.sessions);
       for (const { content, session_id } of said) assert.ok(content.includes(`asks ${name} in`), String(session_id));
     }
   });
