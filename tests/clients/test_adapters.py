@@ -122,6 +122,16 @@ async def test_what_one_process_was_told_the_agent_of_another_answers(
     assert reached(watched) == {"127.0.0.1"}
 
 
+def test_an_environment_that_is_not_installed_is_a_failure_in_ci_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.prefix", "/nowhere")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="make conformance"):
+        python_of("frameworks")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="make conformance"):
+        python_of("frameworks")
+
+
 def test_an_adapter_is_one_folder_with_all_of_it(folder: Path) -> None:
     files = {path.name for path in folder.iterdir()}
     assert files >= {"__init__.py", "README.md", "requires.txt", "example.py"}

@@ -5,6 +5,8 @@ from memory_gateway_client.adapters.asking import SWITCHED_OFF, Asking
 from memory_gateway_client.adapters.texts import query, quoted, unavailable
 
 TOP_K = 5
+MOST_ENTRIES = 20
+"""A recall for a model gives no more."""
 MIN_SCORE = 0.2
 """Below it an entry seldom has to do with what was asked."""
 
@@ -28,9 +30,10 @@ class Recalling:
         if not words:
             return ()
         # An entry that repeats what is asked tells nothing, so that one more is wanted.
+        most = min(self._top_k + 1, MOST_ENTRIES)
         found = await self._asking.ask(
             lambda client: client.recall(
-                words, agent_id=agent_id, top_k=self._top_k + 1, min_score=self._min_score, for_model=True
+                words, agent_id=agent_id, top_k=most, min_score=self._min_score, for_model=True
             )
         )
         if isinstance(found, MemoryGatewayError):

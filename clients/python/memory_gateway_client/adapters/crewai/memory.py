@@ -20,6 +20,7 @@ from memory_gateway_client import MemoryClient, MemoryGatewayError
 from memory_gateway_client.adapters.asking import OnOutage
 from memory_gateway_client.adapters.crewai.records import told
 from memory_gateway_client.adapters.crewai.storage import Found, GatewayStorage
+from memory_gateway_client.adapters.recalling import MIN_SCORE
 from memory_gateway_client.adapters.texts import NOTICE, pieces, quotation, storable, unavailable
 
 _SOURCE = "memory_gateway"
@@ -91,7 +92,7 @@ class GatewayMemory(Memory):
         begun = time.perf_counter()
         root = join_scope_paths(self.root_scope, scope) if self.root_scope else scope
         try:
-            found = self._kept.recall(query, scope_prefix=root, categories=categories, limit=limit)
+            found = self._kept.recall(query, scope_prefix=root, categories=categories, limit=limit, min_score=MIN_SCORE)
         except MemoryGatewayError as error:
             crewai_event_bus.emit(self, MemoryQueryFailedEvent(error=error.detail, **asked))
             raise

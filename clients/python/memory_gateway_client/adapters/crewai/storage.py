@@ -15,6 +15,7 @@ from crewai.memory.utils import normalize_scope_path
 from memory_gateway_client import InvalidRequest, Memory, MemoryClient, MemoryGatewayError, NotFound, Page
 from memory_gateway_client.adapters.asking import SWITCHED_OFF, Asking, OnOutage
 from memory_gateway_client.adapters.crewai.records import below, levels, metadata, record, with_id
+from memory_gateway_client.adapters.recalling import MOST_ENTRIES
 from memory_gateway_client.adapters.texts import pieces, query
 
 T = TypeVar("T")
@@ -22,8 +23,6 @@ T = TypeVar("T")
 Found = list[tuple[MemoryRecord, float]]
 """Records with their scores, best first."""
 
-_MOST_FOUND = 20
-"""How many entries a recall for a model gives at most."""
 _MOST_WAITING = 100
 _PAGE = 100
 _ULID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
@@ -82,7 +81,7 @@ class GatewayStorage:
         if not asked or limit < 1:
             return []
         conditions = {**(metadata_filter or {}), **below(scope_prefix)}
-        top_k = _MOST_FOUND if categories else min(limit, _MOST_FOUND)
+        top_k = MOST_ENTRIES if categories else min(limit, MOST_ENTRIES)
         found = self._asking.ask_waiting(
             lambda client: client.recall(
                 asked, agent_id=self._agent_id, top_k=top_k, metadata=conditions or None, for_model=True

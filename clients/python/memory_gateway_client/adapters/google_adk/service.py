@@ -11,10 +11,11 @@ from google.genai import types
 from typing_extensions import override
 
 from memory_gateway_client import AsyncMemoryClient, Entry, MemoryClient, MemoryGatewayError
-from memory_gateway_client.adapters.asking import SWITCHED_OFF, Asking, OnOutage
+from memory_gateway_client.adapters.asking import Asking, OnOutage
 from memory_gateway_client.adapters.conversations import Said, remember
 from memory_gateway_client.adapters.naming import agent_name, session_name
-from memory_gateway_client.adapters.texts import NOTICE, pieces, query, quotation, unavailable
+from memory_gateway_client.adapters.recalling import TOP_K, Recalling
+from memory_gateway_client.adapters.texts import NOTICE, pieces, quotation, unavailable
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -41,7 +42,7 @@ class MemoryGatewayService(BaseMemoryService):
         client: MemoryClient | AsyncMemoryClient,
         *,
         agent_of: AgentOf = agent_of_user,
-        top_k: int = 5,
+        top_k: int = TOP_K,
         quote: bool = True,
         on_outage: OnOutage | None = None,
         strict: bool = False,
@@ -59,7 +60,7 @@ class MemoryGatewayService(BaseMemoryService):
         """
         self._asking = Asking(client, logging.getLogger("google_adk." + __name__), on_outage=on_outage, strict=strict)
         self._agent_of = agent_of
-        self._top_k = top_k
+        self._recalling = Recalling(self._asking, top_k=top_k)
         self._quote = quote
 
     @override
@@ -106,17 +107,10 @@ class MemoryGatewayService(BaseMemoryService):
     @override
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the memories of the user that answer the query best."""
-        asked = _query(query)
-        if not asked:
-            return SearchMemoryResponse()
-        agent = self._agent_of(app_name, user_id)
-        found = await self._asking.ask(
-            lambda client: client.recall(asked, agent_id=agent, top_k=self._top_k, for_model=True)
-        )
+        found = await self._recalling.entries(query, self._agent_of(app_name, user_id))
         if isinstance(found, MemoryGatewayError):
-            told = [] if found.code == SWITCHED_OFF else [_entry(unavailable(found), author=AUTHOR)]
-            return SearchMemoryResponse(memories=told)
-        memories = [self._memory(entry) for entry in found.entries]
+            return SearchMemoryResponse(memories=[_entry(unavailable(found), author=AUTHOR)])
+        memories = [self._memory(entry) for entry in found]
         if memories and self._quote:
             memories.insert(0, _entry(NOTICE, author=AUTHOR))
         return SearchMemoryResponse(memories=memories)
@@ -139,10 +133,6 @@ class MemoryGatewayService(BaseMemoryService):
             timestamp=(entry.occurred_at or entry.created_at).isoformat(timespec="seconds"),
             custom_metadata=entry.metadata,
         )
-
-
-_query = query
-"""By another name, since a search has a parameter of this one."""
 
 
 def _entry(text: str, **known: Any) -> MemoryEntry:  # noqa: ANN401 - the fields of an entry

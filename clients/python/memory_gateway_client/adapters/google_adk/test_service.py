@@ -118,6 +118,13 @@ async def test_what_was_said_in_one_session_the_model_of_another_is_told_before_
     assert NOTICE in told[0]
 
 
+async def test_a_question_asked_again_is_not_its_own_answer(memory: AsyncMemoryClient, user: str) -> None:
+    service = MemoryGatewayService(memory)
+    await talk(service, user, "How does Ann take her tea?")
+    _, told = await talk(service, user, "How does Ann take her tea?")
+    assert told == ["How does Ann take her tea?"]
+
+
 async def test_the_model_may_look_for_itself(memory: AsyncMemoryClient, user: str) -> None:
     service = MemoryGatewayService(memory)
     await talk(service, user, "The door code is 4711")
