@@ -70,4 +70,4 @@ def test_a_deprecated_field_is_no_parameter(document: Any) -> None:
 def test_no_table_names_what_the_document_does_not_have(document: Any, table: str) -> None:
     ids = {each["operationId"] for verbs in document["paths"].values() for each in verbs.values()}
     assert set(getattr(names, table)) <= ids | document["components"]["schemas"].keys()
-    assert {name for name, _ in names.VALUES} | names.ONCE | names.PARTIAL | names.RENAMED.keys() <= ids
+    assert {name for name, _ in names.VALUES} | names.ONCE | names.RENAMED.keys() <= ids

@@ -38,7 +38,13 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the service; ``body`` is the media type of what is sent, ``answer`` the schema of an answer."""
+    """One operation of the service.
+
+    Attributes:
+        body: The media type of what is sent.
+        answer: The schema of an answer.
+        partial: Whether it changes what is said alone: null says something too, so that ``...`` stands for what is not.
+    """
 
     id: str
     verb: str
@@ -49,6 +55,7 @@ class Operation:
     body: str | None
     answer: Schema | None
     statuses: tuple[int, ...]
+    partial: bool
     refusals: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -78,6 +85,7 @@ class Document:
                     body=body,
                     answer=next((each["schema"] for each in contents.values()), None),
                     statuses=tuple(successes),
+                    partial=body == "application/json" and "minProperties" in self._body(said),
                     refusals={
                         int(status): tuple(re.findall(r"\(`(\w+)`\)", it["description"]))
                         for status, it in said["responses"].items()
@@ -92,7 +100,10 @@ class Document:
                     each["name"], each["in"], schema, each.get("required", False), each.get("description", "")
                 )
         if body == "application/json":
-            yield from self._fields(self.resolved(said["requestBody"]["content"][body]["schema"]), "body")
+            yield from self._fields(self._body(said), "body")
+
+    def _body(self, said: Mapping[str, Any]) -> Schema:
+        return self.resolved(said["requestBody"]["content"]["application/json"]["schema"])
 
     def _fields(self, schema: Schema, place: str) -> Iterator[Parameter]:
         for name, each in schema["properties"].items():

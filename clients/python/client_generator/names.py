@@ -74,9 +74,6 @@ KINDS: Mapping[tuple[str, str], str] = {
 }
 """The type of a parameter that takes more than the document says."""
 
-PARTIAL = frozenset({"set_agent"})
-"""Operations that change what is said: null says something too, so that ``...`` stands for what is left out."""
-
 ONCE = frozenset(
     {"agent_memory_namespace_create", "append_run_log", "erase_agent", "erase_tenant", "import", "put_blob"}
 )

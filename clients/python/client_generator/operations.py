@@ -84,7 +84,7 @@ class Writer:
         said = f"{parameter.said}: {kind}"
         if self._must(parameter):
             return said + (" | None" if nullable(parameter.schema) and kind != "Any" else "")
-        if self._operation.id in names.PARTIAL and parameter.place == "body":
+        if self._operation.partial and parameter.place == "body":
             return f"{said} | EllipsisType{' | None' if nullable(parameter.schema) else ''} = ..."
         usual = parameter.schema.get("default")
         if kind == "bool" and not nullable(parameter.schema):
@@ -145,7 +145,7 @@ class Writer:
         arguments = [f'"{operation.verb}"', f'f"{path}"' if "{" in path else f'"{path}"', answer]
         if asked := self._given("query", "asked"):
             arguments.append(f"query={asked}")
-        if body := self._given("body", "partly" if operation.id in names.PARTIAL else "given"):
+        if body := self._given("body", "partly" if operation.partial else "given"):
             arguments.append(f"body={body}")
         arguments += self._content()
         first, *also = operation.statuses

@@ -66,7 +66,7 @@ def _requests(said: Iterable[Said]) -> Iterator[list[dict[str, Any]]]:
             if messages and (len(messages) == _MOST_MESSAGES or size + length > _MOST_BYTES):
                 yield messages
                 messages, size = [], 0
-            messages.append({"role": each.role, "content": piece, "timestamp": each.at})
+            messages.append({"role": each.role, "content": piece, "occurred_at": each.at})
             size += length
     if messages:
         yield messages
