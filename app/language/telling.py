@@ -36,6 +36,11 @@ def language_of(text: str) -> str | None:
     return found[0][0] if len(found) == 1 or found[0][1] >= 2 * found[1][1] else None
 
 
-def speak_apart(one: str | None, other: str | None) -> bool:
+def are_apart(one: str | None, other: str | None) -> bool:
     """Tell whether two languages are surely two: what is of no language that can be told may be of any."""
     return one is not None and other is not None and one != other
+
+
+def speak_apart(one: str, other: str) -> bool:
+    """Tell whether two texts are surely in two languages."""
+    return are_apart(language_of(one), language_of(other))

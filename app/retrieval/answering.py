@@ -10,7 +10,7 @@ from typing import Final
 
 from app.domain.query import Finding
 from app.domain.reading import is_readable
-from app.language.telling import language_of, speak_apart
+from app.language.telling import are_apart, language_of
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
@@ -63,7 +63,7 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
 
 
 def _may_be_read(content: str, asked_in: str | None) -> bool:
-    return is_readable(content) and not speak_apart(asked_in, language_of(content))
+    return is_readable(content) and not are_apart(asked_in, language_of(content))
 
 
 def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:

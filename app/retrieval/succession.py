@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from app.domain.comparing import Comparison, may_bear
+from app.language.telling import speak_apart
 from app.retrieval.pool import Candidate, Pool
 
 
@@ -15,7 +16,11 @@ def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate
         for one, other in combinations(first, 2)
         if one.uncompared or other.uncompared
     ]
-    pairs = [(older, newer) for older, newer in pairs if may_bear(older.statement, newer.statement)]
+    pairs = [
+        (older, newer)
+        for older, newer in pairs
+        if may_bear(older.statement, newer.statement) and not speak_apart(older.content, newer.content)
+    ]
     return sorted(pairs, key=lambda pair: ranks[pair[0].id] + ranks[pair[1].id])[:most]
 
 

@@ -138,6 +138,19 @@ async def test_texts_of_which_the_reader_finds_that_both_hold_claim_nothing(scen
     assert await scene.hidden() == []
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["before", "in a recall"])
+async def test_a_translation_replaces_nothing_whatever_a_reader_finds(scene: Scene, before: bool) -> None:  # noqa: FBT001
+    english, german = "The key of the cellar is in the kitchen", "Der Schlüssel ist nicht in der Küche"
+    scene.reader.update = True
+    await scene.store(english)
+    await scene.store(german)
+    if before:
+        await scene.compare()
+    assert set(await scene.found("key kitchen Schlüssel Küche")) == {english, german}
+    assert scene.reader.compared == []
+    assert await scene.hidden() == []
+
+
 async def test_between_two_thresholds_both_come_back_and_the_newer_first(scene: Scene) -> None:
     scene.reader.pairs = {(ROME, OSLO): DOUBTFUL}
     await scene.store(ROME)

@@ -18,6 +18,7 @@ from app.domain.memory import STORE_KEY, Scope
 from app.domain.query import Filter
 from app.domain.reading import Kinds, Thresholds
 from app.indexing.embedding_registry import OpenIndex
+from app.language.telling import speak_apart
 from app.ports.database import Database
 from app.ports.reader import Reader
 from app.storage.outbox import score
@@ -240,8 +241,12 @@ def _log_unread(memory: MemoryAddress, error: Exception) -> None:
 def _pairs(
     own: ComparedStatement, others: Sequence[ComparedStatement], compared: AbstractSet[tuple[str, str]]
 ) -> list[tuple[ComparedStatement, ComparedStatement]]:
-    """Return the first pairs, older and newer, whose newer memory may bear on the older, without compared pairs."""
-    pairs = [pair for other in others if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
+    """Return the first pairs, older and newer, whose newer memory may bear on the older, without compared pairs.
+
+    Two statements in different languages are not compared: to a reader, a translation looks like an update.
+    """
+    same = (other for other in others if not speak_apart(own.content, other.content))
+    pairs = [pair for other in same if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
     return [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
 
 
