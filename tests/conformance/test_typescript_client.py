@@ -10,6 +10,7 @@ from tests.conformance.npm_package import Project, archive
 from tests.conformance.toolchain import NEWER_NODE, OLDEST_NODE
 from tests.process.conftest import Start, data_dir, spawn, start
 from tests.process.server import credential
+from tests.services.transfer.corpus import file_of, numbered
 
 __all__ = ["archive", "data_dir", "spawn", "start"]
 
@@ -59,3 +60,48 @@ def test_every_operation_of_the_document_is_a_method_and_no_other(project: Proje
     document = openapi_document()
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
     assert set(json.loads(project.node("ids.mjs"))) == ids
+
+
+TRANSFER = """
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { MemoryClient } from "memory-gateway-client";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc");
+const held = () => {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+};
+const memory = new MemoryClient();
+async function* watched(lines, seen) {
+  for await (const line of lines) {
+    if (seen.lines++ % 2500 === 0) seen.most = Math.max(seen.most, held() - before);
+    yield line;
+  }
+}
+const before = held();
+const into = { lines: 0, most: 0 };
+const summary = await memory.importMemories(watched(source(), into));
+const out = { lines: 0, most: 0 };
+for await (const line of watched(memory.exportMemories(), out)) if (!line) throw new Error("an empty line");
+console.log(JSON.stringify({ summary, into, out }));
+
+async function* source() {
+  const { createReadStream } = await import("node:fs");
+  const { createInterface } = await import("node:readline");
+  yield* createInterface({ input: createReadStream("lines.ndjson"), crlfDelay: Infinity });
+}
+"""
+
+
+async def test_ten_thousand_lines_go_and_come_and_none_is_held(project: Project, start: Start) -> None:
+    server = await start()
+    (project.folder / "lines.ndjson").write_bytes(file_of(numbered(10_000, agent_id="bot")))
+    project.write("transfer.mjs", TRANSFER)
+    told = {"MEMORY_GATEWAY_URL": server.url, "MEMORY_GATEWAY_TOKEN": credential(admin=True)}
+    done = json.loads(project.node("transfer.mjs", **told))
+    assert done["summary"]["imported"] == 10_000
+    assert done["into"]["lines"] == done["out"]["lines"] == 10_002
+    assert max(done["into"]["most"], done["out"]["most"]) < 8_000_000

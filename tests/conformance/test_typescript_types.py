@@ -1,4 +1,4 @@
-"""The types of the packed npm package hold in strict programs of others, and what the service does not have does not compile."""
+"""The types of the packed npm package hold in strict programs, and what the service does not have does not compile."""
 
 import gzip
 import json
@@ -33,13 +33,13 @@ export async function use(signal: AbortSignal | undefined): Promise<EntryAnswer[
   try {
     await memory.forAgent("b").assemble({ query: "q", max_tokens: 100 });
   } catch (error) {
-    if (error instanceof MemoryGatewayError && error.unavailable) console.log(error.code, error.retryAfter, error.fields);
+    if (error instanceof MemoryGatewayError && error.unavailable) console.log(error.code, error.fields);
   }
   return stored && imported + profile + bytes.length + (degraded ?? []).length > 0 ? entries : [];
 }
 """
 WRONG = [
-    ('"content", {', '7, {', "Argument of type 'number' is not assignable"),
+    ('"content", {', "7, {", "Argument of type 'number' is not assignable"),
     ("top_k: 3", 'top_k: "3"', "Type 'string' is not assignable to type 'number'"),
     ("filter: {", "filters: {", "'filters' does not exist"),
     ('role: "user"', 'role: "owner"', "is not assignable to type"),
