@@ -96,7 +96,7 @@ def test_the_archive_has_what_is_needed_alone_and_the_readme_says_how_large_it_i
     package = project.folder / "node_modules" / "memory-gateway-client"
     told = json.loads((package / "package.json").read_text(encoding="utf-8"))
     assert "dependencies" not in told
-    assert {path.name for path in package.iterdir()} == {"dist", "package.json", "README.md"}
+    assert {path.name for path in package.iterdir()} == {*told["files"], "package.json", "README.md"}
     adapters = sorted(path.stem for path in (CLIENT / "src" / "adapters").glob("*.ts"))
     for kind in ("esm", "cjs"):
         assert sorted(path.stem for path in (package / "dist" / kind / "adapters").glob("*.js")) == adapters
