@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.conformance.between import Between, between
@@ -39,9 +40,9 @@ class Coder:
     token: str = field(repr=False)
     told: list[str] = field(default_factory=list)
 
-    def command(self, *arguments: str, url: str | None = None, text: str = "") -> str:
-        """Run OpenCode, with the service at an address, and return what it prints; what it logs is kept."""
-        ours = {
+    def environment(self, url: str | None = None) -> dict[str, str]:
+        """Return what OpenCode is told, with the service at an address."""
+        return {
             "HOME": str(self.home),
             "XDG_DATA_HOME": str(self.project.folder / "data"),
             "PATH": os.environ["PATH"],
@@ -49,10 +50,34 @@ class Coder:
             "MEMORY_GATEWAY_TOKEN": self.token,
             **{f"OPENCODE_DISABLE_{each}": "1" for each in ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS")},
         }
+
+    def compact(self, session: str) -> None:
+        """Compact a session by OpenCode's server, as /compact does."""
+        process = subprocess.Popen(
+            [OPENCODE, "serve", "--port", "0"],
+            cwd=self.project.folder,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        try:
+            with process.stdout as said:
+                url = next(line.split()[-1] for line in said if "listening" in line)
+                model = {"providerID": "standin", "modelID": "m"}
+                done = httpx.post(f"{url}/session/{session}/summarize", json=model, timeout=_SECONDS)
+                assert done.json() is True, done.text
+        finally:
+            process.kill()
+            process.wait()
+
+    def command(self, *arguments: str, url: str | None = None, text: str = "") -> str:
+        """Run OpenCode, with the service at an address, and return what it prints; what it logs is kept."""
         done = subprocess.run(
             [OPENCODE, *arguments],
             cwd=self.project.folder,
-            env=ours,
+            env=self.environment(url),
             input=text,
             capture_output=True,
             text=True,
@@ -131,6 +156,16 @@ async def test_what_is_said_in_one_process_is_known_in_the_next_and_told_once_in
     assert await coder.contents() == {*said, '"What is my dog called?"', '"And what is my dog called?"'}, (
         "and nothing that was told"
     )
+
+
+async def test_what_was_told_before_a_session_was_compacted_is_told_again(coder: Coder) -> None:
+    coder.say("My dog is called Bello")
+    session = coder.say("What is my dog called?")
+    coder.compact(session)
+    coder.say("My dog is called what?", "--session", session)
+    asked = coder.asked()[-1]
+    assert asked.count(QUOTED) == 1, "what was told before is no longer in the prompt"
+    assert asked.count("My dog is called Bello") == 1
 
 
 async def test_the_model_recalls_and_stores_by_itself(coder: Coder) -> None:
