@@ -18,7 +18,8 @@ export class Chat extends AIChatAgent<Env> {
   }
 
   protected override async onChatResponse({ status }: ChatResponseResult): Promise<void> {
-    if (status === "completed") await this.memory.handOver(this.messages);
+    // With a model, all messages; what this one answers are memories already.
+    if (status === "completed") await this.memory.handOver(this.messages.filter(({ role }) => role === "user"));
   }
 
   override async onRequest(request: Request): Promise<Response> {
