@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from bench.server import embedded
 
 PROMPT_MS = 300
 """What a prompt may wait."""
-_RUNS, _WARM_UP = 400, 10
+_RUNS, _WARM_UP = 300, 10
 _STORES = (100, 10_000, 100_000)
 _LONG = 1_000_000
 _SEED = 7
@@ -88,7 +87,7 @@ class Prompts:
     def wait(self, name: str, prompts: Iterator[str], command: Sequence[str] = ()) -> Waited:
         """Run the hook so many times, and return how long it took."""
         of_harness = not command
-        command = command or (shutil.which("python3") or sys.executable, "-I", "-S", str(_SCRIPT))
+        command = command or (str(Path(sys.executable).resolve()), "-I", "-S", str(_SCRIPT))
         arguments = [*command, "--settings", str(self.pinned)]
         taken, unanswered = [], 0
         for number in range(_WARM_UP + _RUNS):
