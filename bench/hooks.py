@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,13 +19,14 @@ from bench.client import HOST
 from bench.data import Requests, credential, one_agent, questions
 from bench.prefill import prefill
 from bench.report import RESULTS, aligned, circumstances
-from bench.server import embedded
+from bench.server import ServerFailed, embedded
 
 PROMPT_MS = 300
 """What a prompt may wait."""
-_RUNS, _WARM_UP = 300, 10
+_RUNS, _WARM_UP = 100, 10
 _STORES = (100, 10_000, 100_000)
 _LONG = 1_000_000
+_REST_SECONDS = 15.0
 _SEED = 7
 _SCRIPT = Path(__file__).parents[1] / "clients" / "claude-code" / "memory_hook.py"
 _COMMAND = "from app.interfaces.command import main; main()"
@@ -35,7 +36,8 @@ _NOTES = """\
 A run is a process of its own, as a harness starts it: `python3 -I -S memory_hook.py`, or the command
 `memory-gateway hook pre-turn`. Its time is wall time from the start of the process to its end, one run after the other,
 with everything that Python does. Each asks what was not asked before, in a session of its own. The service is the
-embedded default with its model and its reader, on the same processors. Without an answer: the service did not answer
+embedded default with its model and its reader, on the same processors; it still reads the statements of a large store in
+the background. Without an answer: the service did not answer
 within the time, and the model was told that memory is unavailable."""
 
 
@@ -124,15 +126,14 @@ async def hooks() -> list[Waited]:
             await asyncio.to_thread(prefill, folder, "local", [scope], memories)
             (first,) = Requests([scope], seed=_SEED).recalls(1)
             async with embedded(folder, "local", first) as server:
-                await server.rest()
+                with suppress(ServerFailed):  # to read a large store takes it long, and it goes on meanwhile
+                    await server.rest(longest=_REST_SECONDS)
                 waiting.pin(f"http://{HOST}:{server.port}", scope)
                 await measure(f"of {memories:,} memories", asked)
-        async with embedded(folder, "local", first) as server:
-            await server.rest()
-            waiting.pin(f"http://{HOST}:{server.port}", scope)
-            await measure(f"of {memories:,} memories, a prompt of 1 MB", _long(asked))
-            command = (sys.executable, "-c", _COMMAND, "hook", "pre-turn")
-            await measure(f"of {memories:,} memories, by memory-gateway hook", asked, command)
+                if memories == _STORES[-1]:
+                    await measure(f"of {memories:,} memories, a prompt of 1 MB", _long(asked))
+                    command = (sys.executable, "-c", _COMMAND, "hook", "pre-turn")
+                    await measure(f"of {memories:,} memories, by memory-gateway hook", asked, command)
     return found
 
 

@@ -137,12 +137,7 @@ def _read(connection: socket.socket, left: Callable[[], float]) -> tuple[int, by
     while (end := received.find(b"\r\n\r\n")) < 0:
         if not more() or len(received) > _MAX_HEAD_BYTES:
             raise ValueError("the answer is no HTTP")
-    lines = bytes(received[:end]).decode("latin-1").split("\r\n")
-    version, _, rest = lines[0].partition(" ")
-    if not version.startswith("HTTP/1."):
-        raise ValueError("the answer is no HTTP")
-    status = int(rest[:3])
-    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+    status, fields = _head(bytes(received[:end]))
     start = end + 4
     if fields.get("transfer-encoding", "").lower() == "chunked":
         return status, _chunks(received, start, more)
@@ -153,6 +148,16 @@ def _read(connection: socket.socket, left: Callable[[], float]) -> tuple[int, by
                 break
             raise ValueError("the answer ends too early")
     return status, bytes(received[start : None if length is None else start + length])
+
+
+def _head(head: bytes) -> tuple[int, Mapping[str, str]]:
+    """Return the status of an answer, and its fields by their names in small letters."""
+    lines = head.decode("latin-1").split("\r\n")
+    version, _, rest = lines[0].partition(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError("the answer is no HTTP")
+    fields = (line.partition(":") for line in lines[1:])
+    return int(rest[:3]), {name.strip().lower(): value.strip() for name, _, value in fields}
 
 
 def _chunks(received: bytearray, at: int, more: Callable[[], bool]) -> bytes:

@@ -34,14 +34,7 @@ class Pinned:
         Raises:
             Failed: the address is none, or in the clear beyond this machine; the credential or the profile is none.
         """
-        if not isinstance(url, str) or not re.fullmatch("https?://[!-~]+", url):
-            raise Failed("url is not an http or https address")
-        parts = _ADDRESS.fullmatch(url)
-        if parts is None or not 0 < int(parts[3] or 80) <= _LAST_PORT:
-            raise Failed("url is no address of a service")
-        self.secure, self.host = parts[1] == "https", parts[2].strip("[]")
-        if not self.secure and not _is_this_machine(self.host):
-            raise Failed("url must begin with https: the credential would pass the network in the clear")
+        self.secure, self.host, self.port, self.path = _address(url)
         if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
             raise Failed("token is no credential")
         if agent is not None and not (isinstance(agent, str) and agent):
@@ -49,10 +42,25 @@ class Pinned:
         seconds = PROMPT_SECONDS if prompt_seconds is None else prompt_seconds
         if not isinstance(seconds, (int, float)) or not 0 < seconds <= MAX_PROMPT_SECONDS:
             raise Failed(f"prompt_seconds is no number of at most {MAX_PROMPT_SECONDS}")
-        self.prompt_seconds = float(seconds)
-        self.port = int(parts[3] or (443 if self.secure else 80))
-        self.path, self.url = (parts[4] or "").rstrip("/"), url.rstrip("/")
+        self.url, self.prompt_seconds = str(url).rstrip("/"), float(seconds)
         self.token, self.agent = token, agent
+
+
+def _address(url: object) -> tuple[bool, str, int, str]:
+    """Return whether an address is ``https``, and its host, port and path.
+
+    Raises:
+        Failed: it is none, or in the clear beyond this machine.
+    """
+    if not isinstance(url, str) or not re.fullmatch("https?://[!-~]+", url):
+        raise Failed("url is not an http or https address")
+    parts = _ADDRESS.fullmatch(url)
+    if parts is None or not 0 < int(parts[3] or 80) <= _LAST_PORT:
+        raise Failed("url is no address of a service")
+    secure, host = parts[1] == "https", parts[2].strip("[]")
+    if not secure and not _is_this_machine(host):
+        raise Failed("url must begin with https: the credential would pass the network in the clear")
+    return secure, host, int(parts[3] or (443 if secure else 80)), (parts[4] or "").rstrip("/")
 
 
 def _is_this_machine(host: str) -> bool:
