@@ -36,9 +36,9 @@ _NOTES = """\
 A run is a process of its own, as a harness starts it: `python3 -I -S memory_hook.py`, or the command
 `memory-gateway hook pre-turn`. Its time is wall time from the start of the process to its end, one run after the other,
 with everything that Python does. Each asks what was not asked before, in a session of its own. The service is the
-embedded default with its model and its reader, on the same processors; it still reads the statements of a large store in
-the background. Without an answer: the service did not answer
-within the time, and the model was told that memory is unavailable."""
+embedded default with its model and its reader, on the same processors; it still reads the statements of a large store
+in the background. Without an answer: the service did not answer within the time, and the model was told that memory is
+unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
