@@ -9,27 +9,15 @@ import pytest
 from app.interfaces.http.application import openapi_document
 from client_generator import made, names, write
 
-PACKAGE = Path(__file__).parents[2] / "clients" / "python" / "memory_gateway_client"
-
 
 @pytest.fixture(scope="module")
 def document() -> Any:
     return openapi_document()
 
 
-def test_what_is_committed_is_what_the_document_makes(document: Any) -> None:
-    here = {
-        str(path.relative_to(PACKAGE)): path.read_text("utf-8")
-        for folder in ("operations", "types")
-        for path in PACKAGE.joinpath(folder).glob("*.py")
-    }
-    there = made(document)
-    changed = sorted(path for path in here.keys() | there.keys() if here.get(path) != there.get(path))
-    assert changed == [], "run `make client`"
-
-
 def test_what_the_document_has_no_more_is_gone_from_the_package(document: Any, tmp_path: Path) -> None:
-    write(document, tmp_path)
+    (tmp_path / "operations").mkdir()
+    (tmp_path / "operations" / "archive.py").write_text("of a document before")
     less = deepcopy(document)
     less["paths"] = {path: each for path, each in less["paths"].items() if not path.startswith("/archive")}
     write(less, tmp_path)

@@ -5,7 +5,7 @@ Made of the OpenAPI document by `make client`: what is changed here is lost.
 
 from collections.abc import Mapping
 from datetime import datetime
-from types import NoneType
+from types import EllipsisType, NoneType
 from typing import Any
 
 from memory_gateway_client.agents import one_agent
@@ -14,6 +14,7 @@ from memory_gateway_client.request import (
     asked,
     given,
     once,
+    partly,
     segment,
 )
 from memory_gateway_client.types import DeletedMemories, Explanation, Memory, Operation, Recall, Stored
@@ -73,9 +74,9 @@ def change_memory(
     memory_id: str,
     *,
     agent_id: str | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    expires_at: datetime | None = None,
-    occurred_at: datetime | None = None,
+    metadata: Mapping[str, Any] | EllipsisType = ...,
+    expires_at: datetime | EllipsisType | None = ...,
+    occurred_at: datetime | EllipsisType | None = ...,
 ) -> Call[Memory]:
     """Change what is said beside a memory's content, as an administrator: metadata, moment, end of life.
 
@@ -97,7 +98,7 @@ def change_memory(
         f"/memories/{segment(memory_id)}",
         Memory,
         query=asked(agent_id=one_agent(agent_id, _own)),
-        body=given(metadata=metadata, expires_at=expires_at, occurred_at=occurred_at),
+        body=partly(metadata=metadata, expires_at=expires_at, occurred_at=occurred_at),
     )
 
 
