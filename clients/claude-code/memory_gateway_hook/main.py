@@ -9,6 +9,7 @@ import sys
 import time
 
 from memory_gateway_hook import events
+from memory_gateway_hook.clock import elapsed
 from memory_gateway_hook.failures import Failed
 from memory_gateway_hook.pinned import Pinned, pinned_file, profile_of, read_pinned, write_pinned
 
@@ -122,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _event(call: Call) -> None:
     """Do what an event asks for. Nothing that fails stops a harness, and nothing takes longer than the event may."""
-    started = time.monotonic() - time.process_time()
+    started = time.monotonic() - elapsed()
     doing = _Doing(call, started)
     _thread.start_new_thread(doing.run, ())
     while not doing.ended.acquire(timeout=_LOOK_SECONDS):  # what the event is, and so its time, is known a little later
