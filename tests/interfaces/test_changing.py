@@ -207,3 +207,20 @@ def test_commands_change_count_delete_and_list(tmp_path: Path) -> None:
     assert "--confirm 1" in line.ok(*where)
     assert line.json(*where, "--confirm", "1") == {"dry_run": False, "memories": 1, "left": 0}
     assert [each["act"] for each in line.json("acts", "list")["acts"]][:1] == ["memories.delete"]
+
+
+async def test_what_is_added_is_screened_and_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    secret = "the password is in https://ann:hunter22hunter@example.com/"
+    async with serving(tmp_path, sensitive_content="count") as service:
+        id_ = await stored(service, secret)
+    async with serving(tmp_path, sensitive_content="mask") as service:
+        answer = await change(service, id_, {"metadata": {"seen": secret}, "occurred_at": MAY})
+        assert answer.status_code == 200, answer.text
+        (memory,) = await listed(service)
+        assert (memory["id"], memory["content"], memory["occurred_at"]) == (id_, secret, MAY)
+        assert "hunter22" not in memory["metadata"]["seen"]
+        assert "sensitive-content" in answer.headers
+    async with serving(tmp_path, sensitive_content="refuse") as service:
+        refused = await change(service, id_, {"metadata": {"again": secret}})
+        assert named_fields(assert_problem(refused, 422, "sensitive_content")) == {"metadata.again"}
+        assert (await change(service, id_, {"metadata": {"k": 1}})).status_code == 200

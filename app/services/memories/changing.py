@@ -13,6 +13,7 @@ from app.services.memories.browse import Browser
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
 from app.services.tenant.backends import TenantBackends
+from app.services.tenant.screening import Screening
 from app.storage.redating import expire, move, obstacles
 
 
@@ -44,28 +45,30 @@ class Changes:
             Conflict: it was forgotten; another memory says the same, at the new moment or now; or its moment is that of
                 a correction. Nothing was changed.
             InvalidRequest: a field is over its limits, or a program keeps the memory for itself; nothing was changed.
+            SensitiveContent: the metadata has content that is not kept; nothing was changed.
             MemoryGatewayError: as a store does; a part may be changed, and asking again is safe.
         """
         limits.check(("expires_at", limits.future(self._backends.clock()), change.get("expires_at")))
+        added = await self._backends.screened(dict(change.get("metadata", {})), "metadata")
         memory = await self._found(agent_id, memory_id)
         moved = replace(memory, occurred_at=change.get("occurred_at", memory.occurred_at))
         new = NewMemory(
             memory.content,
-            _patched(memory.metadata, change.get("metadata", {})),
+            _patched(memory.metadata, added),
             memory.session_id,
             moved.occurred_at,
             change.get("expires_at", memory.expires_at),
         )
-        screened = await self._backends.screened(new)
         run = self._backends.data.database.run
         ((row,),) = await run([obstacles(memory.scope, memory_id, hash_=memory.identity, new_hash=moved.identity)])
         _check(memory_id, row, moves=moved.identity != memory.identity)
         if moved.identity != memory.identity:
             hashes = {"hash_": memory.identity, "new_hash": moved.identity}
             await run(move(memory.scope, memory_id, moved.occurred_at, **hashes))
-        await LongTermMemoryGateway(self._backends).store(agent_id, screened)
+        as_it_is = replace(self._backends, screening=Screening())  # its other fields are those of what is there
+        await LongTermMemoryGateway(as_it_is).store(agent_id, new)
         detail, now = to_json({"fields": sorted(change)}), self._backends.clock()
-        await run(expire(memory.scope, memory_id, screened.expires_at, self._backends.author, now=now, detail=detail))
+        await run(expire(memory.scope, memory_id, new.expires_at, self._backends.author, now=now, detail=detail))
         return await Browser(self._backends).get(agent_id, memory_id)
 
     async def _found(self, agent_id: str, memory_id: str) -> Memory:
