@@ -37,6 +37,13 @@ UPDATE long_term_memory
 SET occurred_at = ?1 ->> 'occurred_at', content_hash = ?1 ->> 'new_hash', statements_read = 0
 WHERE {_OWN} AND id = ?1 ->> 'id' AND content_hash = ?1 ->> 'hash' AND superseded_at IS NULL
 """
+# A trigger of the schema looks whether the memory is still of this moment.
+_EXPECT = """
+INSERT INTO memory_expected (tenant_id, agent_id, id, content_hash)
+VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'hash')
+"""
+MOVED = "moved"
+"""The reason for which a run is refused that begins with ``expect``."""
 _EXPIRE = f"""
 UPDATE long_term_memory SET expires_at = ?1 ->> 'expires_at'
 WHERE {_OWN} AND id = ?1 ->> 'id' AND expires_at IS NOT ?1 ->> 'expires_at'
@@ -65,6 +72,11 @@ def move(scope: Scope, memory_id: str, occurred_at: int | None, *, hash_: str, n
         ScopedStatement.write(scope, _UNCLAIM, id=memory_id),
         ScopedStatement.write(scope, _MOVE, id=memory_id, occurred_at=occurred_at, hash=hash_, new_hash=new_hash),
     ]
+
+
+def expect(scope: Scope, memory_id: str, *, hash_: str) -> ScopedStatement:
+    """Make the statement that refuses the run which it begins, where the memory has another hash."""
+    return ScopedStatement.write(scope, _EXPECT, id=memory_id, hash=hash_)
 
 
 def expire(

@@ -1,5 +1,6 @@
 """A memory's metadata, moment and end are changed in place; memories that pass a filter are counted, then deleted."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,15 @@ async def test_what_is_added_is_screened_and_what_is_there_stays_as_it_is(tmp_pa
         refused = await change(service, id_, {"metadata": {"again": secret}})
         assert named_fields(assert_problem(refused, 422, "sensitive_content")) == {"metadata.again"}
         assert (await change(service, id_, {"metadata": {"k": 1}})).status_code == 200
+
+
+async def test_changes_at_the_same_time_make_no_second_memory(service: Service) -> None:
+    id_ = await stored(service, "Ann lives in Rome", occurred_at="2026-01-01T00:00:00Z")
+    moments = [f"2026-0{month}-01T10:00:00.000Z" for month in range(2, 8)]
+    bodies = [{"occurred_at": moment, "metadata": {moment[:7]: 1}} for moment in moments] + [{"metadata": {"k": 1}}] * 2
+    answers = await asyncio.gather(*(change(service, id_, body) for body in bodies))
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert 200 in {answer.status_code for answer in answers}
+    (memory,) = await listed(service)
+    assert (memory["id"], memory["occurred_at"] in moments) == (id_, True)
+    assert (await change(service, id_, {"metadata": {"after": 1}})).status_code == 200

@@ -9,12 +9,15 @@ from app.domain import limits
 from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, Superseded
 from app.domain.json_types import Json, to_json
 from app.domain.memory import STORE_KEY, Memory, NewMemory
+from app.ports.database import RunRefused
 from app.services.memories.browse import Browser
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
 from app.services.tenant.backends import TenantBackends
 from app.services.tenant.screening import Screening
-from app.storage.redating import expire, move, obstacles
+from app.storage.redating import MOVED, expect, expire, move, obstacles
+
+_MEANWHILE = "Another request has changed the memory meanwhile. Look at it again."
 
 
 class MemoryChange(TypedDict, total=False):
@@ -42,8 +45,8 @@ class Changes:
         Raises:
             NotFound: the agent has no such memory, or it has expired.
             Superseded: another memory holds in place of this one; nothing was changed.
-            Conflict: it was forgotten; another memory says the same, at the new moment or now; or its moment is that of
-                a correction. Nothing was changed.
+            Conflict: it was forgotten; another memory says the same, at the new moment or now; another request changes it;
+                or its moment is that of a correction. Nothing was changed.
             InvalidRequest: a field is over its limits, or a program keeps the memory for itself; nothing was changed.
             SensitiveContent: the metadata has content that is not kept; nothing was changed.
             MemoryGatewayError: as a store does; a part may be changed, and asking again is safe.
@@ -65,11 +68,22 @@ class Changes:
         if moved.identity != memory.identity:
             hashes = {"hash_": memory.identity, "new_hash": moved.identity}
             await run(move(memory.scope, memory_id, moved.occurred_at, **hashes))
-        as_it_is = replace(self._backends, screening=Screening())  # its other fields are those of what is there
-        await LongTermMemoryGateway(as_it_is).store(agent_id, new)
+        await self._store_again(moved, memory_id, new)
         detail, now = to_json({"fields": sorted(change)}), self._backends.clock()
         await run(expire(memory.scope, memory_id, new.expires_at, self._backends.author, now=now, detail=detail))
         return await Browser(self._backends).get(agent_id, memory_id)
+
+    async def _store_again(self, memory: Memory, memory_id: str, new: NewMemory) -> None:
+        """Store what a memory is to be, unless another request has changed its moment meanwhile."""
+        expected = expect(memory.scope, memory_id, hash_=memory.identity)
+        backends = self._backends.with_database(self._backends.data.database.beginning_with(expected))
+        as_it_is = replace(backends, screening=Screening())  # its other fields are those of what is there
+        try:
+            await LongTermMemoryGateway(as_it_is).store(memory.agent_id, new)
+        except RunRefused as refusal:
+            if refusal.reason != MOVED:
+                raise
+            raise Conflict(_MEANWHILE) from refusal
 
     async def _found(self, agent_id: str, memory_id: str) -> Memory:
         found = await Lookup(self._backends).one(agent_id, memory_id)
@@ -91,6 +105,8 @@ def _patched(metadata: Mapping[str, Json], change: Mapping[str, Json]) -> dict[s
 
 def _check(memory_id: str, row: Mapping[str, object], *, moves: bool) -> None:
     """Refuse a change of which another memory stands in the way; raises ``Conflict``."""
+    if row["holder"] is None:
+        raise Conflict(_MEANWHILE)
     if row["holder"] != memory_id:
         raise Conflict(f"Another memory says the same now: change that one, {row['holder']}.")
     if moves and row["taken_by"] is not None:
