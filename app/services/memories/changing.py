@@ -45,8 +45,8 @@ class Changes:
         Raises:
             NotFound: the agent has no such memory, or it has expired.
             Superseded: another memory holds in place of this one; nothing was changed.
-            Conflict: it was forgotten; another memory says the same, at the new moment or now; another request changes it;
-                or its moment is that of a correction. Nothing was changed.
+            Conflict: it was forgotten; another memory says the same, at the new moment or now; another request changes
+                it; or its moment is that of a correction. Nothing was changed.
             InvalidRequest: a field is over its limits, or a program keeps the memory for itself; nothing was changed.
             SensitiveContent: the metadata has content that is not kept; nothing was changed.
             MemoryGatewayError: as a store does; a part may be changed, and asking again is safe.
