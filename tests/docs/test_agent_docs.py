@@ -33,6 +33,8 @@ SECTION = _README.partition("## Give it to your agent\n")[2].partition("\n## ")[
 ADAPTERS = ROOT / "clients" / "python" / "memory_gateway_client" / "adapters"
 _BIN = Path(sys.executable).parent
 _RAN = re.compile(r"memory_gateway_client\.adapters\.(\w+)\.example (\w+)")
+_NOT_HERE = re.compile("pip install|-m venv|MEMORY_GATEWAY_TOKEN=|memory_hook.py setup|^(?:claude|make|npm) ")
+"""What is installed, or set up in the home of a person, is tried by the tests of what it installs."""
 _EXTRAS = re.compile(r"clients/python\[([\w,-]+)\]")
 
 
@@ -97,26 +99,26 @@ async def test_the_first_memories_of_the_readme_are_stored_corrected_and_recalle
     assert stored == corrected == {"stored": True}
     assert recalled["entries"][0]["content"] == "The customer prefers invoices in Swedish"
     assert again["entries"][0]["content"] == "The customer now prefers invoices in English"
-    *entries, answer = map(json.loads, blocks(FIRST, "json"))
+    entries = list(map(json.loads, blocks(FIRST, "json")))
     for shown, told_now in zip(entries, (recalled, again), strict=True):
         assert shown["entries"][0].keys() == told_now["entries"][0].keys()
         assert [each["content"] for each in shown["entries"]] == [each["content"] for each in told_now["entries"]]
     assert (ingested["stored"], ingested["failed"]) == (4, 0)
-    # What is an instruction is found within a second: who asks at once may not be told of it yet.
-    assert ({*answered, "instructions"}, answered["answer"]) == ({*answer}, answer["answer"])
+    assert f'"answer": "{answered["answer"]}"' in FIRST
 
 
 async def test_the_commands_do_what_the_readme_says(server: Server, token: str) -> None:
     lines = [line for block in blocks(SECTION, "sh") for line in here(block, server).splitlines()]
-    installed = [line for line in lines if not re.search("pip install|-m venv|MEMORY_GATEWAY_TOKEN=", line)]
+    installed = [line for line in lines if not _NOT_HERE.search(line)]
     run_here = told_adapters() if LONG else told_adapters()[:2]  # one remembers, one asks; each imports for seconds
     script = "\n".join(line for line in installed if all(name in run_here for name, _ in _RAN.findall(line)))
     told = await run(script, {"PATH": os.environ["PATH"], "MEMORY_GATEWAY_TOKEN": token})
-    tools, _, rest = told.partition(']{"stored":true}')
-    assert [tool["function"]["name"] for tool in json.loads(f"{tools}]")] == ["recall_memory", "store_memory"]
+    first, _, rest = told.partition(']{"stored":true}')
+    examples, begins, tools = first.partition('[{"type"')
+    assert [tool["function"]["name"] for tool in json.loads(f"{begins}{tools}]")] == ["recall_memory", "store_memory"]
     assert "Invoices go out on Mondays" in rest
     asked = [name for name, does in _RAN.findall(script) if does == "ask"]
-    assert rest.count("allergic to nuts") >= len(asked)
+    assert examples.count("allergic to nuts") >= len(asked)
 
 
 @pytest.mark.long
