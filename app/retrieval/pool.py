@@ -92,6 +92,16 @@ class Candidate:
         """Its content without what a collapse ignores: case, white space and Unicode form."""
         return " ".join(normalised(self.content).casefold().split())
 
+    @cached_property
+    def told_by(self) -> tuple[str, bool]:
+        """Its speaker, in lower case, and whether its author may speak for that speaker.
+
+        Of the same words, those of two speakers are two memories, and who may not speak for a speaker stands for none.
+        """
+        metadata = self.metadata if '"speaker"' in self.metadata_json else {}
+        speaker = speaker_of(self.content, metadata).strip().lower()
+        return speaker, self.speaker_holds and (self.speakers is None or speaker in self.speakers)
+
     @property
     def speaker(self) -> Sequence[str]:
         """The words of its speaker's name, in lower case; none where it names no speaker, or its author may not.

@@ -98,8 +98,8 @@ def _may_restate(candidate: Candidate) -> bool:
 
 
 def _tell_the_same(one: Candidate, other: Candidate) -> bool:
-    """Tell whether two candidates have one speaker and the same numbers, times, names and quotations."""
-    if one.statement.speaker != other.statement.speaker:
+    """Tell whether two candidates are told by one speaker and have the same numbers, times, names and quotations."""
+    if one.told_by != other.told_by:
         return False
     is_one_day = one.happened_at // DAY_MS == other.happened_at // DAY_MS
     if not is_one_day and any(is_of_its_day(candidate.content) for candidate in (one, other)):

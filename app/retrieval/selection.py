@@ -16,6 +16,9 @@ MAX_COMPARED = 1024 * 1024
 Restated: TypeAlias = Mapping[str, Sequence[Candidate]]
 """By the id of a candidate, the others that it stands for, the newest first."""
 
+_Wording: TypeAlias = tuple[str, tuple[str, bool]]
+"""What copies have in common: the folded content, and who tells it."""
+
 _STEM = 5
 """Letters by which two words are compared: a model says "she likes" where the message says "I liked"."""
 _SAME_SHARE = 0.8
@@ -23,12 +26,20 @@ _SAME_SHARE = 0.8
 
 
 def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Leave out a candidate whose content differs from a better one's only in case, white space and Unicode form."""
-    seen = set[str]()
+    """Leave out a candidate that differs from a better one only in case, white space and Unicode form.
+
+    Two speakers who say the same say two things.
+    """
+    seen = set[_Wording]()
     for candidate in compared(ranked):
-        if candidate.folded not in seen:
-            seen.add(candidate.folded)
+        wording = _wording(candidate)
+        if wording not in seen:
+            seen.add(wording)
             yield candidate
+
+
+def _wording(candidate: Candidate) -> _Wording:
+    return candidate.folded, candidate.told_by
 
 
 def restated(ranked: Iterable[Candidate], restating: Iterable[tuple[Candidate, Candidate]] = ()) -> Restated:
@@ -37,19 +48,19 @@ def restated(ranked: Iterable[Candidate], restating: Iterable[tuple[Candidate, C
     ``restating`` are the pairs that restate each other in other words. A wording stands for those that it is paired
     with; what is paired with these alone stays by itself.
     """
-    wordings: defaultdict[str, list[Candidate]] = defaultdict(list)
+    wordings: defaultdict[_Wording, list[Candidate]] = defaultdict(list)
     for candidate in compared(ranked):
         if candidate.holds and not (candidate.expired or candidate.forgotten):
-            wordings[candidate.folded].append(candidate)
-    partners: defaultdict[str, list[str]] = defaultdict(list)
+            wordings[_wording(candidate)].append(candidate)
+    partners: defaultdict[_Wording, list[_Wording]] = defaultdict(list)
     for one, other in restating:
-        partners[one.folded].append(other.folded)
-        partners[other.folded].append(one.folded)
+        partners[_wording(one)].append(_wording(other))
+        partners[_wording(other)].append(_wording(one))
     standing: dict[str, Sequence[Candidate]] = {}
-    for folded in sorted(wordings, key=lambda folded: max(map(newness, wordings[folded])), reverse=True):
-        if folded not in wordings:
+    for wording in sorted(wordings, key=lambda wording: max(map(newness, wordings[wording])), reverse=True):
+        if wording not in wordings:
             continue
-        alike = [candidate for each in (folded, *partners[folded]) for candidate in wordings.pop(each, ())]
+        alike = [candidate for each in (wording, *partners[wording]) for candidate in wordings.pop(each, ())]
         newest, *others = sorted(alike, key=newness, reverse=True)
         if others:
             standing[newest.id] = others

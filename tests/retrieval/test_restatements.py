@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,16 @@ def test_what_a_partner_alone_restates_stays_by_itself() -> None:
     first, second, third = said("Ann likes tea", "Ann is fond of tea", "Tea is what Ann likes")
     standing = restated([first, second, third], [(first, second), (second, third)])
     assert {id_: [other.id for other in others] for id_, others in standing.items()} == {"2": ["1"]}
+
+
+def test_who_may_not_speak_for_a_speaker_stands_for_none_of_its_memories() -> None:
+    named: dict[str, Any] = {"metadata": {"speaker": "Ann"}}
+    own = candidate("0", "The meetings are held in Oslo", **named)
+    for forged in ({"speaker_holds": False}, {"speakers": ["bob"]}):
+        copy = candidate("1", own.content, happened_at=DAY, **named, **forged)
+        turned = candidate("2", "The meetings get held in the city of Oslo", happened_at=DAY, **named, **forged)
+        assert restated([own, copy]) == {}
+        assert pairs([own, turned], 5) == []
 
 
 def test_what_holds_no_longer_stands_for_nothing_and_nothing_for_it() -> None:

@@ -42,3 +42,11 @@ async def test_an_explanation_names_the_collapse_and_what_returns_the_memory(ser
     explained = (await service.post("/recall/explain", question)).json()
     assert explained["obstacles"] == ["collapse"]
     assert explained["change"] == {"collapse": False}
+
+
+async def test_the_same_words_of_two_speakers_are_two_memories(service: Service) -> None:
+    for name in ("Ann", "Bob", "ann"):
+        await service.store("I live in Oslo", metadata={"speaker": name}, session_id=f"of {name}")
+    entries = await service.recall("who lives in Oslo", for_model=True)
+    assert sorted(entry["metadata"]["speaker"] for entry in entries) == ["Bob", "ann"]
+    assert sum(len(entry.get("also", [])) for entry in entries) == 1
