@@ -227,6 +227,15 @@ async def test_what_is_added_is_screened_and_what_is_there_stays_as_it_is(tmp_pa
         assert (await change(service, id_, {"metadata": {"k": 1}})).status_code == 200
 
 
+async def test_changes_of_different_keys_at_the_same_time_are_all_there(service: Service) -> None:
+    id_ = await stored(service, "Ann likes tea", metadata={"old": 1, "of": "Ann"})
+    bodies = [{"metadata": {"old": None}}, *({"metadata": {f"k{n}": n}} for n in range(5))]
+    answers = await asyncio.gather(*(change(service, id_, body) for body in bodies))
+    assert [answer.status_code for answer in answers] == [200] * 6
+    (memory,) = await listed(service)
+    assert memory["metadata"] == {"of": "Ann"} | {f"k{n}": n for n in range(5)}
+
+
 async def test_changes_at_the_same_time_make_no_second_memory(service: Service) -> None:
     id_ = await stored(service, "Ann lives in Rome", occurred_at="2026-01-01T00:00:00Z")
     moments = [f"2026-0{month}-01T10:00:00.000Z" for month in range(2, 8)]

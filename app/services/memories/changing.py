@@ -13,6 +13,7 @@ from app.ports.database import RunRefused
 from app.services.memories.browse import Browser
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
+from app.services.memories.stored_again import patched
 from app.services.tenant.backends import TenantBackends
 from app.services.tenant.screening import Screening
 from app.storage.redating import MOVED, expect, expire, move, obstacles
@@ -57,7 +58,7 @@ class Changes:
         moved = replace(memory, occurred_at=change.get("occurred_at", memory.occurred_at))
         new = NewMemory(
             memory.content,
-            _patched(memory.metadata, added),
+            patched(memory.metadata, added),
             memory.session_id,
             moved.occurred_at,
             change.get("expires_at", memory.expires_at),
@@ -68,18 +69,21 @@ class Changes:
         if moved.identity != memory.identity:
             hashes = {"hash_": memory.identity, "new_hash": moved.identity}
             await run(move(memory.scope, memory_id, moved.occurred_at, **hashes))
-        await self._store_again(moved, memory_id, new)
+        await self._store_again(moved, memory_id, new, added)
         detail, now = to_json({"fields": sorted(change)}), self._backends.clock()
         await run(expire(memory.scope, memory_id, new.expires_at, self._backends.author, now=now, detail=detail))
         return await Browser(self._backends).get(agent_id, memory_id)
 
-    async def _store_again(self, memory: Memory, memory_id: str, new: NewMemory) -> None:
-        """Store what a memory is to be, unless another request has changed its moment meanwhile."""
+    async def _store_again(self, memory: Memory, memory_id: str, new: NewMemory, patch: Mapping[str, Json]) -> None:
+        """Store what a memory is to be, unless another request has changed its moment meanwhile.
+
+        Of the metadata the keys of ``patch`` alone change, also where another request has changed other keys.
+        """
         expected = expect(memory.scope, memory_id, hash_=memory.identity)
         backends = self._backends.with_database(self._backends.data.database.beginning_with(expected))
         as_it_is = replace(backends, screening=Screening())  # its other fields are those of what is there
         try:
-            await LongTermMemoryGateway(as_it_is).store(memory.agent_id, new)
+            await LongTermMemoryGateway(as_it_is).store(memory.agent_id, new, patch=patch)
         except RunRefused as refusal:
             if refusal.reason != MOVED:
                 raise
@@ -96,11 +100,6 @@ class Changes:
         if STORE_KEY in found.memory.metadata:
             raise InvalidRequest("A program keeps this memory for itself, and only the program changes it.")
         return found.memory
-
-
-def _patched(metadata: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
-    """Return metadata with the keys of a change: those with null go (RFC 7396, of the first level)."""
-    return {key: value for key, value in {**metadata, **change}.items() if value is not None or key not in change}
 
 
 def _check(memory_id: str, row: Mapping[str, object], *, moves: bool) -> None:

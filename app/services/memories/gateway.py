@@ -1,5 +1,6 @@
 """The gateway: one tenant's way to its memories. A gateway is made for each request."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from time import perf_counter
@@ -11,6 +12,7 @@ from app.domain.audit import RecallNote
 from app.domain.canaries import RESERVED_AGENTS
 from app.domain.delivery import OutboxKey
 from app.domain.errors import NotFound
+from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
@@ -46,6 +48,7 @@ class LongTermMemoryGateway:
         idempotency_key: str | None = None,
         warn: Warn | None = None,
         keep: Keep | None = None,
+        patch: Mapping[str, Json] | None = None,
     ) -> str:
         """Store a memory and return its id; the same content again is the same memory.
 
@@ -53,7 +56,8 @@ class LongTermMemoryGateway:
         shortens the life and changes keys.
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with the same
-        key within 24 hours is answered as stored and changes nothing, even if the memory has been deleted.
+        key within 24 hours is answered as stored and changes nothing, even if the memory has been deleted. ``patch``
+        are the keys of metadata that change alone where the content is stored already; null takes one away.
 
         Raises:
             InvalidRequest: a field is over its limits, or has content that is not kept; nothing was written.
@@ -79,7 +83,7 @@ class LongTermMemoryGateway:
         writer = Writer(self._backends)
         operation = MemoryOperation("create_memory", self._tenant_id, agent_id, count=1)
         with self._backends.audit.operation(operation), self._backends.admission.request():
-            stored = await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
+            stored = await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep, patch=patch))
             operation.record_id, operation.records = stored, lambda: [(stored, memory.content, None)]
         return stored
 

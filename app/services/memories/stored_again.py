@@ -34,16 +34,26 @@ class MergedMetadata:
     """The keys that were added, replaced and removed, for the audit."""
 
 
-def merged_metadata(existing: ExistingMemory, wanted: Mapping[str, Json], author: Author) -> MergedMetadata:
+def patched(metadata: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
+    """Return metadata with the keys of a change: those with null go (RFC 7396, of the first level)."""
+    return {key: value for key, value in {**metadata, **change}.items() if value is not None or key not in change}
+
+
+def merged_metadata(
+    existing: ExistingMemory, wanted: Mapping[str, Json], author: Author, change: Mapping[str, Json] | None = None
+) -> MergedMetadata:
     """Return the metadata after a store: an author without the right to replace adds keys, and changes none.
 
-    A memory that has expired counts as gone, and takes the wanted metadata.
+    A memory that has expired counts as gone, and takes the wanted metadata. With ``change`` the keys of it are all that
+    changes: ``wanted`` is what they have made of what was read before, which another request may have changed since.
 
     Raises:
         InvalidRequest: the memory's keys and the added keys are together over the limit of metadata.
     """
     before = {} if existing.expired else existing.metadata
     replaces = author.may_replace or existing.expired
+    if change is not None and not existing.expired:
+        wanted = patched(before, change)
     metadata = wanted if replaces else {**before, **wanted, **before}  # the memory's keys come first, and stay
     check(("metadata", METADATA, metadata))
     changes: dict[str, Sequence[str]] = {

@@ -6,7 +6,7 @@ what the gate's reasons mean.
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ulid import ULID
@@ -58,9 +58,18 @@ class Writer:
         self._quotas = Quotas(backends.tenant_id, backends.limits.quotas)
 
     async def store(
-        self, scope: Scope, memory: NewMemory, key: str | None, warn: Warn | None = None, keep: Keep | None = None
+        self,
+        scope: Scope,
+        memory: NewMemory,
+        key: str | None,
+        warn: Warn | None = None,
+        keep: Keep | None = None,
+        *,
+        patch: Mapping[str, Json] | None = None,
     ) -> str:
         """Embed and store a memory, and return the id of the memory that has its content.
+
+        ``patch`` are the keys of metadata alone that change where the content is stored already; null takes one away.
 
         Raises:
             EmbeddingConfigChanged: another config is in use than was last seen; nothing was written.
@@ -93,7 +102,7 @@ class Writer:
                     (outcome,) = await self.write(replace(batch, lines=[line]), warn)
                     break
                 except MetadataDiffers as other:
-                    line, unchanged = _merged(wanted, other.existing, batch.author)
+                    line, unchanged = _merged(wanted, other.existing, batch.author, patch)
             else:
                 raise Unavailable(_CHANGING)
         except (Erasing, LongTermDisabled, QuotaExceeded):
@@ -201,14 +210,16 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: MemoryWrite, existing: ExistingMemory | None, author: Author) -> tuple[MemoryWrite, list[str]]:
+def _merged(
+    wanted: MemoryWrite, existing: ExistingMemory | None, author: Author, patch: Mapping[str, Json] | None
+) -> tuple[MemoryWrite, list[str]]:
     """Return the line that changes an existing memory as far as the author may, and the keys that keep their values.
 
     Without an existing memory the line is the wanted one.
     """
     if existing is None:
         return wanted, []
-    result = merged_metadata(existing, wanted.memory.metadata, author)
+    result = merged_metadata(existing, wanted.memory.metadata, author, patch)
     memory = replace(wanted.memory, metadata=result.metadata)
     line = replace(
         wanted,
