@@ -146,15 +146,18 @@ def may_bear(older: ComparedStatement, newer: ComparedStatement) -> bool:
     a language model has learned replaces only memories that were learned, and no memory that was said or stored. Who
     asks for what was said does not take it back: a question replaces no memory.
     """
-    if not (is_readable(older.content) and is_readable(newer.content)) or newer.is_question:
+    if not (is_readable(older.content) and is_readable(newer.content)) or not _may_speak(older, newer):
         return False
-    if not _may_speak(older, newer):
-        return False
-    if (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful or older.wording == newer.wording:
+    if newer.is_question or older.wording == newer.wording or _have_keys(older, newer):
         return False
     if newer.message_ids and not older.message_ids:
         return False
     return newer.message_id is None or newer.message_id not in older.message_ids
+
+
+def _have_keys(older: ComparedStatement, newer: ComparedStatement) -> bool:
+    """Tell whether keys alone decide of two memories: of two facts, and of any that is doubtful."""
+    return (older.is_fact and newer.is_fact) or older.is_doubtful or newer.is_doubtful
 
 
 def _may_speak(older: ComparedStatement, newer: ComparedStatement) -> bool:
