@@ -8,7 +8,7 @@ import { DynamicStructuredTool, type StructuredToolInterface } from "@langchain/
 import type { MemoryClient, RecallOptions } from "../client.js";
 import type { MemoryGatewayError } from "../errors.js";
 import type { EntryAnswer } from "../generated/types.js";
-import { quoted } from "../turn/quoting.js";
+import { quotation } from "../turn/quoting.js";
 import { callTool, DEFINITIONS, isGatewayError } from "../turn/tools.js";
 import { bounded, NOTICE, UNAVAILABLE } from "../turn/turn.js";
 
@@ -67,7 +67,7 @@ export function asContext(documents: readonly DocumentInterface<MemoryMetadata>[
   const lines = documents.map(({ pageContent, metadata }) => {
     if (metadata.unavailable) return pageContent;
     const day = (metadata.occurred_at ?? metadata.created_at ?? "").slice(0, 10);
-    return `- ${day}: ${quoted(pageContent)}`;
+    return `- ${day}: ${quotation(pageContent)}`;
   });
   return documents.some(({ metadata }) => !metadata.unavailable) ? [NOTICE, ...lines].join("\n") : lines.join("\n");
 }

@@ -10,6 +10,11 @@ export function quoted(value: unknown): string {
   );
 }
 
+/** Writes words for a prompt: quoted so that they end no tag either, such as the one that a harness puts around them. */
+export function quotation(text: string): string {
+  return quoted(text).replace(/[<>]/g, (mark) => (mark === "<" ? "\\u003c" : "\\u003e"));
+}
+
 /** Returns a text without what the service cannot store: NUL, and halves of characters. */
 export function storable(text: string): string {
   return text.replace(/[\0\p{Cs}]/gu, "\ufffd");

@@ -3,7 +3,7 @@
 import type { MemoryClient } from "../client.js";
 import { MemoryGatewayError } from "../errors.js";
 import type { EntryAnswer, IngestedMessage } from "../generated/types.js";
-import { quoted, storable } from "./quoting.js";
+import { quotation, storable } from "./quoting.js";
 import { isGatewayError } from "./tools.js";
 
 /** What somebody said in a turn. */
@@ -164,7 +164,7 @@ function unsaid(entries: readonly EntryAnswer[], prompt: string): EntryAnswer[] 
   const seen = new Set<string>();
   return entries.filter(({ content }) => {
     const said = content.trim();
-    if (seen.has(said) || prompt.includes(said) || prompt.includes(quoted(said))) return false;
+    if (seen.has(said) || prompt.includes(said) || prompt.includes(quotation(said))) return false;
     seen.add(said);
     return true;
   });
@@ -175,7 +175,7 @@ function block(entries: readonly EntryAnswer[]): string {
   if (entries.length === 0) return "";
   const lines = entries.map(({ occurred_at, created_at, metadata, content }) => {
     const by = metadata?.["speaker"] === "assistant" ? ", said by the assistant" : "";
-    return `- ${(occurred_at ?? created_at).slice(0, 10)}${by}: ${quoted(content.trim())}`;
+    return `- ${(occurred_at ?? created_at).slice(0, 10)}${by}: ${quotation(content.trim())}`;
   });
   return [NOTICE, ...lines].join("\n");
 }
