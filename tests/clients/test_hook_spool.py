@@ -168,6 +168,36 @@ def test_a_full_spool_takes_nothing_more_and_keeps_what_it_has(tmp_path: Path) -
     assert spool.waits()[1] <= 1000
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[" * 100_000,
+        '{"profile": ["bot"], "session": "one", "messages": []}',
+        '{"profile": "bot", "session": "one", "messages": {"role": "user"}}',
+        '{"profile": "bot", "session": "one", "messages": ["tea"]}',
+    ],
+    ids=["nested", "profile", "messages", "message"],
+)
+def test_a_file_that_is_no_parcel_keeps_no_parcel_from_being_delivered(written: str, tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "spool"))
+    (tmp_path / "spool" / f"{1:020}.parcel").write_text(written)
+    (tmp_path / "spool" / f"{2:020}.parcel").mkdir()
+    (tmp_path / "spool" / f"{3:020}.parcel").symlink_to(f"{3:020}.parcel")
+    (tmp_path / "spool" / "copy.parcel").write_text("mine")
+    spool.put("bot", "one", [{"role": "user", "content": "tea"}])
+    assert [parcel.messages[0]["content"] for parcel in spool.parcels()] == ["tea"]
+    assert (tmp_path / "spool" / f"{1:020}.parcel.unreadable").read_text() == written
+    assert (tmp_path / "spool" / "copy.parcel").read_text() == "mine"
+
+
+def test_whether_anything_waits_is_told_by_parcels_alone(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "spool"))
+    (tmp_path / "spool" / "copy.parcel").write_text("mine")
+    assert spool.is_empty()
+    spool.put("bot", "one", [{"role": "user", "content": "tea"}])
+    assert not spool.is_empty()
+
+
 async def test_a_full_spool_loses_nothing_of_a_transcript(pinned: Pinned, service: Service, tmp_path: Path) -> None:
     full = pinned.state / "spool" / f"{1:020}.parcel"
     await run(event("SessionStart"), pinned)

@@ -136,7 +136,7 @@ class Hook:
         if not found.entries and answer.get("degraded"):
             self._session.give_back()
             self._away(said, Unanswered(f"the service recalls in part only: {answer['degraded']}"))
-        if self._spool.waits()[0]:
+        if not self._spool.is_empty():
             said.after(lambda: go_on_alone(self._settings))
         return said
 
@@ -240,7 +240,7 @@ class Hook:
 
     def _deliver(self, said: Said, until: float) -> None:
         """Deliver what waits; what there is no time for is left to a process of its own."""
-        if not self._spool.waits()[0]:
+        if self._spool.is_empty():
             return
         try:
             self._delivery.run(until, until)

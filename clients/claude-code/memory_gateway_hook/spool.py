@@ -76,19 +76,23 @@ class Spool:
             lock.give_back()
 
     def parcels(self) -> Iterator[Parcel]:
-        """Give the parcels that wait, the oldest first. A file that is none is put aside, and stays."""
+        """Give the parcels that wait, the oldest first.
+
+        A file that is none is put aside, and stays. What cannot be read now keeps none behind it from being delivered.
+        """
         for name in sorted(self._sizes()):
             path = os.path.join(self._folder, name)
             try:
                 with open(path, "rb") as file:
                     said = json.loads(file.read())
-                parcel = Parcel(path, said["profile"], said["session"], said["messages"])
-            except FileNotFoundError:  # delivered meanwhile
+            except OSError:  # delivered meanwhile, or not to be read
                 continue
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, RecursionError):
+                said = None
+            if _is_whole(said):
+                yield Parcel(path, said["profile"], said["session"], said["messages"])
+            else:
                 os.replace(path, f"{path}.unreadable")
-                continue
-            yield parcel
 
     def remove(self, parcel: Parcel) -> None:
         """Remove a parcel that was delivered."""
@@ -96,6 +100,11 @@ class Spool:
             os.unlink(parcel.path)
         except FileNotFoundError:
             pass
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing waits, without a look at each of many parcels."""
+        with os.scandir(self._folder) as entries:
+            return not any(_is_parcel(entry.name) for entry in entries)
 
     def waits(self) -> tuple[int, int]:
         """Return how many parcels wait, and their bytes."""
@@ -110,9 +119,9 @@ class Spool:
         sizes = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.endswith(_SUFFIX):
+                if _is_parcel(entry.name):
                     try:
-                        sizes[entry.name] = entry.stat().st_size
+                        sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
                     except FileNotFoundError:
                         continue
         return sizes
@@ -122,6 +131,18 @@ class Spool:
         for name in os.listdir(self._folder):
             if name.endswith(".draft"):
                 os.unlink(os.path.join(self._folder, name))
+
+
+def _is_parcel(name: str) -> bool:
+    return name.endswith(_SUFFIX) and name[: -len(_SUFFIX)].isdecimal()
+
+
+def _is_whole(said: object) -> bool:
+    """Tell whether a file has what one that was written here has."""
+    if not isinstance(said, dict) or not isinstance(said.get("messages"), list):
+        return False
+    named = all(isinstance(said.get(name), str) for name in ("profile", "session"))
+    return named and all(isinstance(each, dict) for each in said["messages"])
 
 
 def parcelled(messages: Iterable[Message]) -> Iterator[list[Message]]:
