@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from app.domain.limits import CONTENT_BYTES
+from app.interfaces.cli.evaluation.dates import rfc3339
 from bench.quality.dataset import Conversation, DataInvalid, Memory, chosen, read
-from bench.quality.dates import rfc3339
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = ROOT / "bench" / "quality" / "languages.jsonl"

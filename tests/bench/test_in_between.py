@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bench.quality.asking import Asked, Plan, ask, tell
+from bench.quality.converting import converted
 from bench.quality.dataset import Conversation, DataInvalid, Memory, Question, read
 from bench.quality.document import found
 from bench.quality.measuring import Measurement, measure_bm25, measure_service
-from bench.quality.realmem import converted
 from bench.quality.service import Answer
 from bench.quality.services.bm25 import Bm25
 from bench.quality.sessions import found as sessions_found
@@ -140,12 +140,11 @@ def test_a_message_of_a_working_dialogue_is_asked_before_the_session_that_it_ope
         "evidence_turns": ["s1:0"],
         "evidence_sessions": ["s1"],
     }
-    lines = [
-        json.dumps(row)
-        for row in [turn("s1:0", "s1", "Plan it."), query, turn("s2:0", "s2", "a"), turn("s2:1", "s2", "b")]
-    ]
-    (tmp_path / "p.jsonl").write_text(json.dumps(converted([*lines, ""], "person")), "utf-8")
-    (conversation,) = read([tmp_path])
+    rows = [turn("s1:0", "s1", "Plan it."), query, turn("s2:0", "s2", "a"), turn("s2:1", "s2", "b")]
+    person, made = tmp_path / "person.jsonl", tmp_path / "made.jsonl"
+    person.write_text("\n".join([*map(json.dumps, rows), ""]), "utf-8")
+    made.write_text("\n".join(map(json.dumps, converted("realmem", [person]))), "utf-8")
+    (conversation,) = read([made])
     assert (conversation.dataset, conversation.conv_id) == ("realmem", "person")
     assert conversation.memories[0] == Memory("s1:0", "User: Plan it.", "s1", "2026-01-02T00:00:00Z")
     assert conversation.questions == (

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.quality.converting import converted
 from bench.quality.dataset import Conversation, read
-from bench.quality.longmemeval import converted
 
 INSTANCE: dict[str, Any] = {
     "question_id": "q1",
@@ -26,10 +26,16 @@ INSTANCE: dict[str, Any] = {
 }
 
 
+def lines(tmp_path: Path, **changed: Any) -> list[dict[str, Any]]:
+    """Return the lines that are made of an instance."""
+    file = tmp_path / "longmemeval.json"
+    file.write_text(json.dumps([{**INSTANCE, **changed}]), "utf-8")
+    return list(converted("longmemeval", [file]))
+
+
 def conversation(tmp_path: Path, **changed: Any) -> Conversation:
     """Return an instance as the programs read it."""
-    made = converted({**INSTANCE, **changed})
-    assert made is not None
+    (made,) = lines(tmp_path, **changed)
     file = tmp_path / "data.jsonl"
     file.write_text(json.dumps(made), "utf-8")
     (found,) = read([file])
@@ -59,6 +65,6 @@ def test_a_question_to_abstain_from_has_no_evidence(tmp_path: Path) -> None:
     assert (question.gold, question.category) == (frozenset(), "abstention")
 
 
-def test_an_instance_that_marks_no_evidence_is_left_out() -> None:
-    unmarked = [[{"role": "user", "content": "I moved to Oslo."}], []]
-    assert converted({**INSTANCE, "haystack_sessions": unmarked}) is None
+def test_an_instance_that_marks_no_evidence_is_left_out(tmp_path: Path) -> None:
+    unmarked = [[{"role": "user", "content": "I moved to Oslo."}], [{"role": "user", "content": "Yes."}]]
+    assert lines(tmp_path, haystack_sessions=unmarked) == []

@@ -49,6 +49,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
         "golden": ("golden.golden", "Ask questions whose memories you know, before and after a change."),
+        "eval": ("evaluate.evaluate", "Measure what recalls find of a published set of conversations."),
         "canary": ("canary.canary", "Plant canaries in every tenant, and ask for them as all others."),
     },
     "Move data": {

@@ -38,7 +38,7 @@ def run_text(answers: Sequence[GoldenAnswer]) -> str:
     """Return a run as a table."""
     rows = [(*_cells(one.question), _rank(one.rank)) for one in answers]
     found = sum(one.rank is not None for one in answers)
-    return "\n".join([_table(("question", "expected", "rank"), rows), f"{found} of {len(answers)} found"])
+    return "\n".join([table(("question", "expected", "rank"), rows), f"{found} of {len(answers)} found"])
 
 
 def comparison_text(comparison: GoldenComparison) -> str:
@@ -50,7 +50,7 @@ def comparison_text(comparison: GoldenComparison) -> str:
         f"{found[0]} of {len(pairs)} found before, {found[1]} after: "
         f"{len(comparison.lost)} lost, {len(comparison.gained)} gained"
     )
-    return "\n".join([_table(("question", "expected", "before", "after"), rows), summary])
+    return "\n".join([table(("question", "expected", "before", "after"), rows), summary])
 
 
 def from_report(file: Path) -> dict[tuple[str, str, str], int | None]:
@@ -100,7 +100,8 @@ def _rank(rank: int | None) -> str:
     return "-" if rank is None else str(rank)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows under a head, in columns of one width."""
     widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)

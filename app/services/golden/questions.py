@@ -11,7 +11,7 @@ from app.domain.memory import Scope
 from app.domain.query import Query
 from app.retrieval.weights import WEIGHTS, Weights
 from app.services.golden.judging import last_rank
-from app.services.memories.recall import search, select
+from app.services.memories.recall import Recall, search, select
 from app.services.tenant.backends import TenantBackends, settled
 from app.services.tenant.writing import write
 from app.storage import golden
@@ -103,10 +103,20 @@ class GoldenQuestions:
         for question in questions:
             scope = Scope(self._tenant, question.agent_id)
             query = Query(question.text, top_k=question.k, where=question.where, strict=True)
-            found = await settled(partial(search, self._backends, scope, query, weights=weights))
-            answers.append(GoldenAnswer(question, last_rank(question, select(found, query).entries)))
+            found = await uncounted_recall(self._backends, scope, query, weights)
+            answers.append(GoldenAnswer(question, last_rank(question, found.entries)))
             report()
         return answers
+
+
+async def uncounted_recall(backends: TenantBackends, scope: Scope, query: Query, weights: Weights = WEIGHTS) -> Recall:
+    """Return what a recall finds; nothing is counted and nothing noted.
+
+    Raises:
+        LongTermDisabled: the agent's long-term memory is switched off.
+        Unavailable: there is no answer, or the query is strict and a part of the recall does not answer.
+    """
+    return select(await settled(partial(search, backends, scope, query, weights=weights)), query)
 
 
 def on_config(backends: TenantBackends, config: EmbeddingConfig) -> TenantBackends:
