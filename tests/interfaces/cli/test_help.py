@@ -95,7 +95,7 @@ def test_the_steps_of_a_move_to_another_model_are_listed_in_their_order() -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["recal", "x"], "No such command 'recal'. Did you mean 'recall'?"),
+        (["recalll", "x"], "No such command 'recalll'. Did you mean 'recall'?"),
         (["exprot"], "No such command 'exprot'. Did you mean 'export'?"),
         (["token", "revok"], "No such command 'revok'. Did you mean 'revoke'?"),
         (["reembed", "swich"], "No such command 'swich'. Did you mean 'switch'?"),
