@@ -127,7 +127,8 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.speakers, excluded.written_by,
       excluded.written_through, excluded.written_at, excluded.run_id WHERE expires_at <= {NOW}
     UNION ALL
-    SELECT iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at)),
+    SELECT iif(?1 ->> 'changes', expires_at,
+        iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at))),
       iif(metadata -> '$.speaker' IS excluded.metadata -> '$.speaker', speaker_holds, excluded.speaker_holds),
       speakers, written_by, written_through, written_at, run_id
     LIMIT 1
@@ -237,6 +238,8 @@ class Batch:
     """The statements that write the vectors of new memories in the same run; None: they are queued for the index."""
     run_id: str | None = None
     """The run under which a store is made."""
+    changes: bool = False
+    """Whether it is a change of a memory that is there: its end stays, and what was forgotten meanwhile stays so."""
     leaving_bytes: int = 0
     """The bytes that the quota counts of the messages which become memories: they go once the memories are written."""
 
@@ -293,6 +296,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             batch.now,
             is_store=batch.is_store,
             ingestion=batch.ingestion,
+            changes=batch.changes,
         ),
         *(batch.insertions or []),
         ScopedStatement.write(
@@ -311,7 +315,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
     ]
 
 
-def insert(
+def insert(  # noqa: PLR0913 - what a batch says of its lines
     tenant: Tenant,
     lines: Sequence[MemoryWrite],
     config: EmbeddingConfig,
@@ -320,10 +324,12 @@ def insert(
     *,
     is_store: bool = False,
     ingestion: Ingestions | None = None,
+    changes: bool = False,
 ) -> ScopedStatement:
     """Add memories, or give those that have the same content the new metadata and, where it may be, the new expiry.
 
-    A store takes the mark of a forgotten memory away. A memory that an ``ingestion`` brought has the ingestion's run.
+    A store takes the mark of a forgotten memory away, unless it ``changes`` what is there. A memory that an
+    ``ingestion`` brought has the ingestion's run.
 
     Returns ``id``, ``created_at``, ``expires_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the
     content.
@@ -336,7 +342,8 @@ def insert(
         config=config.argument,
         author=signed,
         is_store=is_store,
-        remembers=is_store and ingestion is None,
+        remembers=is_store and ingestion is None and not changes,
+        changes=changes,
         ingestion_id=None if ingestion is None else ingestion.id,
         lines=written,
     )

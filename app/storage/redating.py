@@ -79,11 +79,11 @@ def expect(scope: Scope, memory_id: str, *, hash_: str) -> ScopedStatement:
     return ScopedStatement.write(scope, _EXPECT, id=memory_id, hash=hash_)
 
 
-def expire(
-    scope: Scope, memory_id: str, expires_at: int | None, author: Author, *, now: int, detail: str
-) -> list[ScopedStatement]:
-    """Make the run that sets when a memory expires, None: never; the audit has a row with what was changed."""
-    return [
-        ScopedStatement.write(scope, _EXPIRE, id=memory_id, expires_at=expires_at),
-        ScopedStatement.write(scope, _AUDIT, id=memory_id, detail=detail, now=now, by=author.credential_id),
-    ]
+def expire(scope: Scope, memory_id: str, expires_at: int | None) -> ScopedStatement:
+    """Make the statement that sets when a memory expires; None: never."""
+    return ScopedStatement.write(scope, _EXPIRE, id=memory_id, expires_at=expires_at)
+
+
+def note(scope: Scope, memory_id: str, author: Author, *, now: int, detail: str) -> ScopedStatement:
+    """Make the statement that gives the audit a row with what was changed of a memory."""
+    return ScopedStatement.write(scope, _AUDIT, id=memory_id, detail=detail, now=now, by=author.credential_id)

@@ -236,6 +236,24 @@ async def test_changes_of_different_keys_at_the_same_time_are_all_there(service:
     assert memory["metadata"] == {"of": "Ann"} | {f"k{n}": n for n in range(5)}
 
 
+async def test_a_change_undoes_no_other_request_of_the_same_time(service: Service) -> None:
+    who = service.credential()
+    for number in range(12):
+        id_ = await stored(service, f"Ann likes tea number {number}")
+        answers = await asyncio.gather(
+            *(change(service, id_, body) for body in ({"metadata": {"k": 1}}, {"expires_at": FAR}))
+        )
+        assert [answer.status_code for answer in answers] == [200, 200]
+        (memory,) = [each for each in await listed(service) if each["id"] == id_]
+        assert (memory["metadata"], memory["expires_at"]) == ({"k": 1}, FAR)
+        changed, forgotten = await asyncio.gather(
+            change(service, id_, {"metadata": {"k": 2}}),
+            service.client.post(f"/profiles/bot/memories/{id_}/forget", headers=who),
+        )
+        assert (changed.status_code in {200, 404, 409}, forgotten.status_code) == (True, 200)
+        assert id_ not in [entry["id"] for entry in await service.recall("tea")]
+
+
 async def test_changes_at_the_same_time_make_no_second_memory(service: Service) -> None:
     id_ = await stored(service, "Ann lives in Rome", occurred_at="2026-01-01T00:00:00Z")
     moments = [f"2026-0{month}-01T10:00:00.000Z" for month in range(2, 8)]

@@ -16,7 +16,7 @@ from app.services.memories.lookup import Lookup
 from app.services.memories.stored_again import patched
 from app.services.tenant.backends import TenantBackends
 from app.services.tenant.screening import Screening
-from app.storage.redating import MOVED, expect, expire, move, obstacles
+from app.storage.redating import MOVED, expect, expire, move, note, obstacles
 
 _MEANWHILE = "Another request has changed the memory meanwhile. Look at it again."
 
@@ -71,7 +71,8 @@ class Changes:
             await run(move(memory.scope, memory_id, moved.occurred_at, **hashes))
         await self._store_again(moved, memory_id, new, added)
         detail, now = to_json({"fields": sorted(change)}), self._backends.clock()
-        await run(expire(memory.scope, memory_id, new.expires_at, self._backends.author, now=now, detail=detail))
+        expires = [expire(memory.scope, memory_id, change["expires_at"])] if "expires_at" in change else []
+        await run([*expires, note(memory.scope, memory_id, self._backends.author, now=now, detail=detail)])
         return await Browser(self._backends).get(agent_id, memory_id)
 
     async def _store_again(self, memory: Memory, memory_id: str, new: NewMemory, patch: Mapping[str, Json]) -> None:

@@ -57,7 +57,8 @@ class LongTermMemoryGateway:
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with the same
         key within 24 hours is answered as stored and changes nothing, even if the memory has been deleted. ``patch``
-        are the keys of metadata that change alone where the content is stored already; null takes one away.
+        are the keys of metadata that change alone where the content is stored already; null takes one away. Its end
+        stays then, and it stays forgotten where it was.
 
         Raises:
             InvalidRequest: a field is over its limits, or has content that is not kept; nothing was written.

@@ -70,6 +70,7 @@ class Writer:
         """Embed and store a memory, and return the id of the memory that has its content.
 
         ``patch`` are the keys of metadata alone that change where the content is stored already; null takes one away.
+        Its end stays then, and it stays forgotten where it was.
 
         Raises:
             EmbeddingConfigChanged: another config is in use than was last seen; nothing was written.
@@ -91,6 +92,7 @@ class Writer:
             key=key,
             request_hash=memory.request_hash,
             run_id=memory.run_id,
+            changes=patch is not None,
         )
         try:
             if self._backends.admission.refused_lately(scope.agent_id, now):
