@@ -30,7 +30,9 @@ _MAX_CHECKED = 24
 _STEM = 5
 """Letters by which two words are compared."""
 _SURE_OF_SAME_WORDS = 0.5
-"""How sure a reader has to be of two texts that differ in function words alone, such as "the"."""
+"""How sure a reader has to be of two texts that differ in words such as "the" alone."""
+_EMPTY = frozenset(["a", "an", "the", "am", "is", "are", "be", "do", "does", "has", "have"])
+"""Words that say nothing by themselves, in English; "on" and "under", "may" and "must" do."""
 _SHARED = 0.5
 """The share of the words of both texts that both have, from which on a pair is looked at."""
 
@@ -52,7 +54,7 @@ def pairs(ranked: Iterable[Candidate], top_k: int) -> Sequence[LikelyPair]:
     for one, other in combinations(first, 2):
         shared = _shared(words[one.id], words[other.id])
         if shared >= _SHARED and one.folded != other.folded:
-            sure = _SURE_OF_SAME_WORDS if words[one.id] == words[other.id] else SURELY_RESTATES
+            sure = _SURE_OF_SAME_WORDS if _said(one) == _said(other) else SURELY_RESTATES
             likely.append((shared, LikelyPair(one, other, sure)))
     likely.sort(key=lambda pair: pair[0], reverse=True)
     told = (pair for _, pair in likely[:_MAX_CHECKED] if _tell_the_same(pair.one, pair.other))
@@ -62,6 +64,11 @@ def pairs(ranked: Iterable[Candidate], top_k: int) -> Sequence[LikelyPair]:
 def _stems(text: str) -> Sequence[str]:
     """Return the beginnings of the words that carry a text's meaning, in their order."""
     return [word[:_STEM] for word in WORD.findall(normalised(text).lower()) if word not in STOP_WORDS]
+
+
+def _said(candidate: Candidate) -> Sequence[str]:
+    """Return the words that say something, whole and in their order."""
+    return [word for word in WORD.findall(normalised(candidate.content).lower()) if word not in _EMPTY]
 
 
 def _shared(words: Sequence[str], others: Sequence[str]) -> float:

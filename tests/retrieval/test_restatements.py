@@ -146,6 +146,12 @@ def test_it_may_be_less_sure_where_only_words_without_meaning_of_their_own_diffe
     (pair,) = pairs(said("The user prefers dark mode", "User prefers a dark mode"), 5)
     (other,) = pairs(said("The user prefers dark mode", "The user prefers dark mode everywhere"), 5)
     assert pair.sure < other.sure
+    for one, another in (
+        ("The keys are under the mat", "The keys are on the mat"),
+        ("The backup is in internal storage", "The backup is in international storage"),
+    ):
+        (elsewhere,) = pairs(said(one, another), 5)
+        assert elsewhere.sure == other.sure
     perhaps = Relation(0.2, 0.1, 0.1, 0.6)
     assert confirmed([pair], [perhaps, perhaps]) == [(pair.one, pair.other)]
     assert confirmed([other], [perhaps, perhaps]) == []
