@@ -230,6 +230,16 @@ def test_lines_of_the_benchmarks_form_are_measured_too(line: Line) -> None:
     assert report["session"]["at"]["5"]["all"]["mean"] == 1.0
 
 
+@pytest.mark.thorough
+def test_a_question_waits_until_the_index_has_what_was_told(line: Line) -> None:
+    turns = [{"id": f"t{number}", "text": f"The word of {number} is w{7 * number}."} for number in range(620)]
+    asked = {"qid": "q", "question": "What is the word of 77?", "gold": ["t77"], "before": "t600"}
+    conversation = {"conv_id": "a", "turns": turns, "questions": [asked, {**asked, "qid": "r", "before": None}]}
+    done = line.run("eval", "--set", "beam", str(written(line.folder, "a.jsonl", conversation)), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["turn"]["at"]["5"]["any"]["mean"] == 1.0
+
+
 def test_the_first_conversations_and_a_draw_of_the_questions_can_be_asked_alone(tmp_path: Path) -> None:
     file = published(tmp_path, "locomo")
     assert [each.conv_id for each in read_set("longmemeval", [published(tmp_path, "longmemeval")], 1)] == ["q0"]

@@ -1,8 +1,8 @@
 """Tells an own service of this process the conversations of a set, and asks it the questions."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,9 +15,11 @@ from app.domain.query import Query
 from app.interfaces.cli.evaluation.dataset import SetConversation, SetQuestion
 from app.interfaces.cli.evaluation.figures import FoundTurns
 from app.interfaces.cli.evaluation.published import has_evidence
+from app.interfaces.cli.parameters import indexing
 from app.runtime.relating import read_left_over, relating
 from app.runtime.runtime import Runtime
 from app.services.golden.questions import uncounted_recall
+from app.services.memories.recall import Recall
 from app.settings import Settings
 
 FEWEST_ENTRIES = 20
@@ -25,6 +27,8 @@ FEWEST_ENTRIES = 20
 _TENANT = "evaluation"
 _READER_SECONDS = 60.0
 """How long a recall waits for the reader: what is measured is not how busy the machine is."""
+_INDEX_SECONDS, _POLL_SECONDS = 1800.0, 0.2
+"""How long a question waits for the index to have what was told, and between two looks."""
 _PARALLEL = 4
 """The conversations that are told at once: their texts are embedded together."""
 _UNLIMITED = {
@@ -62,7 +66,8 @@ async def measure_set(
         try:
             await runtime.prepare()
             await runtime.backends.embedder.ping()
-            found = await _Measured(runtime, top_k, report).all_of(conversations)
+            async with indexing(runtime):
+                found = await _Measured(runtime, top_k, report).all_of(conversations)
             reader = runtime.backends.reader
             return SetMeasurement(found, str(runtime.config), None if reader is None else reader.version)
         finally:
@@ -91,14 +96,12 @@ class _Measured:
             async with gate:
                 return await self._one(f"conversation-{number}", conversation)
 
-        tasks = [asyncio.create_task(gated(number, each)) for number, each in enumerate(conversations)]
         try:
-            return [found for task in tasks for found in await task]
-        finally:
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(gated(number, each)) for number, each in enumerate(conversations)]
+        except ExceptionGroup as failed:  # conversations under way at once fail alike: the first says it
+            raise failed.exceptions[0] from failed
+        return [found for task in tasks for found in task.result()]
 
     async def _one(self, agent_id: str, conversation: SetConversation) -> list[FoundTurns]:
         """Tell a conversation, and ask each question when what it may know has been told and read."""
@@ -123,11 +126,20 @@ class _Measured:
         found = []
         for question in questions:
             query = Query(question.text, top_k=self._top_k, reference_time=at, strict=True)
-            recall = await uncounted_recall(self._backends, scope, query)
-            if recall.degraded:
-                raise Unavailable(f"The recall of {question.qid} was without a part: {', '.join(recall.degraded)}.")
+            recall = await self._whole(scope, query, question.qid)
             found.append(FoundTurns(conversation, question, [turns[entry.id] for entry in recall.entries]))
         return found
+
+    async def _whole(self, scope: Scope, query: Query, qid: str) -> Recall:
+        """Recall with every part, once the index has what was told; raises Unavailable."""
+        ends = time.monotonic() + _INDEX_SECONDS
+        while True:
+            recall = await uncounted_recall(self._backends, scope, query)
+            if not recall.degraded:
+                return recall
+            if [*recall.degraded] != ["pending_bound"] or time.monotonic() > ends:
+                raise Unavailable(f"The recall of {qid} was without a part: {', '.join(recall.degraded)}.")
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _read(self) -> None:
         """Let the reader compare what was stored, as a service does within a second."""
