@@ -33,12 +33,16 @@ class FilteredMemories:
     written_by: str | None = None
 
     def count(self) -> ScopedStatement:
-        """Count them, up to ``MAX_COUNTED``: one row with ``memories``."""
-        return self._read(f"SELECT count(*) AS memories FROM ({self._ids('LIMIT ' + str(MAX_COUNTED))})")
+        """Count them, up to ``MAX_COUNTED``: one row with ``memories``, and the ``newest`` moment of a storing."""
+        return self._read(
+            f"SELECT count(*) AS memories, max(created_at) AS newest FROM ({self._ids('LIMIT ' + str(MAX_COUNTED))})"
+        )
 
-    def ids(self, limit: int) -> ScopedStatement:
-        """Read the ``id`` of the next of them, oldest first."""
-        return self._read(self._ids("ORDER BY memory.created_at, memory.id LIMIT ?1 ->> 'limit'"), limit=limit)
+    def ids(self, limit: int, until: int | None = None) -> ScopedStatement:
+        """Read the ``id`` of the next of them, oldest first; ``until``: of those that were stored by then."""
+        stored = "" if until is None else "AND memory.created_at <= ?1 ->> 'until' "
+        end = f"{stored}ORDER BY memory.created_at, memory.id LIMIT ?1 ->> 'limit'"
+        return self._read(self._ids(end), limit=limit, until=until)
 
     def delete(self, ids: Sequence[str], author: Author, *, now: int) -> list[ScopedStatement]:
         """Make the run that deletes those of these memories that still pass, and what was learned of them.
@@ -75,7 +79,7 @@ FROM long_term_memory AS memory WHERE {of_chunk}
         # Left to choose, SQLite would walk the whole tenant for an agent or a writer with few memories.
         index = "long_term_memory_newest" if self.written_by is None else "long_term_memory_writer"
         return (
-            f"SELECT memory.id FROM long_term_memory AS memory INDEXED BY {index}"
+            f"SELECT memory.id, memory.created_at FROM long_term_memory AS memory INDEXED BY {index}"
             f" WHERE {_OWN} AND {self._condition()} {end}"
         )
 
@@ -83,7 +87,7 @@ FROM long_term_memory AS memory WHERE {of_chunk}
         writer = "TRUE" if self.written_by is None else "memory.written_by = ?1 ->> 'written_by'"
         return f"{writer} AND {filters.of_living(self.where, 'memory')}"
 
-    def _read(self, sql: str, **values: int) -> ScopedStatement:
+    def _read(self, sql: str, **values: int | None) -> ScopedStatement:
         where = filters.argument(self.where)
         return ScopedStatement.read(self.scope, sql, where=where, written_by=self.written_by, **values)
 

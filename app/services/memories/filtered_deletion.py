@@ -64,7 +64,8 @@ class FilteredDeletions:
     ) -> FilteredDeletion:
         """Delete the memories that pass, where they are ``confirm`` by number: at most 2,000 of them in one call.
 
-        Once this returns no recall finds those that are gone; the indexer removes their vectors.
+        Once this returns no recall finds those that are gone; the indexer removes their vectors. What was stored after
+        they were counted stays, also where another request deletes some of them meanwhile.
 
         Raises:
             Conflict: there are more or fewer than was confirmed; nothing was deleted.
@@ -72,13 +73,14 @@ class FilteredDeletions:
             Unavailable: the database does not answer; some may be deleted, and asking again is safe.
         """
         chosen = self._chosen(agent_id, where, written_by)
-        before = (await self.forecast(agent_id, where, written_by)).memories
+        ((counted,),) = await self._backends.data.database.run([chosen.count()])
+        before, until = int(counted["memories"] or 0), int(counted["newest"] or 0)
         if before != confirm:
             message = f"is not their number, which is {before} now"
             raise Conflict(f"confirm {message}. Look at them again.", errors=[FieldError("confirm", message)])
         run, deleted, looked_at = self._backends.data.database.run, 0, 0
         for _ in range(MAX_CHUNKS):
-            (rows,) = await run([chosen.ids(min(MAX_CHUNK, confirm - looked_at))])
+            (rows,) = await run([chosen.ids(min(MAX_CHUNK, confirm - looked_at), until)])
             if not rows:
                 break
             looked_at += len(rows)
