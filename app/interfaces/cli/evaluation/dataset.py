@@ -217,12 +217,8 @@ def _once(kind: str, ids: Sequence[str]) -> None:
 def _question(question: _Question, told: _Told) -> SetQuestion:
     kept = told.kept
     named = {*question.gold, *question.outdated}
-    unknown = sorted((named if question.before is None else {*named, question.before}) - set(kept))
-    if unknown:
-        raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
+    _check_named(question, named, told)
     sessions = frozenset(name for of in question.sessions if (name := _session(of)) is not None)
-    if missing := sorted(sessions.difference(memory.session_id or "" for memory in told.stored)):
-        raise ValueError(f"the question {question.qid!r} names the session {missing[0]!r}, which is not there")
     changed = question.outdated or question.category == _UPDATES
     return SetQuestion(
         question.qid,
@@ -233,6 +229,16 @@ def _question(question: _Question, told: _Told) -> SetQuestion:
         told=_asked_after(question, told),
         sessions=sessions,
     )
+
+
+def _check_named(question: _Question, named: set[str], told: _Told) -> None:
+    """Raise ValueError where a turn or a session that a question names is not there."""
+    unknown = sorted((named if question.before is None else {*named, question.before}) - set(told.kept))
+    if unknown:
+        raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
+    sessions = {name for of in question.sessions if (name := _session(of)) is not None}
+    if missing := sorted(sessions.difference(memory.session_id or "" for memory in told.stored)):
+        raise ValueError(f"the question {question.qid!r} names the session {missing[0]!r}, which is not there")
 
 
 def _asked_after(question: _Question, told: _Told) -> int | None:

@@ -5,7 +5,7 @@ what came before. The file names the memories that the answer to it has used: th
 turns from which they were taken.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,23 +104,23 @@ def _asked(
 ) -> Iterator[dict[str, Any]]:
     """Give the queries of a session, with the evidence that was told in earlier sessions."""
     following = (*dialogue.dialogue_turns[1:], None)
-    for turn, answer in zip(dialogue.dialogue_turns, following, strict=False):
-        if not turn.is_query or not turn.content.strip():
-            continue
-        used = [
-            memory for of in (turn, answer) if of is not None for memory in of.memory_used or () if memory.session_uuid
-        ]
-        named = [uuid for of in (turn, answer) if of is not None for uuid in of.memory_session_uuids or ()]
-        sessions = sorted({*named, *(memory.session_uuid or "" for memory in used)} & set(earlier))
-        gold = {_source(memory, earlier) for memory in used} & told
-        category = turn.category_name or "all"
-        yield {
-            "question": turn.content,
-            "gold": sorted(gold),
-            "sessions": sessions,
-            "category": category,
-            "before": before,
-        }
+    for turn, answer in zip(dialogue.dialogue_turns, following, strict=True):
+        if turn.is_query and turn.content.strip():
+            used, named = _used(turn if answer is None else answer)
+            gold = {_source(memory, earlier) for memory in used} & told
+            yield {
+                "question": turn.content,
+                "gold": sorted(gold),
+                "sessions": sorted(named & set(earlier)),
+                "category": turn.category_name or "all",
+                "before": before,
+            }
+
+
+def _used(answer: _DialogueTurn) -> tuple[Sequence[_UsedMemory], set[str]]:
+    """Return the memories that an answer has used, and their sessions."""
+    used = answer.memory_used or ()
+    return used, {*(answer.memory_session_uuids or ()), *(memory.session_uuid or "" for memory in used)}
 
 
 def _source(used: _UsedMemory, earlier: Mapping[str, _Dialogue]) -> str:
