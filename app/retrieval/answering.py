@@ -42,7 +42,7 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     The best candidates that may be entries are read, each with the best candidate whose place it has taken: "I live in
     Rome" answers "Where do I live?", which means the memory that took its place. Fewer candidates are read where they
     and the query are long. A text in a script that no reader knows is not read, nor one in another language than the
-    query: readers have learned what answers what within a language.
+    query: readers have learned what answers what within a language. Nor is one that only asks, which is like the query.
     """
     if not is_readable(fusion.query.text):
         return {}
@@ -52,7 +52,7 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
-        if not all(_may_be_read(member.content, asked_in) for member in both):
+        if candidate.asks or not all(_may_be_read(member.content, asked_in) for member in both):
             continue
         texts = [passage(member.content, fusion.query.terms, _PASSAGE) for member in both]
         left -= sum(len(text) + of_query for text in texts)

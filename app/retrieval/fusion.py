@@ -25,6 +25,8 @@ _LEAST = 1e-6
 """A channel's score counts only above this: decades away from a time that is asked for, it is next to nothing."""
 _BEST = 50
 """Contents whose evidence is summed up: the sum does not depend on how many candidates were gathered."""
+_ASKS_LESS = 4.0
+"""Log odds by which a memory that only asks is less likely to answer than one with the same evidence: 1 to 55."""
 FEW = 10
 """Memories that a smaller scope counts as having."""
 
@@ -62,12 +64,19 @@ class Fusion:
         """The weighted sum of the channels' scores of each candidate."""
         # The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
         self.scores: Mapping[str, float] = {
-            id_: found + (self.kinds[id_].base if pool.cosines else 0.0) if found else -math.inf
-            for id_, found in fused.items()
+            id_: self._evidence(pool.candidates[id_], found) if found else -math.inf for id_, found in fused.items()
         }
         """The evidence, by which candidates are ordered; minus infinity for a candidate that no channel has scored."""
         self._measures: dict[str, Scores] = {}
         """The measures of channels so far, by the channel's name: most recalls need those of few channels."""
+
+    def _evidence(self, candidate: Candidate, found: float) -> float:
+        """Return the evidence that a candidate answers, of what its channels give.
+
+        A memory that only asks is as near to the query as can be where the query was asked before, and answers nothing.
+        """
+        base = self.kinds[candidate.id].base if self.pool.cosines else 0.0
+        return found + base - (_ASKS_LESS / self.weights.score.evidence if candidate.asks else 0.0)
 
     def first(self, count: int) -> list[Candidate]:
         """Return the best candidates that may be entries and hold, best first, before any two are compared."""

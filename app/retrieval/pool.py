@@ -18,6 +18,8 @@ newness = attrgetter("happened_at", "created_at", "id")
 """Returns the key by which candidates of equal evidence are ordered: the newer candidate comes first."""
 _is_keyed = attrgetter("keyed")
 _SHORT_BYTES = 350
+_ASKS = ("?", "\uff1f")
+_BEHIND_A_MARK = " \n\r\t\"'\u201d\u2019)]"
 
 
 @dataclass
@@ -81,6 +83,11 @@ class Candidate:
     def source(self) -> Provenance | None:
         """Its author, channel and moment of writing; None for a row from before these were kept."""
         return Provenance.of(self.written_by, self.written_through, self.written_at)
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether it only asks, and so states nothing that could be an answer; most texts do not end with a mark."""
+        return self.whole and self.content.rstrip(_BEHIND_A_MARK).endswith(_ASKS) and self.statement.is_question
 
     @property
     def holds(self) -> bool:

@@ -254,3 +254,14 @@ def test_a_period_without_a_year_is_the_latest_in_which_a_memory_happened() -> N
 def test_a_preference_for_recent_memories_halves_with_their_age() -> None:
     recency = Recency(reference=10_000, half_life=1_000)
     assert [recency.of(moment) for moment in (11_000, 10_000, 9_000, 8_000)] == [1, 1, 0.5, 0.25]
+
+
+def test_what_only_asks_comes_behind_what_answers_and_takes_nothing_of_its_likelihood() -> None:
+    asked, told = candidate("asked", "Where is the red fox?", words=(0, 1, 2)), candidate("told", "the fox", words=(1,))
+    found = dict.fromkeys(range(3), 1)
+    both = Fusion(QUERY, pool(asked, told, found=found))
+    assert [each.id for each in both.ranked] == ["told", "asked"]
+    alone = Fusion(QUERY, pool(told, found=found))
+    assert both.likelihoods["told"] == pytest.approx(alone.likelihoods["told"], abs=0.02)
+    said = candidate("asked", "Where is the red fox? In the barn.", words=(0, 1, 2))
+    assert [each.id for each in Fusion(QUERY, pool(said, told, found=found)).ranked] == ["asked", "told"]
