@@ -137,7 +137,7 @@ def test_an_adapter_is_one_folder_with_all_of_it(folder: Path) -> None:
     assert files >= {"__init__.py", "README.md", "requires.txt", "example.py"}
     assert any(file.startswith("test_") for file in files)
     extra = folder.name.replace("_", "-")
-    assert f"memory-gateway-client[{extra}]" in (folder / "README.md").read_text("utf-8")
+    assert f"clients/python[{extra}]" in (folder / "README.md").read_text("utf-8")
     needs = [line for line in (folder / "requires.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
     assert needs
     assert all(re.search(r">=\d", need) for need in needs if need), "each with a lower bound"

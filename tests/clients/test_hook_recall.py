@@ -190,7 +190,7 @@ async def test_a_service_that_refuses_or_is_slow_holds_no_prompt_up(
         done = await run(asked("tea"), pinned.but(url=url))
     assert time.monotonic() - begun < 15, "it does not wait for an answer that takes 30 s"
     assert done.returncode == 0
-    assert "unavailable" in done.stdout
+    assert any(word in done.stdout for word in ("unavailable", "in time"))
 
 
 async def test_an_agent_whose_memory_is_switched_off_is_told_nothing(pinned: Pinned) -> None:

@@ -7,7 +7,7 @@ import time
 
 from memory_gateway_hook import context
 from memory_gateway_hook.delivery import Delivery, go_on_alone
-from memory_gateway_hook.failures import Failed, Refused, SpoolFull, Unanswered
+from memory_gateway_hook.failures import Failed, Late, Refused, SpoolFull, Unanswered
 from memory_gateway_hook.files import private_folder
 from memory_gateway_hook.gateway import Gateway
 from memory_gateway_hook.handing import hand_over
@@ -286,7 +286,11 @@ class Hook:
         """Say once in a session that the service is away; an agent whose memory is switched off is told nothing."""
         if self._session.told or (isinstance(failure, Refused) and failure.code == "long_term_disabled"):
             return
-        said.text = said.text or context.UNAVAILABLE
-        said.notice = f"{failure}. The session goes on without memory; what is said is kept, and delivered later."
+        late = isinstance(failure, Late)
+        said.text = said.text or (context.LATE if late else context.UNAVAILABLE)
+        goes_on = (
+            "This goes on without memory, and the next is asked again" if late else "The session goes on without memory"
+        )
+        said.notice = f"{failure}. {goes_on}; what is said is kept, and delivered later."
         said.failures.append(str(failure))
         said.after(lambda: self._change(lambda: setattr(self._session, "told", True)))

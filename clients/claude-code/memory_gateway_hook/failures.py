@@ -11,6 +11,10 @@ class Unanswered(Failed):
     """The service is away, too slow, or not the service."""
 
 
+class Late(Unanswered):
+    """The service has not answered in the time that the event may take: it may be there, and busy."""
+
+
 class Refused(Failed):
     """The service answered that it does not do it.
 

@@ -6,7 +6,7 @@ import json
 import socket
 import time
 
-from memory_gateway_hook.failures import Failed, Refused, Unanswered
+from memory_gateway_hook.failures import Failed, Late, Refused, Unanswered
 from memory_gateway_hook.pinned import Pinned
 
 TYPE_CHECKING = False
@@ -44,6 +44,8 @@ class Gateway:
         try:
             status, content = self._exchange(self._request(path, body))
             answer = _json(content) if status not in _OK else json.loads(content)
+        except TimeoutError as error:
+            raise self._late() from error
         except (OSError, ValueError, RecursionError) as error:
             raise Unanswered(f"{self._pinned.url} gave no answer that can be read: {self._told(error)}") from error
         if status not in _OK:
@@ -56,12 +58,15 @@ class Gateway:
         """Return the seconds that are left.
 
         Raises:
-            Unanswered: there are none.
+            Late: there are none.
         """
         left = self._until - time.monotonic()
         if left <= 0:
-            raise Unanswered(f"{self._pinned.url} does not answer in time")
+            raise self._late()
         return left
+
+    def _late(self) -> Late:
+        return Late(f"{self._pinned.url} does not answer in time")
 
     def _request(self, path: str, body: Mapping[str, Any]) -> bytes:
         content = json.dumps(body, ensure_ascii=False).encode()
@@ -78,6 +83,8 @@ class Gateway:
         pinned = self._pinned
         try:
             connection = socket.create_connection((pinned.host, pinned.port), timeout=self.left())
+        except TimeoutError as error:
+            raise self._late() from error
         except OSError as error:
             raise Unanswered(f"{pinned.url} does not answer: {self._told(error)}") from error
         with connection:
