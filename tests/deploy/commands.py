@@ -17,6 +17,10 @@ _FENCED = re.compile(r"^ *```(?:sh|console)\n(.*?)^ *```", re.MULTILINE | re.DOT
 _BETWEEN_COMMANDS = re.compile(r"\$\(|\)|\||&|;|>|(?:^|\s)#")
 
 
+_IS_MISSING = re.compile(r"(?:File|Path|Directory) '[^']+' does not exist")
+"""The answer to a file of the reader's own, which a document can only name."""
+
+
 def refusal(words: Sequence[str]) -> str | None:
     """Return why the command line refuses a command with these options; None if it would run it."""
     name, *arguments = words
@@ -26,7 +30,7 @@ def refusal(words: Sequence[str]) -> str | None:
     try:
         command.make_context(name, arguments)
     except click.UsageError as error:
-        return error.format_message()
+        return None if _IS_MISSING.search(error.format_message()) else error.format_message()
     return None
 
 
