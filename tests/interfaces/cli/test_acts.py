@@ -22,6 +22,7 @@ ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 NO_ACT = {
     **dict.fromkeys(["serve", "mcp", "doctor"], "they serve, or look"),
     **dict.fromkeys(["store", "recall", "list", "get", "agents", "usage", "hook"], "agents and their owners do it"),
+    "eval": "it tells a published set to a service in a folder of its own",
     "convert": "it installs a model, and touches no data",
     **dict.fromkeys(["acts list", "acts verify", "archive list", "outbox list", "shard list"], "they list or look"),
     **dict.fromkeys(
