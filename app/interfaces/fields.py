@@ -259,7 +259,9 @@ class Request(BaseModel):
     @classmethod
     def _has_few_fields(cls, data: Any) -> Any:  # noqa: ANN401 - any body
         """Count the fields before each unknown one becomes an error of its own."""
-        if isinstance(data, Mapping) and len(data) > _MAX_FIELDS:
+        if not isinstance(data, Mapping):
+            return data
+        if len(data) > _MAX_FIELDS:
             raise ValueError(f"has {len(data)} fields, at most {len(cls.model_fields)} exist")
         for old, name in cls._old_names.items():
             if old in data and name in data:

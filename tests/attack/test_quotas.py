@@ -78,6 +78,16 @@ async def by_import(service: Service, tenant: str, number: int) -> httpx.Respons
     return answer if line["status"] == "imported" else httpx.Response(429, json=line)
 
 
+async def by_change(service: Service, tenant: str, number: int) -> httpx.Response:
+    """Store a small memory, and make it large."""
+    stored = await sent(service, tenant, "POST", "/store", {"agent_id": "bot", "content": f"memory {number}"})
+    if stored.status_code >= 300:
+        return stored
+    listed = await service.client.get("/memories?agent_id=bot&limit=1", headers=service.credential(tenant, admin=True))
+    path = f"/memories/{listed.json()['memories'][0]['id']}?agent_id=bot"
+    return await sent(service, tenant, "PATCH", path, {"metadata": {"note": text(number)}})
+
+
 def by_tool(tool: str, tools: str, argument: str) -> Attack:
     async def attack(service: Service, tenant: str, number: int) -> httpx.Response:
         await sent(service, tenant, "PUT", "/agents/bot", {"tools": tools})
@@ -128,6 +138,7 @@ ATTACKS: dict[str, Attack] = {
     "PUT /workflows/{workflow_id}": put(
         "/workflows/w{n}", lambda n: {"agent_type": "t", "task_type": f"t{n}", "spec": {"a": text(n)}}
     ),
+    "PATCH /memories/{memory_id}": by_change,
     "POST /blobs": by_blob,
     "POST /import": by_import,
     "store_memory": by_tool("store_memory", "recall_store", "content"),
@@ -144,6 +155,7 @@ SMALL = {
     "POST /profiles/{profile}/memories/{memory_id}/unforget": "marks a memory",
     "POST /credentials": "a row of some names for each credential, of which a tenant may have 10,000",
     "POST /undo": "removes",
+    "POST /deletions": "removes",
     "POST /consolidations/undo": "takes merges back",
     "POST /archive/{archive_id}/restore": "brings back what is there, as an import, which is attacked",
 }

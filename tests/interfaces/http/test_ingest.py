@@ -102,6 +102,8 @@ async def test_a_credential_for_one_agent_ingests_for_that_one(service: Service)
         ({"messages": {"0": USER}}, 422, {"messages"}),
         ({"messages": [USER] * 501}, 422, {"messages"}),
         ({"messages": [TIMED, "text"]}, 422, {"messages.1"}),
+        ({"messages": [TIMED, 1]}, 422, {"messages.1"}),
+        ({"messages": [None, TIMED]}, 422, {"messages.0"}),
         ({"messages": [TIMED, {"role": "user"}]}, 422, {"messages.1.content"}),
         ({"messages": [TIMED, {"role": "tool", "content": "x"}]}, 422, {"messages.1.role"}),
         ({"messages": [TIMED, USER | {"content": ""}]}, 422, {"messages.1.content"}),

@@ -1,6 +1,5 @@
 """Reads BEAM's chats: folders with ``chat.json`` and ``probing_questions/probing_questions.json``."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,8 +12,8 @@ from app.interfaces.cli.evaluation.records import PublishedForm, records
 
 EXPECTED = "a folder, such as chats/100K, of chat.json files, each with its probing_questions/probing_questions.json"
 _CHAT, _QUESTIONS = "chat.json", Path("probing_questions", "probing_questions.json")
-_MARK = re.compile(r"\s*->->\s*[\d,\s]+$")
-"""What the end of a user's message has besides its text: its place in the plan of the chat."""
+_MARK, _IN_MARK = "->->", frozenset("0123456789, \t\r\n")
+"""The end of a user's message that is not its text, but its place in the plan of the chat."""
 
 
 class _ChatMessage(PublishedForm):
@@ -37,6 +36,11 @@ class _Probe(PublishedForm):
 
 
 _Probes = TypeAdapter(dict[str, tuple[_Probe, ...]])
+
+
+def _without_mark(content: str) -> str:
+    text, mark, end = content.rpartition(_MARK)
+    return text if mark and end.strip() and _IN_MARK.issuperset(end) else content
 
 
 def lines(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -89,7 +93,7 @@ def _turns(batches: list[_Batch]) -> Iterator[dict[str, Any]]:
         date = batch.time_anchor
         for message in (each for turn in batch.turns for each in turn):
             date = message.time_anchor or date
-            if text := _MARK.sub("", message.content).strip():
+            if text := _without_mark(message.content).strip():
                 session = batch.batch_number or number
                 yield {"id": f"m{message.id}", "speaker": message.role, "session": session, "date": date, "text": text}
 

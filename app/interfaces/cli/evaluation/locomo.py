@@ -14,7 +14,7 @@ EXPECTED = "a JSON list of samples with sample_id, conversation (session_1, sess
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """What the numbers of the file stand for."""
 _SESSION = re.compile(r"session_(\d+)")
-_EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
+_EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 """A turn that a question names; some name several in one text, and some write ``D30:05`` or ``D:11:26``."""
 
 
@@ -66,7 +66,7 @@ def _converted(sample: _Sample, place: str) -> dict[str, Any]:
 
 
 def _named(evidence: Sequence[str]) -> list[str]:
-    found = (f"D{day}:{number}" for text in evidence for day, number in _EVIDENCE.findall(text))
+    found = (f"D{day}:{number.lstrip('0')}" for text in evidence for day, number in _EVIDENCE.findall(text))
     return list(dict.fromkeys(found))
 
 
