@@ -28,7 +28,7 @@ class Search:
     comparisons: Sequence[Comparison] = ()
     """How some of the best candidates bear on each other; this recall was the first to compare them."""
     restating: Sequence[tuple[Candidate, Candidate]] = ()
-    """Pairs of candidates that restate each other in other words, as a reader has found."""
+    """Pairs of candidates that restate each other in other words, as a reader has found where the query asks for it."""
     agent_known: bool = True
     """Whether anything was ever stored for the agent, or it was set."""
 
@@ -80,20 +80,13 @@ class Search:
         return {candidate.id: [by_message.get(id_, id_) for id_ in candidate.sources or ()] for candidate in learned}
 
     @cached_property
-    def _copies(self) -> selection.Restated:
-        """Which candidates stand for others of the same wording."""
-        return selection.restated(self.ranking)
-
-    @cached_property
     def restated(self) -> selection.Restated:
         """Which candidates stand for others that say the same, in the same words or in others."""
         return selection.restated(self.ranking, self.restating)
 
     def stands_for(self, query: Query) -> selection.Restated:
         """Return which candidates stand for others in the answer to a query."""
-        if query.collapse is None:
-            return {}
-        return self._copies if query.collapse == "copies" else self.restated
+        return {} if query.collapse is None else self.restated
 
     def score(self, candidate: Candidate, query: Query | None = None) -> float:
         """Return a candidate's score, 0 to 1; a candidate that was not rated scores no more than the rated ones.
