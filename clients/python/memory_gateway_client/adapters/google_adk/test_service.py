@@ -122,7 +122,8 @@ async def test_a_question_asked_again_is_not_its_own_answer(memory: AsyncMemoryC
     service = MemoryGatewayService(memory)
     await talk(service, user, "How does Ann take her tea?")
     _, told = await talk(service, user, "How does Ann take her tea?")
-    assert told == ["How does Ann take her tea?"]
+    (request,) = told
+    assert request.count("How does Ann take her tea?") == 1  # what is asked now; the answer of then may stand before it
 
 
 async def test_the_model_may_look_for_itself(memory: AsyncMemoryClient, user: str) -> None:
