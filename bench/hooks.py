@@ -29,6 +29,8 @@ _LONG = 1_000_000
 _REST_SECONDS = 15.0
 _SEED = 7
 _SCRIPT = Path(__file__).parents[1] / "clients" / "claude-code" / "memory_hook.py"
+_NOTHING_FORGOTTEN = "does not mean that nothing is remembered"
+"""What the model is told where there is no answer, or none in time."""
 _COMMAND = "from app.interfaces.command import main; main()"
 """What the script ``memory-gateway`` does."""
 _HEAD = ("a prompt", "runs", "p50 ms", "p95 ms", "p99 ms", "max ms", f"over {PROMPT_MS} ms", "without an answer")
@@ -37,8 +39,8 @@ A run is a process of its own, as a harness starts it: `python3 -I -S memory_hoo
 `memory-gateway hook pre-turn`. Its time is wall time from the start of the process to its end, one run after the other,
 with everything that Python does. Each asks what was not asked before, in a session of its own. The service is the
 embedded default with its model and its reader, on the same processors; it still reads the statements of a large store
-in the background. Without an answer: the service did not answer within the time, and the model was told that memory is
-unavailable."""
+in the background. Without an answer: the service was away, or did not answer within the time, and the model was told
+that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Prompts:
             ms = (time.perf_counter() - started) * 1000
             if number >= _WARM_UP:
                 taken.append(ms)
-                unanswered += "unavailable" in done.stdout
+                unanswered += _NOTHING_FORGOTTEN in done.stdout
         return Waited(name, taken, unanswered)
 
 
