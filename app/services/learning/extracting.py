@@ -95,7 +95,7 @@ def _judged(
         cited = [line for number, said in by_number.items() if number in candidate.lines for line in said]
         reason = _whats_wrong(candidate, content, by_number, cited)
         if not reason and text in taken:
-            reason = "It was proposed already."
+            reason = "Another memory of the answer says it already."
         elif not reason and len(taken) == MAX_MEMORIES:
             reason = f"One answer may propose {MAX_MEMORIES} memories."
         if not reason:

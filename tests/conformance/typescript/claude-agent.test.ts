@@ -108,3 +108,17 @@ test("each memory is told once in a session, also in another process, and again 
   assert.equal(told(), 1);
   assert.ok((await contents(client)).includes("Please say what my dog is called"));
 });
+
+test("of a long session only the last words are kept, so that what was told long ago is told again", async () => {
+  const client = anyone();
+  await client.store("My dog is called Rex");
+  const [matcher] = new ClaudeMemory(client).hooks.UserPromptSubmit ?? [];
+  const asked = async (prompt: string) => {
+    const input = { hook_event_name: "UserPromptSubmit", session_id: "long", transcript_path: join(home, "none"), cwd: home, prompt };
+    const given: any = await matcher?.hooks[0]?.(input as any, undefined, { signal: new AbortController().signal });
+    return (given.hookSpecificOutput?.additionalContext ?? "").includes("My dog is called Rex");
+  };
+  const told = [await asked("What is my dog called?"), await asked("What was the name of my dog?")];
+  for (const part of ["a", "b", "c"]) await asked(`A log: ${`${part} line\n`.repeat(12_000)}`);
+  assert.deepEqual([...told, await asked("Do you know what my dog is called?")], [true, false, true]);
+});

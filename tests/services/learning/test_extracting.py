@@ -77,7 +77,7 @@ def test_the_same_statement_twenty_times_is_one_memory() -> None:
     given = answer(*(said(f"The user  lives in {place}", 1) for place in ["Oslo", "oslo"] * 10))
     lines = conversation("I live in Oslo.")
     assert [each.content for each in proposals(given, lines)] == ["The user lives in Oslo"]
-    assert {each.reason for each in refused(given, lines)} == {"It was proposed already."}
+    assert {each.reason for each in refused(given, lines)} == {"Another memory of the answer says it already."}
     assert len(refused(given, lines)) == 19
 
 

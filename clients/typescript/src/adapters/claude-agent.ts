@@ -19,7 +19,7 @@ import { callTool, DEFINITIONS } from "../turn/tools.js";
 import { type Said, type TurnCall, TurnMemory, type TurnOptions } from "../turn/turn.js";
 
 const MOST_SESSIONS = 1_000;
-const MOST_SHOWN = 500;
+const SHOWN_CHARACTERS = 200_000;
 const TRANSCRIPT_CHARACTERS = 2_000_000;
 
 /** What is known of a session: the words that its model has been shown, and the prompt that is not yet answered. */
@@ -120,10 +120,16 @@ export class ClaudeMemory {
   /** Keeps what is known of a session, and forgets the one that was asked longest ago where there are many. */
   private keep(id: string, session: Session): void {
     this.sessions.delete(id);
-    this.sessions.set(id, { ...session, shown: session.shown.slice(-MOST_SHOWN) });
+    this.sessions.set(id, { ...session, shown: latest(session.shown, SHOWN_CHARACTERS) });
     const [oldest] = this.sessions.keys();
     if (this.sessions.size > MOST_SESSIONS && oldest !== undefined) this.sessions.delete(oldest);
   }
+}
+
+/** Returns the last texts of so many characters at most. */
+function latest(texts: string[], characters: number): string[] {
+  let left = characters;
+  return texts.slice(texts.findLastIndex((text) => (left -= text.length) < 0) + 1);
 }
 
 /** Returns what is known of a session that another process has begun: what its transcript has since the last compaction. */

@@ -9,6 +9,7 @@ from claude_agent_sdk import (
     HookInput,
     HookJSONOutput,
     HookMatcher,
+    PreCompactHookInput,
     StopHookInput,
     UserPromptSubmitHookInput,
 )
@@ -47,7 +48,8 @@ class AgentMemory:
         Args:
             client: What asks. Its ``timeout`` bounds how long a turn waits for its memories.
             agent_id: Whose memories they are; None: of the client's agent.
-            top_k: The most memories of a turn, 1 to 19. None is told twice in a session.
+            top_k: The most memories of a turn, 1 to 19. None is told twice in a session, but after a
+                compaction.
             min_score: The least score of one, 0 to 1.
             keep: Whether what is said is kept; False: it is only recalled.
             on_outage: Is told once when the service is away; else the log is, as a warning.
@@ -72,6 +74,7 @@ class AgentMemory:
         hooks: dict[HookEvent, list[HookMatcher]] = {
             "UserPromptSubmit": [_matcher(self._prompted, **fails)],
             "Stop": [_matcher(self._stopped)],
+            "PreCompact": [_matcher(self._compacted)],
         }
         return hooks
 
@@ -93,6 +96,11 @@ class AgentMemory:
     async def _stopped(self, given: HookInput, _tool: str | None, _context: HookContext) -> HookJSONOutput:
         stop = cast("StopHookInput", given)
         await self._remember("assistant", stop.get("last_assistant_message") or "", stop["session_id"])
+        return {}
+
+    async def _compacted(self, given: HookInput, _tool: str | None, _context: HookContext) -> HookJSONOutput:
+        """Forget what the session was told: after a compaction its model does not know the words any more."""
+        self._told.pop(cast("PreCompactHookInput", given)["session_id"], None)
         return {}
 
     async def _remember(self, role: Any, said: str, session_id: str) -> None:  # noqa: ANN401 - one of two words

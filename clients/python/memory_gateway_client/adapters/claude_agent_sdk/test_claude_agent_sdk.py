@@ -96,6 +96,17 @@ async def test_a_session_goes_on_and_is_told_nothing_twice(memory: AsyncMemoryCl
     assert player.told[-1].count('"The door code is 4711"') == 1
 
 
+async def test_after_a_compaction_a_session_is_told_again(memory: AsyncMemoryClient) -> None:
+    await memory.store("The door code is 4711")
+    hooks = AgentMemory(memory, keep=False)
+    told = [await prompted(hooks, "What is the door code?", session) for session in ("s", "s", "t")]
+    assert ["4711" in each for each in told] == [True, False, True]
+    (matcher,) = hooks.hooks()["PreCompact"]
+    await matcher.hooks[0]({"hook_event_name": "PreCompact", "session_id": "s"}, None, HookContext(signal=None))  # type: ignore[arg-type]
+    told = [await prompted(hooks, "What is the door code?", session) for session in ("s", "t")]
+    assert ["4711" in each for each in told] == [True, False]
+
+
 async def test_claude_goes_on_without_a_service_and_is_told_so(nowhere: str, tmp_path: Path) -> None:
     outages: list[MemoryGatewayError] = []
     async with AsyncMemoryClient(nowhere, "token", agent_id="a", retries=0) as memory:
