@@ -1,0 +1,100 @@
+"""Counts what this process does for a request: instructions of Python, calls, and the steps of SQLite's machine.
+
+What runs in C between two calls is not seen: a larger matrix that is multiplied in one call counts as much as a small
+one.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import apsw
+
+_RUNS, _STEPS = "SQLITE_STMTSTATUS_RUN", "SQLITE_STMTSTATUS_VM_STEP"
+_CALLS = frozenset({"call", "c_call"})
+_FOLLOWED: ContextVar[bool] = ContextVar("counted", default=False)
+"""Whether a task is the request's own, or one that it began: the process's own work in the background is neither."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was done: instructions of Python's bytecode, calls of Python and C, SQLite's statements and its steps."""
+
+    instructions: int = 0
+    calls: int = 0
+    statements: int = 0
+    steps: int = 0
+
+
+@dataclass(slots=True)
+class Counter:
+    """Counts while it is told to, on the main thread what belongs to a request, and all that other threads do."""
+
+    counts: Counts = field(default_factory=Counts)
+    counting: bool = False
+    _before: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """The runs and steps of each prepared statement so far: SQLite adds up those of the statements that are its own."""
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """See every thread and every database that begins meanwhile."""
+        hook: Callable[[apsw.Connection], None] = self._watch
+        apsw.connection_hooks.append(hook)
+        threading.setprofile(self._profile)
+        threading.settrace(self._enter)
+        try:
+            yield
+        finally:
+            threading.settrace(None)
+            threading.setprofile(None)
+            apsw.connection_hooks.remove(hook)
+
+    @contextmanager
+    def request(self) -> Iterator[Counts]:
+        """Count what is done meanwhile for the request that the block makes."""
+        self.counts = Counts()
+        token = _FOLLOWED.set(True)
+        sys.setprofile(self._profile)
+        sys.settrace(self._enter)
+        self.counting = True
+        try:
+            yield self.counts
+        finally:
+            self.counting = False
+            sys.settrace(None)
+            sys.setprofile(None)
+            _FOLLOWED.reset(token)
+
+    @property
+    def _counted(self) -> bool:
+        return self.counting and (_FOLLOWED.get() or threading.current_thread() is not threading.main_thread())
+
+    def _enter(self, frame: FrameType, _event: str, _: object) -> Callable[..., Any]:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, _frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        if event == "opcode" and self._counted:
+            self.counts.instructions += 1
+        return self._step
+
+    def _profile(self, _frame: FrameType, event: str, _: object) -> None:
+        if event in _CALLS and self._counted:
+            self.counts.calls += 1
+
+    def _watch(self, connection: apsw.Connection) -> None:
+        def ran(event: dict[str, Any]) -> None:
+            statement, status = (id(connection), event["id"]), event["stmt_status"]
+            runs, steps = status[_RUNS], status[_STEPS]
+            runs_before, steps_before = self._before.get(statement, (0, 0))
+            self._before[statement] = runs, steps
+            if self.counting:
+                self.counts.statements += 1
+                self.counts.steps += steps - steps_before if runs > runs_before else steps
+
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, ran)
