@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.datastructures import Headers
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
-from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.coalescing.gatherer import Gatherer, Size, of_one_part
 from app.adapters.upstream import Call, Upstream
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
@@ -402,7 +402,7 @@ async def test_a_call_that_requests_share_is_in_the_trace_of_one_and_linked_to_t
             await asyncio.sleep(0)
         return requests
 
-    gatherer = Gatherer[int, int](answer, size=lambda _: Size(1, 1), most=Size(9, 9), refused=())
+    gatherer = Gatherer[int, int](answer, parts=of_one_part(lambda _: Size(1, 1)), most=Size(9, 9), refused=())
 
     async def ask(number: int) -> None:
         with opener.operation(MemoryOperation("search_memory", "acme", str(number))):

@@ -2,22 +2,27 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size, of_one_part
 from app.domain.errors import DatabaseRejected
 from app.ports.database import Database, Row, Statement
 
 MOST = Size(items=100, bytes=1_500_000)
 """The size of a call: as many statements as D1 takes, and few enough bytes that its one thread is not busy for long."""
+ENOUGH = Size(items=50, bytes=750_000)
+"""The size of what waits from which on a call begins beside others: half of a call."""
 _APART_SECONDS = 10.0
 _Statements = Sequence[Statement]
+_Reads = Sequence[tuple[Hashable, Statement]]
+"""The statements of a run that only reads, each with the key that equal statements have."""
 _Rows = list[list[Row]]
 
 
 class CoalescingDatabase:
     """Joins concurrent runs into one batch, reads apart from writes. Implements ``Database``.
 
+    A batch makes each read once: runs with equal statements, which are of one tenant, have the same rows of it.
     A batch is one transaction. If a statement in it is refused, each run is made once more, alone; so a run is put into
     a batch only if it may be made again. A tenant whose statement was refused runs alone for a while, so that
     it cannot undo the batches of others again and again. A run that asks an index within its call goes alone too.
@@ -30,8 +35,22 @@ class CoalescingDatabase:
         self._below = below
         self._metering = metering
         self._clock = clock
-        self._reads = self._gatherer()
-        self._writes = self._gatherer()
+        self._reads: Gatherer[_Reads, _Rows] = Gatherer(
+            self._read_all,
+            parts=_parts,
+            most=MOST,
+            enough=ENOUGH,
+            refused=(DatabaseRejected,),
+            linger=metering.linger,
+        )
+        self._writes: Gatherer[_Statements, _Rows] = Gatherer(
+            self._run_all,
+            parts=of_one_part(_size),
+            most=MOST,
+            enough=ENOUGH,
+            refused=(DatabaseRejected,),
+            linger=metering.linger,
+        )
         self._apart: dict[str, float] = {}
         """For each tenant, the time until which its writes go alone."""
 
@@ -53,7 +72,7 @@ class CoalescingDatabase:
         if any(statement.awaits for statement in statements):  # its index may refuse the run, and so the others too
             return await self._run(statements)
         if not any(statement.writes for statement in statements):
-            return await self._reads.ask(statements, tenant_id)
+            return await self._reads.ask([(_key(statement), statement) for statement in statements], tenant_id)
         if self._goes_alone(tenant_id) or not all(each.repeatable for each in statements if each.writes):
             return await self._run(statements)
         try:
@@ -79,9 +98,6 @@ class CoalescingDatabase:
         self._apart = {each: until for each, until in self._apart.items() if until > now}
         self._apart[tenant_id] = now + _APART_SECONDS
 
-    def _gatherer(self) -> Gatherer[_Statements, _Rows]:
-        return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,), linger=self._metering.linger)
-
     async def _run(self, statements: _Statements) -> _Rows:
         self._metering.charge({statement.tenant_id for statement in statements} - {""})
         return await self._below.run(statements)
@@ -89,6 +105,19 @@ class CoalescingDatabase:
     async def _run_all(self, runs: Sequence[_Statements]) -> list[_Rows]:
         rows = iter(await self._run([statement for statements in runs for statement in statements]))
         return [[next(rows) for _ in statements] for statements in runs]
+
+    async def _read_all(self, runs: Sequence[_Reads]) -> list[_Rows]:
+        different = {key: statement for reads in runs for key, statement in reads}
+        rows = dict(zip(different, await self._run(list(different.values())), strict=True))
+        return [[rows[key] for key, _ in reads] for reads in runs]
+
+
+def _key(statement: Statement) -> Hashable:
+    return (statement.tenant_id, statement.sql, *statement.parameters)
+
+
+def _parts(reads: _Reads) -> Mapping[Hashable, Size]:
+    return {key: _size([statement]) for key, statement in reads}
 
 
 def _size(statements: _Statements) -> Size:

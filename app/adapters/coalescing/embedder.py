@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size, of_one_part
 from app.adapters.prefixed import ClosableEmbedder
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import UpstreamRejected, UpstreamTimeout
@@ -13,6 +13,8 @@ from app.ports.embedder import Embeddings, Purpose
 
 MOST = Size(items=100, bytes=300_000)
 """The size of a call that every embedder behind an API takes."""
+ENOUGH = Size(items=50, bytes=150_000)
+"""The size of what waits from which on a call begins beside others: half of a call."""
 
 
 class _EmbedRequest(NamedTuple):
@@ -79,7 +81,14 @@ class CoalescingEmbedder:
             told = await self._below.embed([text for request in requests for text in request.texts], purpose)
             return _split(told, requests)
 
-        return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,), linger=self._metering.linger)
+        return Gatherer(
+            call,
+            parts=of_one_part(_size),
+            most=MOST,
+            enough=ENOUGH,
+            refused=(UpstreamRejected,),
+            linger=self._metering.linger,
+        )
 
 
 def _size(request: _EmbedRequest) -> Size:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from opentelemetry.trace import get_current_span
 
-from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size, of_one_part
 from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
@@ -32,7 +32,7 @@ class CoalescingIndex(AsksWithin):
         self._below = below
         self._metering = metering
         self._upserts: Gatherer[Sequence[IndexedVector], int] = Gatherer(
-            self._upsert_all, size=_size, most=MOST, refused=(VectorRefused,), linger=metering.linger
+            self._upsert_all, parts=of_one_part(_size), most=MOST, refused=(VectorRefused,), linger=metering.linger
         )
         self._under_way: dict[_Question, asyncio.Task[Hits]] = {}
 

@@ -95,13 +95,31 @@ async def test_reads_and_writes_are_batches_apart(below: Slow) -> None:
 
 async def test_a_run_below_has_at_most_a_hundred_statements_and_a_megabyte_and_a_half(below: Slow) -> None:
     database = CoalescingDatabase(below)
-    await asyncio.gather(*(database.run([read(n)] * 7) for n in range(40)))
+    await asyncio.gather(*(database.run([read(7 * n + each) for each in range(7)]) for n in range(40)))
     assert below.runs == [98, 98, 84]
     below.runs.clear()
-    large = Statement("SELECT length(?1 ->> 'value') AS length", {"value": "ü" * 300_000})
-    answers = await asyncio.gather(*(database.run([large]) for _ in range(5)))
+    large = [
+        Statement("SELECT length(?1 ->> 'value') AS length", {"value": "ü" * 300_000, "number": n}) for n in range(5)
+    ]
+    answers = await asyncio.gather(*(database.run([each]) for each in large))
     assert answers == [[[{"length": 300_000}]]] * 5
     assert below.runs == [2, 2, 1]
+
+
+async def test_equal_reads_of_a_batch_are_made_once_and_all_have_their_rows(below: Slow) -> None:
+    database = CoalescingDatabase(below)
+    runs = [database.run([read(1), read(n), read(1)]) for n in range(60)]
+    assert await asyncio.gather(*runs) == [[[{"value": 1}], [{"value": n}], [{"value": 1}]] for n in range(60)]
+    assert below.runs == [60]
+
+
+async def test_equal_reads_of_two_tenants_and_equal_writes_are_each_made(below: Slow) -> None:
+    database = CoalescingDatabase(below)
+    await asyncio.gather(
+        *(database.run([read(1, tenant)]) for tenant in "ab"), *(database.run([write(5)]) for _ in "ab")
+    )
+    assert below.runs == [2, 2]
+    assert await kept(below) == [5, 5]
 
 
 async def test_where_one_statement_is_refused_the_others_are_written_once(below: Slow) -> None:

@@ -7,14 +7,14 @@ from contextvars import ContextVar
 import pytest
 
 from app.adapters.coalescing import gatherer as gathering
-from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.coalescing.gatherer import Gatherer, Size, of_one_part
 from tests.adapters.coalescing.recorded import Recorded, turns
 
 MOST = Size(4, 100)
 
 
 def gatherer(call: Recorded) -> Gatherer[str, str]:
-    return Gatherer(call, size=lambda text: Size(1, len(text)), most=MOST, refused=(ValueError,))
+    return Gatherer(call, parts=of_one_part(lambda text: Size(1, len(text))), most=MOST, refused=(ValueError,))
 
 
 async def behind_a_call(asked: Gatherer[str, str], texts: Sequence[str]) -> list[asyncio.Task[str]]:
@@ -53,7 +53,9 @@ async def test_a_call_that_takes_long_keeps_nobody_waiting_once_others_have_begu
             await stuck.wait()
         return requests
 
-    asked: Gatherer[str, str] = Gatherer(call, size=lambda text: Size(1, len(text)), most=MOST, refused=())
+    asked: Gatherer[str, str] = Gatherer(
+        call, parts=of_one_part(lambda text: Size(1, len(text))), most=MOST, refused=()
+    )
     monkeypatch.setattr(gathering, "PATIENCE_SECONDS", 0.01)
     waiting = await behind_a_call(asked, ["stuck", "a"])
     await waiting[1]
@@ -83,7 +85,7 @@ async def test_while_calls_are_scarce_one_waits_so_that_others_join_it() -> None
         return list(requests)
 
     asked: Gatherer[str, str] = Gatherer(
-        call, size=lambda _: Size(1, 1), most=Size(100, 100), refused=(), linger=lambda: seconds[0]
+        call, parts=of_one_part(lambda _: Size(1, 1)), most=Size(100, 100), refused=(), linger=lambda: seconds[0]
     )
 
     waiting = []
@@ -105,6 +107,71 @@ async def test_a_call_holds_no_more_than_it_may() -> None:
     call.gate.set()
     assert await asyncio.gather(*waiting) == [text.upper() for text in texts]
     assert call.calls == [["first"], [*"abcd"], ["e", "x" * 60], ["y" * 60], ["z" * 200]]
+
+
+async def test_a_full_call_begins_beside_the_one_under_way_and_the_rest_waits() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = await behind_a_call(asked, ["first", *"abcdefghij"])
+    assert call.calls == [["first"], [*"abcd"], [*"efgh"]]
+    call.gate.set()
+    await asyncio.gather(*waiting)
+    assert call.calls[3:] == [["i", "j"]]
+
+
+async def test_where_enough_waits_a_call_begins_beside_another_unless_calls_are_scarce() -> None:
+    for linger, begun in ((0.0, [["first"], ["b", "c", "d"]]), (3600.0, [])):
+        call = Recorded()
+        asked: Gatherer[str, str] = Gatherer(
+            call,
+            parts=of_one_part(lambda _: Size(1, 1)),
+            most=Size(4, 100),
+            enough=Size(2, 100),
+            refused=(),
+            linger=iter([linger] * 100).__next__,
+        )
+        waiting = await behind_a_call(asked, ["first", *"bcd"])
+        assert call.calls == begun
+        for task in waiting:
+            task.cancel()
+        call.gate.set()
+        await turns()
+
+
+async def test_no_more_than_four_calls_are_under_way_for_full_ones_to_begin() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = await behind_a_call(asked, ["first", *map(str, range(30))])
+    assert len(call.calls) == 4
+    call.gate.set()
+    assert await asyncio.gather(*waiting) == ["FIRST", *map(str, range(30))]
+    assert [len(each) for each in call.calls] == [1, 4, 4, 4, 4, 4, 4, 4, 2]
+
+
+async def test_a_part_that_requests_share_counts_once_in_a_call() -> None:
+    call = Recorded()
+    asked: Gatherer[str, str] = Gatherer(
+        call, parts=lambda text: {letter: Size(1, 1) for letter in text}, most=MOST, refused=()
+    )
+    waiting = await behind_a_call(asked, ["first", "abc", "ab", "bcd", "ce", "e"])
+    assert call.calls == [["first"], ["abc", "ab", "bcd"]]
+    call.gate.set()
+    await asyncio.gather(*waiting)
+    assert call.calls[2:] == [["ce", "e"]]
+
+
+async def test_what_was_cancelled_makes_no_call_full() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    first, *others = await behind_a_call(asked, ["first", *"abcd"])
+    for task in others:
+        task.cancel()
+    await turns()
+    call.gate.set()
+    await first
+    later = [asyncio.create_task(asked.ask(text, "t")) for text in "ef"]
+    assert await asyncio.gather(*later) == ["E", "F"]
+    assert call.calls == [["first"], ["e", "f"]]
 
 
 async def test_tenants_take_turns_in_a_call() -> None:
@@ -175,6 +242,6 @@ async def test_a_call_is_made_in_no_requests_own_context() -> None:
         return requests
 
     whose.set("the first request's")
-    asked: Gatherer[str, str] = Gatherer(call, size=lambda _: Size(1, 1), most=MOST, refused=())  # type: ignore[arg-type]
+    asked: Gatherer[str, str] = Gatherer(call, parts=of_one_part(lambda _: Size(1, 1)), most=MOST, refused=())  # type: ignore[arg-type]
     await asked.ask("a", "t")
     assert seen == ["nobody's"]
