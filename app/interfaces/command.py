@@ -1,5 +1,6 @@
 """The program ``memory-gateway``: its hooks, which may not take long to start, and all other commands."""
 
+import gc
 import sys
 
 
@@ -10,6 +11,8 @@ def main() -> None:
 
         run_hook(sys.argv[2:])
     else:
+        if sys.argv[1:2] == ["serve"]:
+            gc.disable()  # until all is loaded: what modules are made of stays, and to look for garbage in it takes long
         from app.interfaces.cli import main as command_line  # noqa: PLC0415 - the other one
 
         command_line()

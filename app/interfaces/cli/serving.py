@@ -1,6 +1,7 @@
 """The command that serves over HTTP."""
 
 import asyncio
+import gc
 import os
 import socket
 import sys
@@ -29,6 +30,8 @@ def serve(
     host: str | None, port: int | None, workers: int | None, descriptors: str | None, *, quickstart: bool
 ) -> None:
     """Bring the data up to date and serve the API and MCP over HTTP."""
+    gc.freeze()
+    gc.enable()
     settings = load_settings(host=host, port=port, workers=workers)
     configure_logging(settings.log_format, settings.log_level, worker=descriptors is not None)
     if descriptors is None:

@@ -4,8 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import mcp_types as types
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -20,7 +18,8 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.request_note import RequestNote
-from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server, trace
+from app.interfaces.mcp.error_text import error_text, quiet_sdk, trace
+from app.interfaces.mcp.sessions import Sessions
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import admit, principal_of
@@ -31,6 +30,8 @@ PATH = MCP
 AGENT_HEADER = "X-Agent-Id"
 RUN_HEADER = "X-Run-Id"
 _SMALL_BYTES = 4096
+_INVALID_REQUEST = -32600
+"""JSON-RPC's code of a request that is refused."""
 _MEMBERS = {"jsonrpc", "id", "method", "params"}
 # What the protocol's requests have as params, of those that this server answers.
 _TEXTS = {"name", "uri", "cursor", "protocolVersion", "requestState"}
@@ -46,13 +47,13 @@ class McpEndpoint:
         self.route = Route(PATH, self, methods=["POST"], name="mcp")
         """Only POST: there are no sessions to listen to or to end."""
         self.routes = [self.route]
-        self._sessions = StreamableHTTPSessionManager(tool_server(_toolbox_of), json_response=True, stateless=True)
+        self._sessions = Sessions()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve for as long as the context lasts; it can be entered once."""
         quiet_sdk()
-        async with self._sessions.run():
+        async with self._sessions.running():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +64,7 @@ class McpEndpoint:
             toolbox = scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope), note)
             scope["state"][VERIFIED] = True
             answer = HeldAnswer(send, toolbox if self._steps_up(toolbox) else None)
-            await self._sessions.handle_request(scope, await _checked(receive), answer.send)
+            await self._sessions.answer(scope, await _checked(receive), answer.send)
             if answer.refusal is not None:
                 await self._refused(answer.refusal)(scope, receive, send)
         except MemoryGatewayError as error:
@@ -82,7 +83,7 @@ class McpEndpoint:
         return toolbox.principal.token_id is not None and bool(self._delegation.words)
 
     def _refused(self, error: MemoryGatewayError) -> JSONResponse:
-        refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
+        refusal = {"code": _INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code, **trace()}}
         challenge = self._delegation.challenge(error)
         headers = {} if challenge is None else {"WWW-Authenticate": challenge}
         if isinstance(error, QuotaExceeded | Unavailable) and error.retry_after is not None:
@@ -162,8 +163,3 @@ def _is_message(body: bytes | bytearray) -> bool:
         and all(isinstance(params.get(name), str | None) for name in _TEXTS)
         and all(isinstance(params.get(name), dict | None) for name in _OBJECTS)
     )
-
-
-def _toolbox_of(context: Context) -> Toolbox:
-    toolbox: Toolbox = context.request.state.toolbox  # type: ignore[union-attr]  # every message comes by a request
-    return toolbox

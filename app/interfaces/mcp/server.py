@@ -1,6 +1,5 @@
 """The MCP server, which lists and calls the tools over any transport."""
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -14,8 +13,9 @@ from pydantic import ValidationError
 from app.domain.advice import advice
 from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
 from app.domain.request_note import RequestNote
+from app.interfaces.mcp.error_text import error_text, trace
 from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
-from app.interfaces.request_state import NOTE, TRACE_ID
+from app.interfaces.request_state import NOTE
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -34,17 +34,6 @@ ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
 ReadResource: TypeAlias = Callable[[Context, types.ReadResourceRequestParams], Awaitable[types.ReadResourceResult]]
-
-
-def quiet_sdk() -> None:
-    """Log only warnings of the SDK and of its HTTP client: below that level they log whole messages and headers.
-
-    Every request has a log line of ours already.
-    """
-    level = max(logging.WARNING, logging.getLogger().level)
-    for logger in map(logging.getLogger, ("mcp", "httpx2", "httpcore2")):
-        if logger.level != level:  # to set it empties the cache of every logger
-            logger.setLevel(level)
 
 
 def make_server(list_tools: ListTools, call_tool: CallTool, read_resource: ReadResource) -> Server[Any]:
@@ -138,21 +127,10 @@ def failed(error: MemoryGatewayError) -> types.CallToolResult:
     )
 
 
-def error_text(error: MemoryGatewayError) -> str:
-    """Return an error's title, detail and advice as text for a model."""
-    return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
-
-
 def _raised(error: MemoryGatewayError) -> MCPError:
     """Log an error, and return it as one of the protocol, which has no other place for it."""
     log_failure(error)
     return MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code, **trace()})
-
-
-def trace() -> dict[str, str]:
-    """Return the id of the trace to which the message belongs, for the data of an error; empty without one."""
-    known = structlog.contextvars.get_contextvars()
-    return {TRACE_ID: known[TRACE_ID]} if TRACE_ID in known else {}
 
 
 async def _list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:

@@ -15,8 +15,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnavailable
+from app.interfaces.mcp.error_text import error_text, quiet_sdk
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
-from app.interfaces.mcp.server import RUN_META, Context, error_text, make_server, quiet_sdk, run_of, tool_server
+from app.interfaces.mcp.server import RUN_META, Context, make_server, run_of, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import CallEntry
 from app.runtime.shards import Shards
