@@ -120,9 +120,12 @@ def build_reranker(
     )
 
 
-def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader | None:
+def build_reader(
+    settings: Settings, directory: Path = PACKAGED, *, beside: PlainEmbedder | None = None
+) -> LocalReader | None:
     """Choose the reader, whose trunk is the packaged embedding model; None where the settings name none.
 
+    The embedder ``beside`` it lends the reader its tokenizer, where it is the trunk.
     With ``auto`` the result is also None where the reader, or its trunk, is not installed.
 
     Raises:
@@ -142,7 +145,8 @@ def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader 
             "READER=none serves without it."
         )
     try:
-        return LocalReader(trunk, directory)
+        tokenizer = beside.tokenizer_of(trunk) if isinstance(beside, TransformerEmbedder) else None
+        return LocalReader(trunk, directory, tokenizer=tokenizer)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"READER is {settings.reader}: {error.detail} READER=none serves without it."

@@ -138,7 +138,7 @@ class _Process:
         self._credentials = build_credentials(settings)
         plain = plain_embedder(settings, client, metrics, breakers, metering)
         self._embedder = with_prefixes(settings, plain)
-        self._reader = build_reader(settings)
+        self._reader = build_reader(settings, beside=plain)
         self._reranker = build_reranker(settings, client, metrics, breakers)
         self._model = build_language_model(settings, client, metrics, breakers)
         self._admission = Admission(

@@ -12,7 +12,7 @@ def main() -> None:
         run_hook(sys.argv[2:])
     else:
         if sys.argv[1:2] == ["serve"]:
-            gc.disable()  # until all is loaded: what modules are made of stays, and to look for garbage in it takes long
+            gc.disable()  # until all is loaded (serving.py): what modules are made of stays, and there is much of it
         from app.interfaces.cli import main as command_line  # noqa: PLC0415 - the other one
 
         command_line()

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from app.adapters.local.bert_weights import BertShape, MappedTensors
-from app.adapters.local.reader.encoder import ANSWERS
-from app.adapters.local.reader.tokens import TYPES, Task, TokenSequence
+from app.adapters.local.reader.tokens import ANSWERS, TYPES, Task, TokenSequence
 
 COMPUTED = torch.bfloat16
 """In which all is computed between the embeddings and the heads; the weights are kept in float32."""

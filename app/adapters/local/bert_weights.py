@@ -20,7 +20,8 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 
 # The format of the file: https://github.com/huggingface/safetensors#format
 _LENGTH_BYTES = 8
-_TYPES: Mapping[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_FLOATS: Mapping[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_LEVELS: Mapping[str, np.dtype[Any]] = {"I8": np.dtype("i1")}
 
 WORDS: Final = "embeddings.word_embeddings.weight"
 """The name of the table with a row for each word of the vocabulary."""
@@ -114,15 +115,31 @@ class MappedTensors:
         Raises:
             ConfigurationError: it is absent, or has another type or shape.
         """
+        return self._mapping(name, _FLOATS, expected)
+
+    def levels(self, name: str, *expected: int) -> npt.NDArray[np.int8]:
+        """Return one tensor of int8 as the file has it.
+
+        Raises:
+            ConfigurationError: it is absent, or has another type or shape.
+        """
+        return self._mapping(name, _LEVELS, expected)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the file has a tensor of this name."""
+        return self._prefix + name in self._tensors
+
+    def _mapping(self, name: str, types: Mapping[str, np.dtype[Any]], expected: tuple[int, ...]) -> npt.NDArray[Any]:
         told = self._tensors.get(self._prefix + name)
         if told is None:
             raise ConfigurationError(f"{self._path} has no tensor {name}.")
-        if told["dtype"] not in _TYPES:
-            raise ConfigurationError(f"{self._path}: {name} is of {told['dtype']}; only F32 and F16 are supported.")
+        if told["dtype"] not in types:
+            supported = " and ".join(types)
+            raise ConfigurationError(f"{self._path}: {name} is of {told['dtype']}; only {supported} are supported.")
         if tuple(told["shape"]) != expected:
             raise ConfigurationError(f"{self._path}: {name} has the shape {tuple(told['shape'])}, not {expected}.")
         begin, _ = told["data_offsets"]
-        values = np.frombuffer(self._mapped, _TYPES[told["dtype"]], math.prod(expected), self._begin + begin)
+        values = np.frombuffer(self._mapped, types[told["dtype"]], math.prod(expected), self._begin + begin)
         return values.reshape(expected)
 
 

@@ -78,6 +78,7 @@ class TransformerEmbedder:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
         """
         pooling = _pooling(directory)
+        self._directory = directory
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
         threads = threads or _processors()
         self._encoder = BertEncoder(directory, pooling=pooling, passes=threads, exact=exact)
@@ -99,6 +100,12 @@ class TransformerEmbedder:
     def lag(self) -> float:
         """Seconds that the call taken last had waited for its forward pass; 0 where none waits now."""
         return self._passes.lag
+
+    def tokenizer_of(self, directory: Path) -> WordPiece | None:
+        """Return the tokenizer, where this is the model of ``directory`` and has one of this kind."""
+        if isinstance(self._tokenizer, WordPiece) and directory.samefile(self._directory):
+            return self._tokenizer
+        return None
 
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text, regardless of the purpose; tenants take turns."""

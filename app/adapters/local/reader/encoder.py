@@ -9,12 +9,10 @@ import numpy.typing as npt
 from app.adapters.local.bert_graph import EncoderSteps
 from app.adapters.local.bert_weights import BertShape, Matrix
 from app.adapters.local.inference import Graph, InferRequest, Node, compiled, openvino
-from app.adapters.local.reader.tokens import Task, TokenSequence
+from app.adapters.local.reader.tokens import ANSWERS, Task, TokenSequence
 from app.adapters.local.reader.weights import ReaderCard, ReaderWeights
 from app.domain.errors import ReaderUnavailable
 
-ANSWERS = {Task.RELATION: 4, Task.RELEVANCE: 2, Task.KIND: 4, Task.FOLLOWS: 2}
-"""How many answers each task has."""
 _ROWS = 16
 """The rows of a pass are a multiple of this, because the first pass of each size takes some ten milliseconds more."""
 _FIRST_PASSES = (256, 64)

@@ -37,30 +37,36 @@ _INLINE_CHARACTERS = 4096
 class LocalReader:
     """A reader on this machine's CPU; tenants take turns at its passes (ADR 0020)."""
 
-    def __init__(self, trunk: Path, directory: Path = PACKAGED, *, threads: int = 1) -> None:
-        """Load the weights.
+    def __init__(
+        self, trunk: Path, directory: Path = PACKAGED, *, threads: int = 1, tokenizer: WordPiece | None = None
+    ) -> None:
+        """Look whether the weights can be used; they are loaded by the first call.
 
         Args:
             trunk: the directory of the embedding model whose word embeddings they were trained with.
             directory: the directory of the weights.
+            tokenizer: the trunk's, where it is loaded already.
             threads: how many passes run concurrently.
 
         Raises:
             ConfigurationError: the weights are missing, truncated, of another version, or made for another trunk.
         """
-        card = self._card = ReaderCard.read(directory)
+        self._card = ReaderCard.read(directory)
         shape = BertShape.read(trunk / "config.json")
-        self._tokens = ReaderTokens(WordPiece.from_directory(trunk))
-        with MappedTensors(trunk / "model.safetensors") as words:
-            found = trunk_digest(words, shape)
-            if found != card.trunk:
-                raise ConfigurationError(
-                    f"The reader in {directory} was trained with other word embeddings than {trunk} has."
-                )
-            own = reader_shape(shape, MAX_TOKENS)
-            self._encoder = ReaderEncoder(own, ReaderWeights(directory, words, shape), card, passes=threads)
+        self._trunk, self._tokenizer, self._threads = trunk, tokenizer, threads
+        self._shape = reader_shape(shape, MAX_TOKENS)
+        self._words = MappedTensors(trunk / "model.safetensors")
+        with self._words:
+            found = trunk_digest(self._words, shape)
+        if found != self._card.trunk:
+            raise ConfigurationError(
+                f"The reader in {directory} was trained with other word embeddings than {trunk} has."
+            )
+        self._weights = ReaderWeights(directory, self._words, shape)
+        self._loading = asyncio.Lock()
+        self._loaded: tuple[ReaderTokens, ReaderEncoder] | None = None
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="reader")
-        self._passes: Passes[TokenSequence, _Probabilities] = Passes(self._encoder.read, self._run, threads)
+        self._passes: Passes[TokenSequence, _Probabilities] = Passes(self._computed, self._run, threads)
         self._cache: OrderedDict[bytes, _Probabilities] = OrderedDict()
 
     @property
@@ -117,6 +123,7 @@ class LocalReader:
         found = {key: self._cache[key] for key in keys if key in self._cache}
         missing = {key: pair for key, pair in zip(keys, texts, strict=True) if key not in found}
         if missing:
+            await self._load()
             try:
                 async with asyncio.timeout(seconds):
                     sequences = await self._sequences(task, list(missing.values()))
@@ -132,11 +139,36 @@ class LocalReader:
         return [found[key] for key in keys]
 
     async def _sequences(self, task: Task, texts: Sequence[tuple[str, str | None]]) -> list[TokenSequence]:
+        tokens, _ = self._parts
+
         def made() -> list[TokenSequence]:
-            return [self._tokens.sequence(task, first, second) for first, second in texts]
+            return [tokens.sequence(task, first, second) for first, second in texts]
 
         characters = sum(min(len(text or ""), MAX_CHARACTERS) for pair in texts for text in pair)
         return made() if characters <= _INLINE_CHARACTERS else await self._run(made)
+
+    async def _load(self) -> None:
+        """Load the model, where nobody has; a first call takes this time beside its own, and the others wait for it."""
+        if self._loaded is None:
+            async with self._loading:
+                if self._loaded is None:
+                    self._loaded = await self._run(self._opened)
+
+    def _opened(self) -> tuple[ReaderTokens, ReaderEncoder]:
+        try:
+            tokenizer = self._tokenizer or WordPiece.from_directory(self._trunk)
+            with self._words, self._weights as weights:
+                return ReaderTokens(tokenizer), ReaderEncoder(self._shape, weights, self._card, passes=self._threads)
+        except ConfigurationError as error:
+            raise ReaderUnavailable(f"The reader cannot be loaded: {error.detail}") from error
+
+    @property
+    def _parts(self) -> tuple[ReaderTokens, ReaderEncoder]:
+        assert self._loaded is not None  # noqa: S101 - each reading loads it first
+        return self._loaded
+
+    def _computed(self, sequences: Sequence[TokenSequence]) -> list[_Probabilities]:
+        return self._parts[1].read(sequences)
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         try:

@@ -34,6 +34,10 @@ class Task(IntEnum):
     """Whether a claim (the second text) follows from sources (the first)."""
 
 
+ANSWERS: Final = {Task.RELATION: 4, Task.RELEVANCE: 2, Task.KIND: 4, Task.FOLLOWS: 2}
+"""How many answers each task has."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenSequence:
     """Token ids and their types, of one length, and the task."""

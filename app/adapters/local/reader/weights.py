@@ -1,19 +1,18 @@
 """The files of a trained reader: its weights as int8, and their card."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from app.adapters.local.bert_weights import WORDS, BertShape, MappedTensors, Matrix
 from app.adapters.local.model_files import read_json
-from app.adapters.local.reader.tokens import TYPES, Task
+from app.adapters.local.reader.tokens import ANSWERS, MAX_TOKENS, TYPES, Task
 from app.domain.errors import ConfigurationError
 from app.domain.reading import Thresholds
 
@@ -63,43 +62,63 @@ class ReaderCard:
 
 
 class ReaderWeights:
-    """The tensors of a reader; its word embeddings are those of the embedding model."""
+    """The tensors of a reader, mapped and not copied; its word embeddings are those of the embedding model."""
 
     def __init__(self, directory: Path, words: MappedTensors, shape: BertShape) -> None:
-        """Read the tensors.
+        """Map the file, and look whether it has each tensor that is computed with.
 
         Raises:
             ConfigurationError: the file is absent, truncated, or of a form that this version does not compute.
         """
-        self._path = directory / TENSORS
-        self._words, self._shape = words, shape
-        try:
-            with safe_open(self._path, framework="numpy") as file:
-                self._tensors: dict[str, npt.NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError) as error:
-            raise ConfigurationError(f"{self._path} cannot be read: {error}.") from error
+        self._words = words
+        self._own = MappedTensors(directory / TENSORS)
+        for name, expected in _needed(reader_shape(shape, MAX_TOKENS)):
+            if self.quantised(name, *expected) is None:
+                self._own.stored(name, *expected)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Release the memory of the reader's own tensors; a later read goes to the file again."""
+        self._own.__exit__(*failure)
 
     def tensor(self, name: str, *expected: int) -> Matrix:
         """Return one tensor as float32; raises ``ConfigurationError`` where it is absent or has another shape."""
         if name == WORDS:
             return self._words.tensor(name, *expected)
-        values = self.quantised(name, *expected) if name + _SCALE in self._tensors else None
-        if values is not None:
-            return np.asarray(values[0] * values[1], np.float32)
-        return np.asarray(self._found(name, *expected), np.float32)
+        if (held := self.quantised(name, *expected)) is not None:
+            return np.asarray(held[0] * held[1], np.float32)
+        return self._own.tensor(name, *expected)
 
     def quantised(self, name: str, *expected: int) -> tuple[npt.NDArray[np.int8], Matrix] | None:
         """Return a matrix as int8 with the scale of each row; None where the file does not have it as int8."""
-        if name + _SCALE not in self._tensors:
+        if name + _SCALE not in self._own:
             return None
-        return self._found(name, *expected), self._found(name + _SCALE, expected[0], 1)
+        return self._own.levels(name, *expected), self._own.tensor(name + _SCALE, expected[0], 1)
 
-    def _found(self, name: str, *expected: int) -> npt.NDArray[Any]:
-        values = self._tensors.get(name)
-        if values is None or values.shape != expected:
-            shape = None if values is None else values.shape
-            raise ConfigurationError(f"{self._path}: {name} has the shape {shape}, not {expected}.")
-        return values
+
+def _needed(shape: BertShape) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name and the shape of each tensor of a reader's file."""
+    hidden, inner = shape.hidden, shape.intermediate
+    norm = {"weight": (hidden,), "bias": (hidden,)}
+    parts: dict[str, Mapping[str, tuple[int, ...]]] = {
+        "embeddings.position_embeddings": {"weight": (shape.positions, hidden)},
+        "embeddings.token_type_embeddings": {"weight": (shape.types, hidden)},
+        "embeddings.LayerNorm": norm,
+    }
+    for layer in (f"encoder.layer.{number}." for number in range(shape.layers)):
+        for name in ("self.query", "self.key", "self.value", "output.dense"):
+            parts[f"{layer}attention.{name}"] = {"weight": (hidden, hidden), "bias": (hidden,)}
+        parts[f"{layer}attention.output.LayerNorm"] = parts[f"{layer}output.LayerNorm"] = norm
+        parts[f"{layer}intermediate.dense"] = {"weight": (inner, hidden), "bias": (inner,)}
+        parts[f"{layer}output.dense"] = {"weight": (hidden, inner), "bias": (hidden,)}
+    for task, count in ANSWERS.items():
+        parts[f"heads.{task.name.lower()}"] = {"weight": (count, 2 * hidden), "bias": (count,)}
+    for name, tensors in parts.items():
+        for kind, expected in tensors.items():
+            yield f"{name}.{kind}", expected
 
 
 def reader_shape(trunk: BertShape, positions: int) -> BertShape:

@@ -8,7 +8,7 @@ from safetensors.numpy import load_file, save_file
 
 from app.adapters.local.reader.local_reader import LocalReader
 from app.adapters.local.reader.weights import CARD, TENSORS
-from app.domain.errors import ConfigurationError
+from app.domain.errors import ConfigurationError, ReaderUnavailable
 from tests.adapters.local.reader.tiny_reader import write_reader
 from tests.adapters.local.tiny_model import random_tensors, write_model
 
@@ -64,3 +64,19 @@ async def test_a_text_that_is_read_again_is_not_computed_again(tmp_path: Path) -
     first = await reader.relations([("red", "green"), ("red", "blue")])
     await reader.close()
     assert await reader.relations([("red", "blue"), ("red", "green")]) == [first[1], first[0]]
+
+
+async def test_calls_that_come_together_before_the_weights_are_loaded_are_all_answered(tmp_path: Path) -> None:
+    reader = LocalReader(*write_reader(tmp_path))
+    together = await asyncio.gather(*(reader.relations([("red", "green")], seconds=60) for _ in range(5)))
+    assert together == [together[0]] * 5
+    await reader.close()
+
+
+async def test_weights_that_are_gone_when_they_are_needed_make_the_reader_unavailable(tmp_path: Path) -> None:
+    trunk, own = write_reader(tmp_path)
+    reader = LocalReader(trunk, own)
+    (trunk / "vocab.txt").unlink()
+    with pytest.raises(ReaderUnavailable, match="vocab"):
+        await reader.kinds(["red"])
+    await reader.close()

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.bert_weights import WORDS, BertShape, MappedTensors
-from app.adapters.local.reader.encoder import ANSWERS
 from app.adapters.local.reader.local_reader import trunk_digest
-from app.adapters.local.reader.tokens import MAX_TOKENS, TYPES
+from app.adapters.local.reader.tokens import ANSWERS, MAX_TOKENS, TYPES
 from app.adapters.local.reader.weights import CARD, ReaderCard, write_tensors
 from app.domain.reading import Thresholds
 from tests.adapters.local.tiny_model import random_tensors, write_model
