@@ -13,9 +13,9 @@ class Reader(Protocol):
     """Reads texts with one model for its whole life.
 
     Texts are read in batches. ``tenant_id`` is the tenant of the texts, as in ``Embedder.embed``; the service's own
-    work has none. A call ends after ``seconds``, once the model is loaded; None: when it is done. The answers do not depend on the other texts of
-    a call (to 1e-2), nor on the tenant. Each method raises ``ReaderUnavailable`` where there is no answer, or none in
-    time.
+    work has none. A call ends after ``seconds``, which begin once the model is loaded; None: when it is done. The
+    answers do not depend on the other texts of a call (to 1e-2), nor on the tenant. Each method raises
+    ``ReaderUnavailable`` where there is no answer, or none in time.
     """
 
     @property

@@ -50,7 +50,7 @@ def listening(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         capture_output=True,
         text=True,
         timeout=50,
-        check=True,
+        check=False,
     )
     found: dict[str, Any] = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"modules"')))
     return found
