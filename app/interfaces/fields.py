@@ -225,7 +225,7 @@ def old_names(fields: type[BaseModel]) -> dict[str, str]:
 class Request(BaseModel):
     """Base of requests. A field that a request does not have is refused, and so is one that comes by both its names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
     _old_names: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
@@ -287,7 +287,7 @@ def by_old_name(described: Mapping[str, Any], name: str) -> dict[str, Any]:
 class Answer(BaseModel):
     """Base of answers that are read from the attributes of a domain object."""
 
-    model_config = ConfigDict(from_attributes=True, defer_build=True)
+    model_config = ConfigDict(from_attributes=True)
 
 
 class RecallFilter(Request):

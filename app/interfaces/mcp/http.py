@@ -19,7 +19,7 @@ from app.domain.errors import (
 )
 from app.domain.request_note import RequestNote
 from app.interfaces.mcp.error_text import error_text, quiet_sdk, trace
-from app.interfaces.mcp.sessions import Sessions
+from app.interfaces.mcp.sessions import McpSessions
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.entry import admit, principal_of
@@ -47,7 +47,7 @@ class McpEndpoint:
         self.route = Route(PATH, self, methods=["POST"], name="mcp")
         """Only POST: there are no sessions to listen to or to end."""
         self.routes = [self.route]
-        self._sessions = Sessions()
+        self._sessions = McpSessions()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
-class Sessions:
+class McpSessions:
     """The SDK's sessions, of one message each."""
 
     def __init__(self) -> None:
