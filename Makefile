@@ -21,7 +21,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance screenshots client check format bench bench-hooks bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
+.PHONY: help run test soak attack conformance screenshots client check format bench bench-rivals bench-hooks bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -188,6 +188,19 @@ format: $(VENV)/dev ## bring the code into form
 bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/; PARTS="edge load" measures only these
 	$(BIN)/python -m bench $(PARTS)
 
+# Memories of others, apart from ours; their embedder is a stub, so no model of theirs is installed. sqlite-vec is loaded
+# into SQLite, which not every Python lets it: the system's does, where another does not.
+LOADING = $(shell for each in $(PYTHON) /usr/bin/python3; do \
+  "$$each" -c 'import sqlite3; sqlite3.Connection.enable_load_extension' 2>/dev/null && echo "$$each" && break; done)
+$(VENV)/rivals/installed: $(LOCK)/rivals.txt | $(VENV)/uv
+	@test -n "$(LOADING)" || { echo 'No Python here loads extensions of SQLite, which sqlite-vec is.' >&2; exit 1; }
+	$(LOADING) -m venv --without-pip $(VENV)/rivals
+	@$(INDEX) $(BIN)/uv pip install --quiet --python $(VENV)/rivals/bin/python --no-deps --require-hashes -r $<
+	@touch $@
+
+bench-rivals: $(VENV)/dev $(VENV)/rivals/installed ## measure the memories of others beside this one, and write it to bench/results/rivals.md
+	$(BIN)/python -m bench.rivals
+
 # What recall is measured with: the project's own data, and what QUALITY_DATA names.
 RECALLED = $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
   bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl
@@ -275,6 +288,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --group rivals -o $(LOCK)/rivals.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group small-model -o $(LOCK)/small-model.txt
 	$(foreach name,$(APART),$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

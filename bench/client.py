@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import BaseModel
 
 HOST = "127.0.0.1"
+CLIENTS = 16
+"""How many ask at once, where nothing else is said."""
 _OK = range(200, 300)
 
 
@@ -47,7 +49,7 @@ def _post(path: str, content: bytes, headers: Mapping[str, str], method: str = "
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-async def drive(port: int, requests: Sequence[bytes], *, clients: int = 16) -> list[float]:
+async def drive(port: int, requests: Sequence[bytes], *, clients: int = CLIENTS) -> list[float]:
     """Send every request once, over as many connections as there are clients, each waiting for its answer.
 
     Returns the seconds that each took.

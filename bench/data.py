@@ -1,6 +1,6 @@
 """What is stored and asked: invented notes of about 120 characters, the same in every run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from random import Random
 
@@ -9,7 +9,7 @@ from app.domain.moments import wall_clock
 from app.interfaces.http.schemas.recall import RecallRequest
 from app.interfaces.http.schemas.store import StoreRequest
 from app.services.access.credentials import Credentials
-from bench.client import post
+from bench.client import post, post_json
 
 SECRETS = {"bench": "a-secret-for-benchmarks-and-nothing-else"}
 AUTH_SECRETS = ",".join(f"{kid}={secret}" for kid, secret in SECRETS.items())
@@ -76,6 +76,26 @@ class Requests:
         self._questions = questions(seed)
         self._messages = messages(seed)
 
+    def all(self, path: str, bodies: Iterable[Mapping[str, object]]) -> list[bytes]:
+        """Make requests of any bodies; an agent is named in those that name none."""
+        return [
+            post_json(path, {"agent_id": scope.agent_id, **body}, headers)
+            for body, (scope, headers) in zip(bodies, self._scopes, strict=False)
+        ]
+
+    def questions(self, count: int, **more: object) -> list[bytes]:
+        """Make requests that ask what was not asked before, with further fields, such as a filter."""
+        return self.all("/recall", ({"query": text, **more} for text in islice(self._questions, count)))
+
+    def recalls_of_bytes(self, count: int, size: int) -> list[bytes]:
+        """Make requests that ask with notes of so many bytes, each with others."""
+        texts = (" ".join(islice(self._notes, size // 100))[:size] for _ in range(count))
+        return self.all("/recall", ({"query": text} for text in texts))
+
+    def recalls_of_facts(self, count: int) -> list[bytes]:
+        """Make requests that ask for facts."""
+        return self.all("/facts/recall", ({"query": text} for text in islice(self._questions, count)))
+
     def stores(self, count: int) -> list[bytes]:
         """Make requests that store new memories."""
         return [
@@ -101,6 +121,11 @@ class Requests:
 def one_agent(agent_id: str = "assistant") -> list[Scope]:
     """Return one scope."""
     return [Scope("tenant", agent_id)]
+
+
+def agents(count: int) -> list[Scope]:
+    """Return the scopes of as many agents of one tenant."""
+    return [Scope("tenant", f"assistant-{number}") for number in range(count)]
 
 
 def tenants(count: int) -> list[Scope]:

@@ -26,6 +26,7 @@ from tests.conformance.toolchain import missing
 _EMBEDDING_SECONDS, _INDEX_SECONDS = 0.1, 0.04
 _RATIO = 1.10
 _ROUNDS, _RECALLS, _MEMORIES = 5, 20, 100
+_STORING = 64
 _SEED = 4
 _CONFIG = EmbeddingConfig("openai", "text-embedding-3-small", 1536)
 _EMBEDDING = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
@@ -79,7 +80,7 @@ async def behind_edge(requests: Requests, memories: int) -> AsyncIterator[Behind
         slot = worker.slot()
         settings = _settings(worker, slot)
         async with service(Path(directory), settings, first) as server:
-            await drive(server.port, requests.stores(memories))
+            await drive(server.port, requests.stores(memories), clients=_STORING)
             async with edge_database(worker, "worker", slot) as database:  # as if the index had confirmed them
                 await database.run([Statement("DELETE FROM outbox", writes=True)])
             await drive(server.port, requests.recalls(_RECALLS))

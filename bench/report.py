@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,14 +102,13 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def write(figures: Sequence[Figure], seconds: float) -> None:
-    """Write ``latest.json`` and ``latest.md``."""
-    measured = {**circumstances(seconds), "floor, ms CPU": _floor(figures)}
+def write(figures: Sequence[Figure], before: Mapping[str, object]) -> None:
+    """Write ``latest.json`` and ``latest.md``; ``before`` are the circumstances."""
+    measured = {**before, "floor, ms CPU": _floor(figures)}
     results = {**measured, "figures": [figure.record() for figure in figures]}
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latest.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    told = "\n".join(f"- {name}: {value}" for name, value in measured.items())
-    text = f"# Benchmark results\n\n{table(figures)}\n\n{_NOTES}\n{told}\n"
+    text = f"# Benchmark results\n\n{table(figures)}\n\n{_NOTES}\n{listed(measured)}\n"
     (RESULTS / "latest.md").write_text(text, "utf-8")
 
 
@@ -119,16 +118,35 @@ def _floor(figures: Sequence[Figure]) -> float | None:
     return round(median(values), 3) if values else None
 
 
-def circumstances(seconds: float) -> dict[str, object]:
-    """Return when, on what and of which commit something was measured, and how long it took."""
-    return {
+def circumstances(seconds: float | None = None) -> dict[str, object]:
+    """Return when, on what and of which commit something is measured, how busy that is, and how long it has taken.
+
+    Asked before measuring, the load is that of others; asked after it, it is that of the measurement as well.
+    """
+    load, memory = (
+        (f"{value:.2f}" for value in os.getloadavg()),
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+    )
+    found: dict[str, object] = {
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
         "commit": commit(Path(__file__).parent),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         "cpu": _cpu_model(),
-        "seconds": round(seconds),
+        "memory": f"{memory / 1e9:.0f} GB",
+        "load": f"{', '.join(load)} (1, 5 and 15 minutes, {'before' if seconds is None else 'at the end'})",
     }
+    return found if seconds is None else {**found, "seconds": round(seconds)}
+
+
+def listed(measured: Mapping[str, object]) -> str:
+    """Return circumstances as the lines of a page."""
+    return "\n".join(f"- {name}: {value}" for name, value in measured.items())
+
+
+def told(measured: Mapping[str, object], name: str) -> str:
+    """Return one of the circumstances of a part; those of an older run may have no load."""
+    return str(measured.get(name, "not recorded" if name == "load" else ""))
 
 
 def _number(value: float) -> str:
@@ -140,14 +158,14 @@ def commit(checkout: Path) -> str | None:
     git = shutil.which("git")
     if git is None:
         return None
-    told = subprocess.run(
+    described = subprocess.run(
         [git, "describe", "--always", "--dirty", "--exclude=*"],
         cwd=checkout,
         capture_output=True,
         text=True,
         check=False,
     )
-    return told.stdout.strip() or None
+    return described.stdout.strip() or None
 
 
 def _cpu_model() -> str:

@@ -15,13 +15,13 @@ from typing import IO
 
 import psutil
 
-from bench.client import HOST, drive, once
+from bench.client import CLIENTS, HOST, drive, once
 from bench.data import AUTH_SECRETS
 
 _ROOT = Path(__file__).parent.parent
 COMMAND = (str(Path(sys.executable).parent / "memory-gateway"),)
 """How the command line is started."""
-_UNLIMITED_STORES = {"TENANT_STORES_PER_MINUTE": "1000000000", "AGENT_STORES_PER_MINUTE": "1000000000"}
+_UNLIMITED = {"TENANT_STORES_PER_MINUTE": "1000000000", "AGENT_STORES_PER_MINUTE": "1000000000"}
 """A load is limited by the service, not by a quota; older checkouts know no word for that."""
 _POLL_SECONDS = 0.005
 _START_SECONDS = 180.0
@@ -48,11 +48,16 @@ class Server:
     first_answer: float
     """Seconds from the start of the process to its first answer."""
 
-    async def cost(self, requests: Sequence[bytes]) -> float:
-        """Send the requests and return the process's CPU milliseconds for each of them, all threads together."""
+    async def cost(
+        self, requests: Sequence[bytes], *, settle: float = _SETTLE_SECONDS, clients: int = CLIENTS
+    ) -> float:
+        """Send the requests and return the process's CPU milliseconds for each of them, all threads together.
+
+        What they leave to the background is counted with them, for ``settle`` seconds.
+        """
         before = self.cpu_seconds()
-        await drive(self.port, requests)
-        await asyncio.sleep(_SETTLE_SECONDS)
+        await drive(self.port, requests, clients=clients)
+        await asyncio.sleep(settle)
         return (self.cpu_seconds() - before) * 1000 / len(requests)
 
     async def rest(self, windows: int = WINDOWS, longest: float = LONGEST_WORK_SECONDS) -> None:
@@ -71,12 +76,30 @@ class Server:
             quiet = quiet + 1 if self.cpu_seconds() - before < _RESTING * _WINDOW_SECONDS else 0
 
     def resident(self) -> float:
-        """Return the process's resident memory in MB."""
-        return float(self.process.memory_info().rss) / 1e6
+        """Return the resident memory of the process and those that it has begun, in MB; shared pages count in each."""
+        return sum(float(process.memory_info().rss) for process in self._processes()) / 1e6
+
+    def memory(self) -> float:
+        """Return the same in MB, with each page that processes share divided among them (PSS of proc(5))."""
+        return sum(float(process.memory_full_info().pss) for process in self._processes()) / 1e6
 
     def cpu_seconds(self) -> float:
-        """Return what the process has used of the processor, all threads together."""
-        times = self.process.cpu_times()
+        """Return what the process and those that it has begun have used of the processor, all threads together."""
+        return sum(_cpu_seconds(process) for process in self._processes())
+
+    def _processes(self) -> list[psutil.Process]:
+        return [self.process, *self.process.children(recursive=True)]
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    """Return what a process has used, where Linux tells it to the nanosecond: else it is counted in steps of 10 ms.
+
+    The clock is that of ``clock_getcpuclockid``, whose id Linux makes of the process's.
+    """
+    try:
+        return time.clock_gettime((~process.pid << 3) | 2)
+    except OSError:
+        times = process.cpu_times()
         return float(times.user + times.system)
 
 
@@ -112,8 +135,8 @@ async def service(
     command = [*own, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
     if stalls is not None:
         command = [sys.executable, "-m", "bench.stalls", str(stalls)]
-    served = {**_UNLIMITED_STORES, "HOST": HOST, **settings, "PORT": str(port), "PYTHONPATH": str(checkout)}
-    async with _running(command, served, data_dir, port, first) as server:
+    served = {**_UNLIMITED, "HOST": HOST, **settings, "PORT": str(port), "PYTHONPATH": str(checkout)}
+    async with running(command, served, data_dir, port, first) as server:
         yield server
 
 
@@ -121,14 +144,15 @@ async def service(
 async def floor(first: bytes) -> AsyncIterator[Server]:
     """Run the bare application, until the block ends."""
     port = free_port()
-    async with _running([sys.executable, "-m", "bench.floor", str(port)], {}, _ROOT, port, first) as server:
+    async with running([sys.executable, "-m", "bench.floor", str(port)], {}, _ROOT, port, first) as server:
         yield server
 
 
 @asynccontextmanager
-async def _running(
+async def running(
     command: list[str], settings: Mapping[str, str], directory: Path, port: int, first: bytes
 ) -> AsyncIterator[Server]:
+    """Run a server, as ``process`` does, from its answer to ``first`` until the block ends."""
     with tempfile.TemporaryFile() as log:
         started = time.perf_counter()
         with process(command, settings, directory, log) as running:

@@ -41,7 +41,7 @@ async def upstream() -> list[Figure]:
             await drive(server.port, requests.stores(1))  # a later write, so that the index's mark passes the others
             await asyncio.sleep(_CONFIRMED_SECONDS)
             slow_down(settings["OPENAI_BASE_URL"].removesuffix("/v1"))
-            path, figures = _calls(settings), [await _pending(server, requests, others)]
+            path, figures = calls(settings), [await _pending(server, requests, others)]
             for name, make in (("recall", requests.recalls), ("store", requests.stores)):
                 for clients, operations in _OPERATIONS.items():
                     rounds = [
@@ -75,14 +75,14 @@ class _Round:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
+class Calls:
     """The calls an operation cannot do without, as requests to the double."""
 
     port: int
     calls: Sequence[bytes]
 
 
-async def _path(path: _Path, operations: int, clients: int) -> float:
+async def _path(path: Calls, operations: int, clients: int) -> float:
     """Return the milliseconds the calls take alone, one after the other, from as many clients."""
     return sum([median(await drive(path.port, [call] * operations, clients=clients)) * 1000 for call in path.calls])
 
@@ -103,7 +103,7 @@ def _figures(name: str, rounds: Sequence[_Round], ratio: float | None, cpu: floa
     ]
 
 
-def _calls(settings: Mapping[str, str]) -> _Path:
+def calls(settings: Mapping[str, str]) -> Calls:
     """Return an embedding, a Vectorize query and a D1 query, as the service sends them."""
     port = int(settings["OPENAI_BASE_URL"].rpartition(":")[2].removesuffix("/v1"))
     account = f"/client/v4/accounts/{settings['CLOUDFLARE_ACCOUNT_ID']}"
@@ -113,7 +113,7 @@ def _calls(settings: Mapping[str, str]) -> _Path:
     embedding = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
     cloudflare = {"Authorization": f"Bearer {settings['CLOUDFLARE_API_TOKEN']}"}
     index = "lt-memory-openai-text-embedding-3-small"
-    return _Path(
+    return Calls(
         port,
         [
             post_json("/v1/embeddings", embedding, {"Authorization": f"Bearer {settings['OPENAI_API_KEY']}"}),
@@ -153,9 +153,14 @@ async def account(directory: Path, own: Sequence[str] = COMMAND) -> AsyncIterato
         yield {**settings, **dict(line.split("=", 1) for line in env_file.read_text("utf-8").splitlines())}
 
 
-def slow_down(url: str) -> None:
-    """Let the double's clocks run as the world's, and every answer take its time."""
-    _control(url, "PUT", "options", {"time_scale": 1})
+def set_clock(url: str, scale: float) -> None:
+    """Let the double's clocks count so many seconds in one."""
+    _control(url, "PUT", "options", {"time_scale": scale})
+
+
+def slow_down(url: str, scale: float = 1) -> None:
+    """Let the double's clocks run as the world's, or as told, and every answer take its time."""
+    set_clock(url, scale)
     for operation, seconds in (
         ("openai.*", _EMBEDDING_SECONDS),
         ("d1.*", _CALL_SECONDS),

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.domain.limits import CONTENT_BYTES, MAX_FILTER_KEYS, MAX_TOP_K, METADATA_BYTES
-from app.domain.memory import Scope
+from app.domain.memory import NewMemory, Scope
 from app.interfaces.tools.recall_store import RECALL_MEMORY
 from bench.data import credential, notes
 from bench.fairness.wire import request
@@ -76,9 +76,9 @@ def _filter() -> dict[str, dict[str, int]]:
     return {"metadata": {f"key{number}": number for number in range(MAX_FILTER_KEYS)}}
 
 
-def metadata() -> dict[str, int]:
-    """Return metadata that passes the filter of the worst requests, after all else was compared."""
-    return {f"other{number}": number for number in range(60)} | _filter()["metadata"]
+def with_metadata(_: int, note: str) -> NewMemory:
+    """Return a memory whose metadata passes the filter of the worst requests, after all else was compared."""
+    return NewMemory(note, {f"other{number}": number for number in range(60)} | _filter()["metadata"])
 
 
 def worst(scope: Scope, memory_id: str, seed: int) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.data import AUTH_SECRETS, Requests
 from bench.fairness import attacker, victim
-from bench.fairness.adversary import metadata
+from bench.fairness.adversary import with_metadata
 from bench.fairness.goal import Goal
 from bench.fairness.victim import Noticed, looking, meanwhile, notice, ordinary
 from bench.fairness.wire import Connection
@@ -41,7 +41,7 @@ async def crowded(directory: Path, embedder: str, seconds: float) -> AsyncIterat
     """Fill a service of its own for both tenants, and look at it while it is idle."""
     data_dir = Path(mkdtemp(dir=directory))
     await asyncio.to_thread(prefill, data_dir, embedder, [victim.SCOPE], _QUIET)
-    await asyncio.to_thread(prefill, data_dir, embedder, [attacker.SCOPE], _LOUD, metadata())
+    await asyncio.to_thread(prefill, data_dir, embedder, [attacker.SCOPE], _LOUD, with_metadata)
     settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, "LOG_LEVEL": "error"}
     (first,) = Requests([victim.SCOPE], seed=1).recalls(1)
     async with service(data_dir, settings, first) as server:

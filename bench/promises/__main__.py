@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from bench.promises import experiments, ordinary
 from bench.promises.checkout import Checkout
 from bench.promises.measurement import Measurement
-from bench.report import RESULTS, aligned, circumstances, commit
+from bench.report import RESULTS, aligned, circumstances, commit, told
 
 _HERE = Path(__file__).parents[2]
 _HEAD = ("figure", "unit", "before", "now", "wanted")
@@ -62,8 +62,8 @@ async def _measured(name: str, before: Checkout, now: Checkout) -> Sequence[tupl
 def _page(results: Mapping[str, Result]) -> str:
     """Return a table of all figures, and one of what each experiment was measured with."""
     figures = [tuple(figure[name] for name in _HEAD) for result in results.values() for figure in result["figures"]]
-    keys = ("before", "commit", "date", "seconds")
-    measured = [(name, *(str(result["measured"][key]) for key in keys)) for name, result in results.items()]
+    keys = ("before", "commit", "date", "seconds", "load")
+    measured = [(name, *(told(result["measured"], key) for key in keys)) for name, result in results.items()]
     machine = {f"{result['measured']['cpus']} of {result['measured']['cpu']}" for result in results.values()}
     return "\n\n".join(
         [

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bench.reading.figure import Figure
-from bench.report import aligned
+from bench.report import aligned, told
 
 Column: TypeAlias = dict[str, Any]
-_MEASURED = ("commit", "date", "seconds", "reader")
+_MEASURED = ("commit", "date", "seconds", "load", "reader")
 
 
 class Results:
@@ -44,7 +44,7 @@ class Results:
 
     def _page(self) -> str:
         measured = [
-            (part, name, *(str(column["measured"].get(key, "")) for key in _MEASURED))
+            (part, name, *(told(column["measured"], key) for key in _MEASURED))
             for part, columns in self._parts.items()
             for name, column in columns.items()
         ]

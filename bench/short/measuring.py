@@ -13,12 +13,12 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import structlog
 from starlette.types import Message, Scope
 
+from app.domain.memory import NewMemory
 from app.domain.memory import Scope as Agent
 from app.runtime.backends import Backends
 from bench.data import messages, notes, questions
@@ -68,7 +68,7 @@ def count(kinds: Collection[str] = KINDS, change: Change = replace) -> Counted:
 async def _count(folder: Path, kinds: Collection[str], change: Change) -> Counted:
     agents = [Agent("acme", f"agent-{number}") for number in range(_AGENTS)]
     migrated.prepare(folder)
-    await asyncio.to_thread(prefill, folder, "hashing", agents, _MEMORIES, _metadata)
+    await asyncio.to_thread(prefill, folder, "hashing", agents, _MEMORIES, _with_metadata)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     counter, counted = Counter(), {}
     with counter.installed():
@@ -80,8 +80,8 @@ async def _count(folder: Path, kinds: Collection[str], change: Change) -> Counte
     return counted
 
 
-def _metadata(number: int) -> Mapping[str, Any]:
-    return {"topic": f"t{number % _TOPICS}", "number": number}
+def _with_metadata(number: int, note: str) -> NewMemory:
+    return NewMemory(note, {"topic": f"t{number % _TOPICS}", "number": number})
 
 
 def _asked(kind: str) -> tuple[str, Sequence[Sequence[_Body]]]:

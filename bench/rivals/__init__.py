@@ -1,0 +1,1 @@
+"""Memories of others beside this one: ``make bench-rivals``."""
