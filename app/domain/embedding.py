@@ -3,8 +3,9 @@
 import binascii
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -24,6 +25,10 @@ _HARDLY = 9.0
 """Where the answers lie within 1.6 standard deviations of unrelated texts, a cosine tells hardly anything."""
 _LEAST_GAP = 1e-6
 _SAME_TEXT = 0.99
+_LEAST_LENGTH = 1e-30
+_FIRST_ROWS = 8
+_ROWS_FOR_EACH = 2
+"""A matrix of up to so many rows for each vector that is compared is multiplied whole: taking rows out costs more."""
 _NO_NAME = re.compile(r"[^a-z0-9_]+")
 _WITH_PREFIX = re.compile(r"\A(.+)#[0-9a-f]{8}", re.DOTALL)
 
@@ -119,6 +124,78 @@ def decoded(text: str, dimensions: int) -> npt.NDArray[np.floating]:
     """Read the numbers as they are queued: of two bytes each or, from older versions, four, as the length tells."""
     data = binascii.a2b_base64(text)
     return np.frombuffer(data, f"<f{len(data) // dimensions}")
+
+
+class NamedVectors:
+    """Vectors by name in one matrix, of unit length: all are compared with a query at once, and decoded once.
+
+    Vectors are only added, so that what ``compared`` has returned stays as it is.
+    """
+
+    __slots__ = ("_rows", "_units")
+
+    def __init__(self, dimensions: int) -> None:
+        """Begin without vectors."""
+        self._rows: dict[str, int] = {}
+        self._units = np.empty((0, dimensions), np.float32)
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a vector has this name."""
+        return name in self._rows
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return len(self._rows)
+
+    @property
+    def dimensions(self) -> int:
+        """The dimensions of each vector."""
+        return self._units.shape[1]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the matrix."""
+        return self._units.nbytes
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names, in the order in which they were added."""
+        return self._rows.keys()
+
+    def add(self, name: str, vector: npt.NDArray[np.floating]) -> None:
+        """Add a vector of any length but zero under a new name."""
+        number = len(self._rows)
+        if number == len(self._units):
+            units = np.empty((max(_FIRST_ROWS, 2 * number), self.dimensions), np.float32)
+            units[:number] = self._units
+            self._units = units
+        unit = self._units[number]
+        unit[:] = vector
+        unit /= max(math.sqrt(unit @ unit), _LEAST_LENGTH)
+        self._rows[name] = number
+
+    def of(self, names: Iterable[str]) -> "NamedVectors":
+        """Return the vectors of these names apart."""
+        some = NamedVectors(self.dimensions)
+        for name in names:
+            some.add(name, self._units[self._rows[name]])
+        return some
+
+    def compared(self, names: Sequence[str]) -> Callable[[Vector], list[float]]:
+        """Return what compares the vectors of these names with a query, and returns the cosine of each."""
+        rows = np.fromiter(map(self._rows.__getitem__, names), np.intp, len(names))
+        units = self._units[: len(self._rows)]
+        if len(units) > _ROWS_FOR_EACH * len(names):
+            units, rows = units[rows], np.arange(len(names))
+        return lambda query: np.clip((units @ query)[rows], -1, 1).tolist()
+
+    def nearest(self, query: Vector, most: int) -> list[str]:
+        """Return the names of the vectors nearest to a query, at most so many, in no order."""
+        names = list(self._rows)
+        if len(names) <= most:
+            return names
+        cosines = self._units[: len(names)] @ query
+        return [names[row] for row in np.argpartition(cosines, -most)[-most:].tolist()]
 
 
 def same_text(one: Vector, other: Vector) -> bool:

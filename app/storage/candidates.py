@@ -85,6 +85,10 @@ class CandidateQuery:
     """The number of queued memories at most, of those that an import or a job has queued."""
     newest_in_bulk: int = outbox.NEWEST_IN_BULK
     """The number of the newest of these that are candidates where there are more."""
+    near: Sequence[str] | None = None
+    """The ids of those that are candidates, of those queued up to ``since``; None: all are."""
+    since: int = 0
+    """The revision from which on all are candidates, near or not: the process may not have their vectors yet."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0
     """The number of the newest memories passing the filter that are candidates in any case."""
@@ -127,6 +131,8 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
         max_pending=query.max_pending,
         max_in_bulk=query.max_in_bulk,
         newest_in_bulk=query.newest_in_bulk,
+        near=None if query.near is None else list(query.near),
+        since=query.since,
         fill=query.fill,
         also=query.also,
         width=query.width,

@@ -274,7 +274,7 @@ reached AS (
 ),
 -- name: queued
 -- The memories that the index may not show yet: the newest that stores have queued, and far fewer of those that an
--- import or a job has queued, which may be very many.
+-- import or a job has queued, which may be very many. Where the caller has vectors of them, it names the near ones.
 queued_in_bulk AS MATERIALIZED (
   SELECT (
     SELECT json_group_array(id) FROM (
@@ -296,7 +296,8 @@ queued AS (
   SELECT row FROM (
     SELECT row FROM outbox INDEXED BY outbox_newest CROSS JOIN passing USING (id)
     WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
-      AND index_name = ?1 ->> 'index_name' AND in_bulk = 0
+      AND index_name = ?1 ->> 'index_name' AND in_bulk = 0 AND CASE WHEN (SELECT ?1 ->> 'near' IS NULL) THEN TRUE
+        ELSE revision > (SELECT ?1 ->> 'since') OR id IN (SELECT value FROM json_each(?1 -> 'near')) END
     ORDER BY revision DESC LIMIT ?1 ->> 'max_pending'
   ) UNION ALL
   SELECT row FROM queued_in_bulk CROSS JOIN json_each(

@@ -5,11 +5,10 @@ is not lost: a recall scores the vectors that are queued for its scope, and the 
 its revision is known to be visible in the index, and a minute longer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from app.domain.embedding import Vector, decoded, lengths
+from app.domain.embedding import NamedVectors, Vector, decoded, lengths
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
@@ -59,34 +58,94 @@ _IN_BULK = f"""
 ))
 """
 _SHOWN = shown("memory")
-# Vectors queued in bulk are read before the condition is checked on them; in_bulk is 2 where there are more of them.
+# A row is one text: its kind (0: queued by a store, 1: in bulk, 2: in bulk, of more than are read), its name, which is
+# the memory's id and the revision, and behind a space its vector, unless the caller has it. A row in bulk that does not
+# pass the filter has its kind alone: rows in bulk are read before the condition is checked on them.
+_NAMED = """
+{kind} || outbox.id || outbox.revision || iif(
+  outbox.revision <= ?1 ->> 'since' OR outbox.id || outbox.revision IN (SELECT value FROM json_each(?1 -> 'has')), '',
+  ' ' || (SELECT vector FROM outbox AS queued WHERE (queued.tenant_id, queued.agent_id, queued.id, queued.index_name)
+    = (outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name))
+)
+"""
 _PENDING = f"""
 SELECT * FROM (
-  SELECT outbox.id, outbox.vector, 0 AS in_bulk FROM outbox INDEXED BY outbox_newest {_MEMORY}
+  SELECT {_NAMED.format(kind="0")} AS queued FROM outbox INDEXED BY outbox_newest {_MEMORY}
   WHERE {_OF_INDEX} AND outbox.in_bulk = 0 AND {{condition}}
   ORDER BY outbox.revision DESC LIMIT ?1 ->> 'most'
 ) UNION ALL
-SELECT outbox.id, iif({{condition}}, outbox.vector, NULL),
-  1 + (json_array_length(queued.all_of_them) > ?1 ->> 'most_in_bulk')
+SELECT iif({{condition}}, {_NAMED.format(kind="kind")}, kind)
 FROM (
-  SELECT {_IN_BULK.format(most="?1 ->> 'most_in_bulk' + 1")} AS all_of_them,
-    {_IN_BULK.format(most="?1 ->> 'newest_in_bulk'")} AS newest
-) AS queued CROSS JOIN json_each(
-  iif(json_array_length(queued.all_of_them) > ?1 ->> 'most_in_bulk', queued.newest, queued.all_of_them)
-) AS each CROSS JOIN outbox {_MEMORY}
+  SELECT all_of_them, newest, 1 + (json_array_length(all_of_them) > ?1 ->> 'most_in_bulk') AS kind FROM (
+    SELECT {_IN_BULK.format(most="?1 ->> 'most_in_bulk' + 1")} AS all_of_them,
+      {_IN_BULK.format(most="?1 ->> 'newest_in_bulk'")} AS newest
+  )
+) CROSS JOIN json_each(iif(kind = 2, newest, all_of_them)) AS each CROSS JOIN outbox {_MEMORY}
 WHERE outbox.id = each.value AND {_OF_INDEX}
 """
+_SLACK_MS = 50
+"""A revision may be so far ahead of the clock that the next one is older: one that is queued again rises by one."""
+_DELIVERED_MS = 10_000
+_ROWS_KEPT = 64
+_MOST_ROWS = 1_024
+_OVERHEAD, _NAME_BYTES = 500, 150
+_ID = 26
+"""Characters of an id, with which the name of a queued vector begins."""
 
 
-def pending(scope: Scope, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
-    """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
+@dataclass(frozen=True, slots=True)
+class Had:
+    """The queued vectors that a process has: they need not be read again.
 
-    Forgotten memories are left out, and for a model also those that a program keeps for itself. One row more than is
-    scored at most is read, to tell that there are more; ``scored`` tells which rows are scored.
+    Attributes:
+        since: The process has all queued vectors of this revision and of older ones, as far as it knows.
+        names: The names of vectors that it has of newer revisions.
+    """
+
+    since: int = 0
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRows:
+    """The queued vectors that a recall compares: their names, the newest first, and those that were read with them."""
+
+    names: Sequence[str]
+    vectors: Mapping[str, str]
+    """The vectors as text, by name, of those that the process does not have."""
+    has_more: bool
+    """Whether more are queued than a recall compares."""
+    newest: int
+    """The greatest revision of those that stores have queued; 0 without any."""
+
+
+def name_of(memory_id: str, revision: int) -> str:
+    """Return the name of a queued vector. A vector of another text has another name: the revision rises."""
+    return f"{memory_id}{revision}"
+
+
+def memory_of(name: str) -> str:
+    """Return the id of the memory that a queued vector is of."""
+    return name[:_ID]
+
+
+def revision_of(name: str) -> int:
+    """Return the revision of a queued vector."""
+    return int(name[_ID:])
+
+
+def pending(
+    scope: Scope, where: Filter, index_name: str, had: Had | None = None, *, for_model: bool = False
+) -> ScopedStatement:
+    """Read what is queued for an index of the memories that pass the filter, newest first, for ``read_pending``.
+
+    Forgotten memories are left out, and for a model also those that a program keeps for itself. Vectors that the
+    process ``had`` are named only. One row more than is compared at most is read, to tell that there are more.
     """
     condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
     if for_model:
         condition += f" AND {_SHOWN}"
+    had = had or Had()
     return ScopedStatement.read(
         scope,
         _PENDING.format(condition=condition),
@@ -95,7 +154,25 @@ def pending(scope: Scope, where: Filter, index_name: str, *, for_model: bool = F
         most=MAX_PENDING + 1,
         most_in_bulk=MAX_IN_BULK,
         newest_in_bulk=NEWEST_IN_BULK,
+        since=had.since,
+        has=list(had.names),
     )
+
+
+def read_pending(rows: Sequence[Row]) -> QueuedRows:
+    """Return the queued vectors that ``pending`` has read and that are compared."""
+    texts = [str(row["queued"]) for row in rows]
+    stored = [text[1:] for text in texts if text[0] == "0"]
+    in_bulk = [text[1:] for text in texts if text[0] != "0" and len(text) > 1]
+    has_more = len(stored) > MAX_PENDING or any(text[0] == "2" for text in texts)
+    names: list[str] = []
+    vectors: dict[str, str] = {}
+    for text in [*stored[:MAX_PENDING], *in_bulk]:
+        name, was_read, vector = text.partition(" ")
+        names.append(name)
+        if was_read:
+            vectors[name] = vector
+    return QueuedRows(names, vectors, has_more, revision_of(names[0]) if stored else 0)
 
 
 def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str) -> ScopedStatement:
@@ -104,24 +181,101 @@ def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str
     return ScopedStatement.read(tenant, _WAITING, index_name=index_name, memories=wanted)
 
 
-def scored(rows: Sequence[Row]) -> tuple[list[Row], bool]:
-    """Return those rows that ``pending`` has read which are scored, and whether there are more."""
-    stored = [row for row in rows if not row["in_bulk"]]
-    in_bulk = [row for row in rows if row["in_bulk"]]
-    more = len(stored) > MAX_PENDING or any(int(str(row["in_bulk"])) > 1 for row in in_bulk)
-    return [*stored[:MAX_PENDING], *(row for row in in_bulk if row["vector"] is not None)], more
+@dataclass(frozen=True, slots=True)
+class QueuedVectors:
+    """The queued vectors that a recall compares with its query."""
+
+    ids: Sequence[str]
+    compare: Callable[[Vector], list[float]]
+    unreadable: int = 0
+    """How many are damaged, and left out."""
+
+    def cosines(self, query: Vector) -> dict[str, float]:
+        """Return the cosine of each with the query, by the memory's id."""
+        return dict(zip(self.ids, self.compare(query), strict=True))
 
 
-def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:
-    """Return the cosine similarity of each pending row to the query, by id; a damaged vector is left out."""
-    dimensions = len(query)
-    sizes = lengths(dimensions)
-    rows = [row for row in rows if len(str(row["vector"])) in sizes]
-    if not rows:
-        return {}
-    values = np.empty((len(rows), dimensions), np.float32)
-    for number, row in enumerate(rows):
-        values[number] = decoded(str(row["vector"]), dimensions)
-    norms = np.sqrt(np.einsum("ij,ij->i", values, values))  # rounding has moved them a little
-    scores = np.clip(values @ query / norms, -1, 1).tolist()
-    return dict(zip((str(row["id"]) for row in rows), scores, strict=True))
+class PendingVectors:
+    """The queued vectors of one scope and one index that a process has: each is read, and decoded, once.
+
+    Which of them a recall compares is what the database says; here they are known by their names.
+    """
+
+    __slots__ = ("_damaged", "_mark", "_vectors")
+
+    def __init__(self, dimensions: int) -> None:
+        """Begin without vectors."""
+        self._vectors = NamedVectors(dimensions)
+        self._damaged: set[str] = set()
+        self._mark = 0
+        """The greatest revision of those of which no older one was missing."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that are held, about."""
+        return _OVERHEAD + self._vectors.size + _NAME_BYTES * (len(self._vectors) + len(self._damaged))
+
+    @property
+    def had(self) -> Had:
+        """What a statement need not read again."""
+        since = max(self._mark - _SLACK_MS, 0)
+        newer = [name for name in self._vectors.names if revision_of(name) > since]
+        return Had(since, newer[-MAX_PENDING:])
+
+    def had_of(self, names: Sequence[str]) -> Had:
+        """Return which of these names a statement need not read again."""
+        return Had(0, [name for name in names if name in self._vectors])
+
+    def add(self, name: str, text: str) -> None:
+        """Keep a vector as it is queued; a damaged one is only known as such."""
+        if name in self._vectors or name in self._damaged:
+            return
+        if len(text) in lengths(self._vectors.dimensions):
+            self._vectors.add(name, decoded(text, self._vectors.dimensions))
+        else:
+            self._damaged.add(name)
+
+    def take(self, rows: QueuedRows, *, are_all: bool) -> QueuedVectors | None:
+        """Keep the vectors that were read, and return those that are compared; None where one is missing.
+
+        ``are_all``: no filter left any out: what is older than the newest and not among them was delivered.
+        """
+        for name, text in rows.vectors.items():
+            self.add(name, text)
+        names = [name for name in rows.names if name in self._vectors]
+        unreadable = len(rows.names) - len(names)
+        if unreadable > sum(name in self._damaged for name in rows.names if unreadable):
+            return None
+        if are_all:
+            self._mark = max(self._mark, rows.newest)
+        if len(self._vectors) > (_ROWS_KEPT if are_all else _MOST_ROWS) + len(names) * 5 // 4:
+            self._damaged.intersection_update(rows.names)
+            self._forget(names, rows.newest, are_all=are_all)
+        return QueuedVectors(list(map(memory_of, names)), self._vectors.compared(names), unreadable)
+
+    def nearest(self, queries: Sequence[Vector], most: int) -> list[str] | None:
+        """Return the ids of those nearest to any of the queries, ``most`` of each; None where these are all."""
+        if len(self._vectors) <= most or not queries:
+            return None
+        names = {name for query in queries for name in self._vectors.nearest(query, most)}
+        return sorted(map(memory_of, names))
+
+    def _forget(self, names: Sequence[str], newest: int, *, are_all: bool) -> None:
+        """Forget what is not among these names, and what this process did not just queue."""
+        named = set(names)
+        recent = [
+            name for name in self._vectors.names if name not in named and revision_of(name) > newest - _DELIVERED_MS
+        ]
+        self._vectors = self._vectors.of([*reversed(names), *recent[-MAX_PENDING:]])
+        if not are_all:
+            self._mark = 0
+
+
+def queued_vectors(rows: Sequence[Row], dimensions: int) -> QueuedVectors:
+    """Return the queued vectors of rows that have the memory's ``id`` and the ``vector`` as text."""
+    vectors = {str(row["id"]): str(row["vector"]) for row in rows}
+    pending = PendingVectors(dimensions)
+    for id_, text in vectors.items():
+        pending.add(id_, text)
+    queued = pending.take(QueuedRows(list(vectors), {}, has_more=False, newest=0), are_all=False)
+    return queued or QueuedVectors([], lambda _: [])

@@ -21,7 +21,7 @@ from app.indexing.embedding_registry import OpenIndex
 from app.language.telling import speak_apart
 from app.ports.database import Database
 from app.ports.reader import Reader
-from app.storage.outbox import score
+from app.storage.outbox import queued_vectors
 from app.storage.system import relating
 from app.storage.system.relating import Found, MemoryAddress, RelatedMemory
 
@@ -125,7 +125,9 @@ class Relating:
         pending_of = [relating.read_pending(Scope(*scope), config.index_name) for scope in scopes]
         rows, *queued = await self._database.run([relating.read_unread(memories, config.index_name), *pending_of])
         unread = relating.read_compared(rows)
-        pending = {Scope(*scope): each for scope, each in zip(scopes, queued, strict=True)}
+        pending = {
+            Scope(*scope): queued_vectors(each, config.dimensions) for scope, each in zip(scopes, queued, strict=True)
+        }
         vectors = await self._vectors(unread, config)
 
         turns = asyncio.Semaphore(_AT_ONCE)
@@ -134,7 +136,7 @@ class Relating:
             vector = vectors.get(memory.id)
             if vector is None:
                 return []
-            queued_near = score(pending[memory.named.scope], vector)
+            queued_near = pending[memory.named.scope].cosines(vector)
             async with turns:
                 return await self._near(memory, vector, config, queued_near)
 

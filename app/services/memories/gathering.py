@@ -12,7 +12,6 @@ from app.domain.audit import RecallNote
 from app.domain.errors import DatabaseRejected, DatabaseUnavailable, LongTermDisabled
 from app.domain.memory import Scope
 from app.domain.query import Query
-from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.retrieval import selection
 from app.retrieval.channels import vector
@@ -25,7 +24,7 @@ from app.services.tenant import speakers
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
-from app.storage.outbox import pending, scored
+from app.storage.outbox import Had, QueuedVectors, pending, read_pending
 from app.storage.scoped import ScopedStatement
 from app.storage.topics import topics
 
@@ -76,8 +75,8 @@ class _ReadCandidates:
 
     candidates: Sequence[Candidate]
     stats: ScopeStats
-    pending: Sequence[Row]
-    """The rows queued for the index that are scored."""
+    pending: QueuedVectors
+    """The vectors queued for the index that are compared."""
     has_more_pending: bool
     topics: Sequence[str]
     wanted: CandidateQuery
@@ -194,32 +193,44 @@ class CandidateGatherer:
             self._hypothetical = vectors
         return analysis or Analysis()
 
-    async def _read(self, parsed: ParsedQuery, vectors: VectorSearch, width: int, *, crowded: bool) -> _ReadCandidates:
+    async def _read(
+        self, parsed: ParsedQuery, vectors: VectorSearch, width: int, *, crowded: bool, had: Had | None = None
+    ) -> _ReadCandidates:
         """Read the candidates, with the hits of the index, and the queued vectors that the index may not show yet.
 
-        Raises as ``gather`` does.
+        ``had`` are the queued vectors that need not be read again; None: those that this process has. Of these, only
+        the nearest are candidates. Raises as ``gather`` does.
         """
         # The index is asked first: a vector that the indexer confirms meanwhile is then in the hits, and is not missed.
         parsed = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical.hits.hits)
         fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
         wanted = self._wanted(parsed, vectors.config.index_name, width, fill)
+        if had is None:
+            had = vectors.pending.had
+            near = vectors.near(vectors.pending, width * vector.DEPTH)
+            wanted = replace(wanted, near=near, since=had.since)
         run = self._backends.data.database.run
         try:
-            (state,), queued, rows, *known = await run(self._statements(wanted, vectors))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had))
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
-            (state,), queued, rows, *known = await run(self._statements(wanted, vectors))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had))
         seen = self._backends.data.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
         if seen is not None and seen.active != vectors.config:
             raise EmbeddingConfigChanged
+        listed = read_pending(queued)
+        compared = vectors.take(listed, had)
+        if isinstance(compared, Had):
+            return await self._read(parsed, vectors, width, crowded=crowded, had=compared)
         fields, stats = read_candidates(rows)
         return _ReadCandidates(
             [Candidate(**values) for values in fields],
             ScopeStats(**stats),
-            *scored(queued),
+            compared,
+            listed.has_more,
             topics=[str(row["topic"]) for row in known[0]] if known else [],
             wanted=wanted,
             has_all_words=wanted.search_words and not state["words_missing"],
@@ -245,11 +256,11 @@ class CandidateGatherer:
             for_answer=query.for_answer,
         )
 
-    def _statements(self, wanted: CandidateQuery, vectors: VectorSearch) -> list[ScopedStatement]:
+    def _statements(self, wanted: CandidateQuery, vectors: VectorSearch, had: Had) -> list[ScopedStatement]:
         """Return the statements that read the state, the queued vectors, the candidates, and for a model the topics."""
         return [
             request_state.read_for_recall(self._scope),
-            pending(self._scope, wanted.where, wanted.index_name, for_model=wanted.for_model),
+            pending(self._scope, wanted.where, wanted.index_name, had, for_model=wanted.for_model),
             replace(find_candidates(self._scope, wanted), awaits=vectors.awaited),
             *([] if self._analysing is None else [topics(self._scope)]),
         ]

@@ -12,12 +12,11 @@ from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig, Vect
 from app.domain.errors import Unavailable, UpstreamTimeout
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.database import Row
 from app.ports.embedder import Embeddings
 from app.ports.vector_index import AwaitedHits, Hit, Hits
 from app.retrieval.channels import vector
 from app.services.tenant.backends import TenantBackends, TenantIndex
-from app.storage.outbox import score
+from app.storage.outbox import Had, PendingVectors, QueuedRows, QueuedVectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,25 +167,46 @@ class VectorSearch:
             await self._ask(asked, depth)
         return awaited.hits is not None
 
-    def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+    @property
+    def pending(self) -> PendingVectors:
+        """The scope's queued vectors that this process has."""
+        found = self._backends.data.caches.pending.find((self._scope, self.config.index_name))
+        return PendingVectors(self.config.dimensions) if found is None else found
+
+    def near(self, pending: PendingVectors, depth: int) -> Sequence[str] | None:
+        """Return the ids of the queued vectors nearest to the searches, ``depth`` of each; None where these are all."""
+        searches = (self._query, *self._needs, self.hypothetical)
+        return pending.nearest([search.vector for search in searches if search.vector is not None], depth)
+
+    def take(self, rows: QueuedRows, had: Had) -> QueuedVectors | Had:
+        """Return the queued vectors that a run has read, or what to tell it instead where one of them is missing."""
+        pending = self.pending
+        queued = pending.take(rows, are_all=not self._where)
+        if rows.vectors:
+            pending_of = self._backends.data.caches.pending
+            pending_of.put(self._scope.tenant_id, (self._scope, self.config.index_name), pending, pending.size)
+        if queued is None:  # another process has queued it, at a moment that this process thought it knew
+            return pending.had_of(rows.names) if had.since else Had()
+        self._unreadable = queued.unreadable
+        return queued
+
+    def cosines(self, queued: QueuedVectors, present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines of the hits and of the queued vectors, by id; with ``present`` only those of these ids."""
-        cosines = dict(self._cosines(self._query, pending, present))
+        cosines = dict(self._cosines(self._query, queued, present))
         for need in self._needs:
-            for id_, cosine in self._cosines(need, pending, present).items():
+            for id_, cosine in self._cosines(need, queued, present).items():
                 cosines[id_] = max(cosine, cosines.get(id_, cosine))
         return cosines
 
-    def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+    def hypothetical_cosines(self, queued: QueuedVectors, present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines as ``cosines`` does, to the hypothetical answer; empty without such an answer."""
-        return self._cosines(self.hypothetical, pending, present)
+        return self._cosines(self.hypothetical, queued, present)
 
     def _cosines(
-        self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None
+        self, search: "_Search", queued: QueuedVectors, present: Collection[str] | None
     ) -> Mapping[str, float]:
-        queued = {} if search.vector is None else score(pending, search.vector)
-        if search is self._query and search.vector is not None:
-            self._unreadable = len(pending) - len(queued)
-        cosines = vector.cosines_of(search.hits.hits, queued, exact=self._index.visible_at_once)
+        anew = {} if search.vector is None else queued.cosines(search.vector)
+        cosines = vector.cosines_of(search.hits.hits, anew, exact=self._index.visible_at_once)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
 
     async def _ask(self, search: "_Search", depth: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ulid import ULID
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector, encode
 from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
 from app.domain.explicit import permitted
 from app.domain.json_types import Json
@@ -26,6 +26,7 @@ from app.services.memories.write_outcomes import MetadataDiffers, WriteOutcome, 
 from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.memories import Batch, MemoryWrite, write
+from app.storage.outbox import PendingVectors, name_of
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.episodic import Episodic
@@ -133,7 +134,16 @@ class Writer:
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
             index = self._backends.data.index_of(used.by_index[name])
+            if not index.visible_at_once:
+                self._have(memory.scope, name, name_of(id_, revision), line.vectors[name])
             await self._backends.data.deliveries.deliver(index, name, [vector], first_time=id_ == memory.id)
+
+    def _have(self, scope: Scope, index_name: str, name: str, vector: Vector) -> None:
+        """Keep a queued vector for the recalls of this process."""
+        cache = self._backends.data.caches.pending
+        pending = cache.find((scope, index_name)) or PendingVectors(len(vector))
+        pending.add(name, encode(vector))
+        cache.put(scope.tenant_id, (scope, index_name), pending, pending.size)
 
     async def write(self, batch: Batch, warn: Warn | None = None) -> list[WriteOutcome]:
         """Write the lines of a batch that may be written, and return each line's outcome; raises as ``store`` does.

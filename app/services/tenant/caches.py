@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass, field
 
+from app.domain.memory import Scope
 from app.services.tenant.context_cache import ContextCache
 from app.services.tenant.embedder import QueryCache
 from app.services.tenant.speakers import SpeakerCache
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.tenant.topics import HOLDS_MS, TopicCache
+from app.storage.outbox import PendingVectors
 
 _TOPIC_BYTES = 4 * 1024 * 1024
 _SPEAKER_BYTES = 4 * 1024 * 1024
 _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
+_PENDING_BYTES = 64 * 1024 * 1024
+"""About 10,000 queued vectors of 1,536 dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class TenantCaches:
     """The names of the speakers in agents' memories."""
     context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
     """The shared documents that were read lately."""
+    pending: TenantCache[tuple[Scope, str], PendingVectors] = field(default_factory=lambda: TenantCache(_PENDING_BYTES))
+    """The queued vectors of agents that this process has read or written, by scope and the name of their index."""
     _epochs: dict[str, int] = field(default_factory=dict)
 
     def seen(self, tenant_id: str, epoch: int) -> None:
@@ -32,5 +38,5 @@ class TenantCaches:
         if epoch == self._epochs.get(tenant_id, 0):
             return
         self._epochs[tenant_id] = epoch
-        for cache in (self.queries, self.topics, self.speakers, self.context):
+        for cache in (self.queries, self.topics, self.speakers, self.context, self.pending):
             cache.forget(tenant_id)
