@@ -1,148 +1,176 @@
-"""Keeps the vectors of scopes in memory; every search first updates them from the file."""
+"""The vectors of one scope in memory, as columns of matrices."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
+import apsw
 import numpy as np
 import numpy.typing as npt
 
-from app.domain.memory import Scope
+from app.adapters.local.columns import Column, Mask, Texts, TextsSnapshot
+from app.adapters.local.filter_columns import Facts, FilterColumns, FilterSnapshot
 
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
+Row = tuple[int, str, bytes]
 
+BLOCK = 4096
+"""The vectors of a full matrix: a scope that grows or loses a vector copies no more than these."""
 _BYTES_PER_NUMBER = 4
-_BYTES_PER_ID = 100
+_BYTES_PER_ID = 50
 _BYTES_PER_SCOPE = 1000
 _FIRST_CAPACITY = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The vectors at one moment: column ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
+    """The vectors at one moment: column ``i``, through all ``blocks``, is the memory ``i`` of ``ids``.
 
-    ``ids`` may have grown past the snapshot; ``numbers`` is ascending. ``unreadable`` is how many vectors are damaged.
+    ``numbers``, under which they are written, are ascending. ``unreadable`` is how many vectors are damaged.
+    ``filters`` may have fewer rows.
     """
 
     numbers: Numbers
-    ids: list[str]
-    values: Matrix
+    ids: TextsSnapshot
+    blocks: Sequence[Matrix]
     unreadable: int
+    filters: FilterSnapshot | None = None
 
 
 @dataclass(slots=True)
 class ScopeVectors:
     """The vectors of one scope: appended at the end; a removal builds new arrays, so that snapshots stay valid.
 
-    ``values`` has a row for each dimension and a column for each vector: BLAS multiplies it with one query in half the
+    A matrix has a row for each dimension and a column for each vector: BLAS multiplies it with one query in half the
     time that it takes where the numbers of a vector stand together.
     """
 
     dimensions: int
-    removals: int = 0
-    count: int = 0
-    numbers: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
-    ids: list[str] = field(default_factory=list)
-    values: Matrix = field(init=False)
+    changes: int = 0
+    """The count of removals and renewals in the scope that the vectors show."""
+    numbers: Column[np.int64] = field(default_factory=lambda: Column(np.int64))
+    ids: Texts = field(default_factory=Texts)
+    filters: FilterColumns | None = None
+    """What a filter compares; None until the first filter, and where it needs too much memory."""
+    filters_too_large: bool = False
     unreadable: list[int] = field(default_factory=list)
     """The numbers of vectors that are damaged, ascending: they have another length than all others."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    checked: "WeakKeyDictionary[apsw.Connection, tuple[int, int, int]]" = field(default_factory=WeakKeyDictionary)
+    """For each connection the version of the data, its own writes, and ``changes``, when these were current."""
+    _blocks: list[Matrix] = field(default_factory=list)
+    _reserved: Matrix = field(init=False)
+    """The last block with room for more."""
 
     def __post_init__(self) -> None:
         """Start empty."""
-        self.values = np.empty((self.dimensions, 0), np.float32)
+        self._reserved = np.empty((self.dimensions, 0), np.float32)
+
+    @property
+    def count(self) -> int:
+        """Return the number of vectors."""
+        return self.numbers.count
 
     @property
     def last(self) -> int:
         """Return the highest number, 0 when empty."""
-        readable = int(self.numbers[self.count - 1]) if self.count else 0
+        readable = int(self.numbers.values[-1]) if self.count else 0
         return max(readable, self.unreadable[-1]) if self.unreadable else readable
 
     @property
     def size(self) -> int:
         """Return the approximate size in bytes, without the reserved capacity."""
-        return _BYTES_PER_SCOPE + self.count * _bytes_per_vector(self.dimensions)
+        return bytes_of(self.count, self.dimensions) + (self.filters.size if self.filters else 0)
 
     def snapshot(self) -> Snapshot:
         """Return the current vectors; later changes do not affect the snapshot."""
-        return Snapshot(self.numbers[: self.count], self.ids, self.values[:, : self.count], len(self.unreadable))
+        filters = self.filters.snapshot() if self.filters else None
+        return Snapshot(self.numbers.values, self.ids.snapshot(), tuple(self._blocks), len(self.unreadable), filters)
 
-    def append(self, rows: list[tuple[int, str, bytes]]) -> None:
+    def append(self, rows: list[Row]) -> None:
         """Add rows of number, id and vector, numbers ascending and above ``last``."""
         rows, unreadable = sorted_out(rows, self.dimensions)
         self.unreadable += unreadable
-        end = self.count + len(rows)
-        if end > len(self.numbers):
-            self._grow(max(end, self.count + self.count // 8, _FIRST_CAPACITY))
-        self.values[:, self.count : end] = columns([row[2] for row in rows], self.dimensions)
-        self.numbers[self.count : end] = [row[0] for row in rows]
-        self.ids.extend(row[1] for row in rows)
-        self.count = end
+        for start in range(0, len(rows), BLOCK):
+            self._append(columns([row[2] for row in rows[start : start + BLOCK]], self.dimensions))
+        self.numbers.append([row[0] for row in rows])
+        self.ids.append([row[1] for row in rows])
 
     def keep(self, numbers: Numbers) -> None:
         """Remove every vector whose number is not among these."""
-        kept = np.isin(self.numbers[: self.count], numbers, assume_unique=True)
-        self.ids = [id_ for id_, keep in zip(self.ids, kept.tolist(), strict=True) if keep]
-        self.values = self.values[:, : self.count][:, kept]
-        self.numbers = self.numbers[: self.count][kept]
-        self.count = len(self.ids)
-        if self.unreadable:
-            present = set(numbers.tolist())
-            self.unreadable = [number for number in self.unreadable if number in present]
+        self._keep(np.isin(self.numbers.values, numbers, assume_unique=True))
+        present = set(numbers.tolist()) if self.unreadable else ()
+        self.unreadable = [number for number in self.unreadable if number in present]
 
-    def _grow(self, capacity: int) -> None:
-        values = np.empty((self.dimensions, capacity), np.float32)
-        numbers = np.empty(capacity, np.int64)
-        values[:, : self.count] = self.values[:, : self.count]
-        numbers[: self.count] = self.numbers[: self.count]
-        self.values, self.numbers = values, numbers
+    def renew(self, facts: Mapping[int, Facts]) -> None:
+        """Replace what a filter compares of the vectors with these numbers, as far as it is here."""
+        if self.filters is None:
+            return
+        here = {int(self.numbers.values[position]): position for position in self.positions(facts).tolist()}
+        renewed = {position: facts[number] for number, position in here.items() if position < self.filters.count}
+        if renewed:
+            self.filters.renew([*renewed], [*renewed.values()])
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Remove the vectors with these numbers, where they are here."""
+        positions = self.positions(numbers)
+        if positions.size:
+            kept = np.ones(self.count, np.bool_)
+            kept[positions] = False
+            self._keep(kept)
+        self.unreadable = [number for number in self.unreadable if number not in numbers]
+
+    def positions(self, numbers: Iterable[int]) -> npt.NDArray[np.intp]:
+        """Return the positions of the numbers that are here."""
+        own = self.numbers.values
+        wanted = np.array(sorted(numbers), np.int64)
+        found = np.searchsorted(own, wanted)
+        inside = found < self.count
+        positions = found[inside]
+        here: npt.NDArray[np.intp] = positions[own[positions] == wanted[inside]]
+        return here
+
+    def _keep(self, kept: Mask) -> None:
+        if self.filters is not None:
+            self.filters.keep(kept[: self.filters.count])
+        blocks: list[Matrix] = []
+        start = 0
+        for block in self._blocks:
+            of_block = kept[start : start + block.shape[1]]
+            start += len(of_block)
+            left = block if of_block.all() else block[:, of_block]
+            if blocks and blocks[-1].shape[1] + left.shape[1] <= BLOCK:  # the number of blocks stays small
+                left = np.concatenate([blocks.pop(), left], axis=1)
+            if left.shape[1]:
+                blocks.append(left)
+        if not (blocks and self._blocks and blocks[-1] is self._blocks[-1]):
+            self._reserved = blocks[-1] if blocks else np.empty((self.dimensions, 0), np.float32)
+        self._blocks = blocks
+        self.numbers.keep(kept)
+        self.ids.keep(kept)
+
+    def _append(self, values: Matrix) -> None:
+        """Add columns: behind those of the last block, as far as it has room, and in a new block."""
+        room = BLOCK - self._blocks[-1].shape[1] if self._blocks else 0
+        if room:
+            self._fill(self._blocks.pop(), values[:, :room])
+        if values.shape[1] > room:
+            self._reserved = np.empty((self.dimensions, 0), np.float32)
+            self._fill(self._reserved, values[:, room:])
+
+    def _fill(self, block: Matrix, values: Matrix) -> None:
+        count, end = block.shape[1], block.shape[1] + values.shape[1]
+        if end > self._reserved.shape[1]:
+            reserved = np.empty((self.dimensions, min(BLOCK, max(end, 2 * count, _FIRST_CAPACITY))), np.float32)
+            reserved[:, :count] = block
+            self._reserved = reserved
+        self._reserved[:, count:end] = values
+        self._blocks.append(self._reserved[:, :end])
 
 
-class ScopeCache:
-    """A cache of the most recently searched scopes, within a budget of bytes."""
-
-    def __init__(self, dimensions: int, budget: int) -> None:
-        """Keep vectors of ``dimensions`` numbers in at most ``budget`` bytes."""
-        self._dimensions = dimensions
-        self._budget = budget
-        self._held = 0
-        self._scopes: OrderedDict[Scope, ScopeVectors] = OrderedDict()
-        self._sizes: dict[Scope, int] = {}
-        self._lock = threading.Lock()
-
-    def get(self, scope: Scope) -> ScopeVectors:
-        """Return the scope's vectors, empty at first, and mark them as recently used."""
-        with self._lock:
-            vectors = self._scopes.get(scope)
-            if vectors is None:
-                vectors = self._scopes[scope] = ScopeVectors(self._dimensions)
-            self._scopes.move_to_end(scope)
-            return vectors
-
-    def resized(self, scope: Scope, size: int) -> None:
-        """Record the size of a scope, and evict the least recently searched scopes until the rest fit the budget."""
-        with self._lock:
-            if scope in self._scopes:
-                self._held += size - self._sizes.get(scope, 0)
-                self._sizes[scope] = size
-            while self._held > self._budget and self._scopes:
-                oldest, _ = self._scopes.popitem(last=False)
-                self._held -= self._sizes.pop(oldest, 0)
-
-    def forget(self, scope: Scope) -> None:
-        """Remove a scope."""
-        with self._lock:
-            self._scopes.pop(scope, None)
-            self._held -= self._sizes.pop(scope, 0)
-
-    def fits(self, vectors: int) -> bool:
-        """Return whether a scope with this number of vectors fits the budget."""
-        return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
-
-
-def sorted_out(rows: list[tuple[int, str, bytes]], dimensions: int) -> tuple[list[tuple[int, str, bytes]], list[int]]:
+def sorted_out(rows: list[Row], dimensions: int) -> tuple[list[Row], list[int]]:
     """Return the rows whose vectors have these dimensions, and the numbers of the others, which are damaged."""
     size = dimensions * _BYTES_PER_NUMBER
     unreadable = [row[0] for row in rows if len(row[2]) != size]
@@ -154,17 +182,23 @@ def columns(vectors: Sequence[bytes], dimensions: int) -> Matrix:
     return np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimensions).T
 
 
-def cosines(queries: Matrix, values: Matrix) -> Sequence[Matrix]:
-    """Return the product of each query, which is a row, with the columns of ``values``.
+def cosines(queries: Matrix, blocks: Sequence[Matrix]) -> Sequence[Matrix]:
+    """Return the product of each query, which is a row, with the columns of all blocks.
 
     The hashing embedder's vector of a short text is zero in most dimensions. Of such queries only the rows of the other
     dimensions are read: at 100,000 vectors, reading them all is most of a search's time.
     """
+    if not blocks:
+        return [np.empty(0, np.float32) for _ in queries]
     used = [np.flatnonzero(query) for query in queries]
-    if any(2 * len(nonzero) > len(values) for nonzero in used):
-        return list(queries @ values)
-    return [query[nonzero] @ values[nonzero] for query, nonzero in zip(queries, used, strict=True)]
+    if any(2 * len(nonzero) > queries.shape[1] for nonzero in used):
+        return list(np.concatenate([queries @ block for block in blocks], axis=1))
+    return [
+        np.concatenate([query[nonzero] @ block[nonzero] for block in blocks])
+        for query, nonzero in zip(queries, used, strict=True)
+    ]
 
 
-def _bytes_per_vector(dimensions: int) -> int:
-    return dimensions * _BYTES_PER_NUMBER + _BYTES_PER_ID
+def bytes_of(vectors: int, dimensions: int) -> int:
+    """Return the approximate size in bytes of a scope with this number of vectors."""
+    return _BYTES_PER_SCOPE + vectors * (dimensions * _BYTES_PER_NUMBER + _BYTES_PER_ID)

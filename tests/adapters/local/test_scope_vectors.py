@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.adapters.local.scope_vectors import ScopeCache, ScopeVectors, cosines
+from app.adapters.local.scope_cache import ScopeCache
+from app.adapters.local.scope_vectors import BLOCK, ScopeVectors, Snapshot, cosines
 from app.domain.memory import Scope
 
 DIMENSIONS = 4
@@ -19,18 +20,26 @@ def filled(count: int) -> ScopeVectors:
     return vectors
 
 
+def ids_of(snapshot: Snapshot) -> list[str]:
+    return snapshot.ids.at(range(len(snapshot.numbers)))
+
+
+def first_row(snapshot: Snapshot) -> list[float]:
+    return [value for block in snapshot.blocks for value in block[0].tolist()]
+
+
 def test_a_snapshot_shows_no_later_change() -> None:
     vectors = filled(100)
     before = vectors.snapshot()
     vectors.append(rows(101, 300))
     vectors.keep(np.array([1, 400]))
     assert before.numbers.tolist() == list(range(1, 101))
-    assert before.values[0].tolist() == list(range(1, 101))
-    assert before.ids[:100] == [f"id{n}" for n in range(1, 101)]
-    assert vectors.snapshot().ids == ["id1", "id400"]
+    assert first_row(before) == list(range(1, 101))
+    assert ids_of(before) == [f"id{n}" for n in range(1, 101)]
+    assert ids_of(vectors.snapshot()) == ["id1", "id400"]
 
 
-@given(st.lists(st.tuples(st.integers(1, 90), st.booleans()), max_size=12))
+@given(st.lists(st.tuples(st.integers(1, 90) | st.sampled_from([BLOCK - 1, BLOCK + 1]), st.booleans()), max_size=9))
 def test_what_is_held_is_what_was_added_and_not_removed(steps: list[tuple[int, bool]]) -> None:
     vectors, held, last = ScopeVectors(DIMENSIONS), list[int](), 0
     for count, remove in steps:
@@ -38,13 +47,29 @@ def test_what_is_held_is_what_was_added_and_not_removed(steps: list[tuple[int, b
         held += range(last + 1, last + 1 + count)
         last += count
         if remove:
-            held = held[::2]
-            vectors.keep(np.array(held, np.int64))
+            removed, held = held[1::2], held[::2]
+            if count % 2:
+                vectors.keep(np.array(held, np.int64))
+            else:
+                vectors.remove(removed)
     snapshot = vectors.snapshot()
     assert snapshot.numbers.tolist() == held
-    assert snapshot.values[0].tolist() == held
-    assert snapshot.ids[: len(held)] == [f"id{n}" for n in held]
+    assert first_row(snapshot) == held
+    assert ids_of(snapshot) == [f"id{n}" for n in held]
     assert vectors.last == (held[-1] if held else 0)
+
+
+@given(st.lists(st.integers(1, 3 * BLOCK), min_size=1, max_size=40, unique=True))
+def test_a_removal_leaves_few_blocks_and_copies_those_alone_that_it_changes(removed: list[int]) -> None:
+    vectors = filled(3 * BLOCK)
+    before = vectors.snapshot().blocks
+    vectors.remove(removed)
+    after = vectors.snapshot().blocks
+    changed = {(number - 1) // BLOCK for number in removed}
+    assert [n for n, block in enumerate(before) if any(block is each for each in after)] == sorted({0, 1, 2} - changed)
+    assert len(after) == 3
+    vectors.remove(range(1, 3 * BLOCK - 9))
+    assert len(vectors.snapshot().blocks) <= 1
 
 
 def test_a_scope_that_fits_stays_after_it_has_grown_by_one() -> None:
@@ -89,5 +114,5 @@ def test_a_query_has_the_same_cosines_however_many_of_its_dimensions_are_zero(us
     values = random.standard_normal((8, 50), np.float32)
     queries = np.zeros((2, 8), np.float32)
     queries[:, :used] = random.standard_normal((2, used), np.float32)
-    for query, found in zip(queries, cosines(queries, values), strict=True):
+    for query, found in zip(queries, cosines(queries, [values[:, :20], values[:, 20:]]), strict=True):
         assert found == pytest.approx([float(query @ values[:, column]) for column in range(50)], abs=1e-5)

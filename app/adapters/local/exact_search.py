@@ -1,0 +1,252 @@
+"""Searches the vectors of a scope exactly: in memory, or from the file where they do not fit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local import vector_changes
+from app.adapters.local.filter_columns import FilterColumns
+from app.adapters.local.scope_cache import ScopeCache
+from app.adapters.local.scope_vectors import (
+    Matrix,
+    Numbers,
+    ScopeVectors,
+    Snapshot,
+    bytes_of,
+    columns,
+    cosines,
+    sorted_out,
+)
+from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.vector_index import Hit, Hits
+from app.storage import filters
+
+_VERSION = "PRAGMA data_version"
+"""Changes for a connection when another one, of this process or of another, has committed."""
+_COUNT = f"SELECT count(*) FROM local_vector WHERE {SCOPE}"
+_NUMBERS = f"SELECT number FROM local_vector WHERE {SCOPE}"
+_AFTER = f"FROM local_vector WHERE {SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
+_VECTORS = f"SELECT number, id, vector {_AFTER}"
+_FACTS = f"SELECT number, created_at, metadata {_AFTER}"
+_STATING = """
+SELECT memory.id FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+"""
+_STATING_OF = """
+SELECT memory.id FROM json_each(?1, '$.ids') AS asked CROSS JOIN long_term_memory AS memory ON memory.id = asked.value
+WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
+"""
+
+_STREAMED = 4096
+_READ = 1024
+"""The vectors that are read at once into memory."""
+_FACTS_BYTES = 1 << 20
+"""What a filter compares may take this many bytes, or half of what the vectors take; more is compared in SQL."""
+_LOOKED_UP = 4
+"""How many of the best are looked up in the database for each vector asked for; where too few pass, all are."""
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSearch:
+    """A search for the nearest vectors of a scope."""
+
+    vector: Vector
+    top_k: int
+    where: Filter
+
+
+class ExactSearch:
+    """Searches the vectors that an index keeps of its scopes, and first brings them up to date with the file."""
+
+    def __init__(self, config: EmbeddingConfig, cache_bytes: int) -> None:
+        """Keep at most ``cache_bytes`` of vectors in memory."""
+        self._config = config
+        self._cache = ScopeCache(config.dimensions, cache_bytes)
+
+    def forget(self, scope: Scope) -> None:
+        """Keep nothing of a scope in memory."""
+        self._cache.forget(scope)
+
+    def search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
+        """Answer concurrent searches of one scope together, with one pass over its vectors."""
+        # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
+        vectors = self._cache.get(scope)
+        snapshot = self._current(connection, scope, vectors, compared=any(_is_compared(s.where) for s in searches))
+        if snapshot is None:
+            return self._from_file(connection, scope, searches)
+        scores = cosines(np.stack([search.vector for search in searches]), snapshot.blocks)
+        hits: list[Hits] = []
+        for search, of_search in zip(searches, scores, strict=True):
+            positions = self._positions(connection, scope, snapshot, search, of_search) if search.where else None
+            best = _best(of_search, positions, search.top_k)
+            found = zip(
+                np.clip(of_search[best], -1, 1).tolist(),
+                snapshot.numbers[best].tolist(),
+                snapshot.ids.at(best.tolist()),
+                strict=True,
+            )
+            hits.append(_hits([*found], search.top_k, snapshot.unreadable))
+        return hits
+
+    def _current(
+        self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors, *, compared: bool
+    ) -> Snapshot | None:
+        """Return the scope's vectors as the connection sees them; None where they have to be read from the file.
+
+        ``compared``: with what a filter compares, where it fits.
+        """
+        with vectors.lock:
+            # The version of the data does not tell of what the connection itself has written.
+            seen = (connection.execute(_VERSION).get, connection.total_changes(), vectors.changes)
+            if vectors.checked.get(connection) != seen:
+                scoped = scoped_argument(self._config, scope)
+                if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (scoped,)).get):
+                    self._cache.forget(scope)
+                    return None
+                if not self._refresh(connection, scope, vectors):
+                    return None
+                vectors.checked[connection] = (*seen[:2], vectors.changes)
+                self._cache.resized(scope, vectors.size)
+            if compared:
+                self._load_facts(connection, scope, vectors)
+            return vectors.snapshot()
+
+    def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
+        """Update the vectors from the file.
+
+        Return False where a reader that began later has already removed vectors of this connection's snapshot.
+        """
+        current = vector_changes.count(connection, scoped_argument(self._config, scope))
+        if current < vectors.changes:
+            return False
+        if current > vectors.changes:
+            if vectors.last:
+                self._follow(connection, scope, vectors, current)
+            vectors.changes = current
+        read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
+        while added := list(islice(read, _READ)):
+            vectors.append(added)
+        return True
+
+    def _follow(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors, current: int) -> None:
+        """Remove and renew what was removed and renewed in the file."""
+        since = scoped_argument(self._config, scope, changes=vectors.changes)
+        changes = vector_changes.since(connection, since, current - vectors.changes)
+        if changes is None:
+            kept = all_rows(connection, _NUMBERS, since)
+            vectors.keep(np.array([number for (number,) in kept], np.int64))
+            vectors.filters = None
+            return
+        vectors.remove({change.number for change in changes if change.is_removed})
+        renewed = {change.number: (change.created_at, change.metadata) for change in changes if not change.is_removed}
+        vectors.renew(renewed)
+
+    def _load_facts(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> None:
+        """Read what a filter compares of the vectors of which it is not yet read, unless it is too much."""
+        if vectors.filters_too_large:
+            return
+        compared = vectors.filters = vectors.filters or FilterColumns()
+        if compared.count == vectors.count:
+            return
+        after = int(vectors.numbers.values[compared.count - 1]) if compared.count else 0
+        read = connection.execute(_FACTS, (scoped_argument(self._config, scope, after=after),))
+        unreadable = set(vectors.unreadable)
+        while part := list(islice(read, _READ)):
+            compared.append(
+                [(created_at, metadata) for number, created_at, metadata in part if number not in unreadable]
+            )
+            if compared.size > max(_FACTS_BYTES, bytes_of(vectors.count, self._config.dimensions) // 2):
+                vectors.filters, vectors.filters_too_large = None, True
+                break
+        self._cache.resized(scope, vectors.size)
+
+    def _positions(
+        self, connection: apsw.Connection, scope: Scope, snapshot: Snapshot, search: ScopeSearch, scores: Matrix
+    ) -> Positions:
+        """Return the positions of the vectors that pass a search's filter, of which the best suffice."""
+        where = search.where
+        if snapshot.filters is None and _is_compared(where):
+            return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
+        positions = None if snapshot.filters is None else snapshot.filters.passing(where)
+        if not where.looks_into_the_database:
+            return np.arange(len(snapshot.numbers)) if positions is None else positions
+        best = _best(scores, positions, max(256, _LOOKED_UP * search.top_k))
+        stating = self._stating(connection, scope, where, snapshot.ids.at(best.tolist()))
+        passing = best[np.array(stating, np.bool_)] if len(best) else best
+        if len(passing) >= search.top_k or len(best) == (len(scores) if positions is None else len(positions)):
+            return passing
+        return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
+
+    def _stating(self, connection: apsw.Connection, scope: Scope, where: Filter, ids: list[str]) -> list[bool]:
+        """Tell of each id whether its memory passes the types and claims of a filter."""
+        asked = scoped_argument(self._config, scope, where=filters.argument(where), ids=ids)
+        passing = {
+            id_ for (id_,) in all_rows(connection, f"{_STATING_OF} AND {filters.states(where, 'memory')}", asked)
+        }
+        return [id_ in passing for id_ in ids]
+
+    def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
+        """Return the numbers of the scope's vectors that pass the filter in SQL."""
+        sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
+        if where.looks_into_the_database:  # the database is in the same file
+            sql += f" AND id IN ({_STATING} AND {filters.states(where, 'memory')})"
+        passing = all_rows(connection, sql, scoped_argument(self._config, scope, where=filters.argument(where)))
+        return np.fromiter((number for (number,) in passing), np.int64)
+
+    def _from_file(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
+        """Answer searches of vectors that are not kept in memory."""
+        allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
+        queries = np.stack([search.vector for search in searches])
+        best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
+        unreadable = 0
+        for part, left_out in self._parts(connection, scope):
+            unreadable += left_out
+            numbers = np.array([row[0] for row in part], np.int64)
+            scores_of = cosines(queries, [columns([row[2] for row in part], self._config.dimensions)])
+            for found, search, passing, scores in zip(best, searches, allowed, scores_of, strict=True):
+                positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
+                for position in _best(scores, positions, search.top_k).tolist():
+                    found.append((float(np.clip(scores[position], -1, 1)), part[position][0], part[position][1]))
+        return [_hits(found, search.top_k, unreadable) for found, search in zip(best, searches, strict=True)]
+
+    def _parts(self, connection: apsw.Connection, scope: Scope) -> Iterator[tuple[list[tuple[int, str, bytes]], int]]:
+        """Yield the scope's rows of number, id and vector, and how many were left out because they are damaged."""
+        read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=0),))
+        while part := list(islice(read, _STREAMED)):
+            whole, unreadable = sorted_out(part, self._config.dimensions)
+            yield whole, len(unreadable)
+
+
+def _is_compared(where: Filter) -> bool:
+    """Tell whether a filter has conditions on times or metadata."""
+    return bool(where.metadata) or where.created_after is not None or where.created_before is not None
+
+
+def _best(scores: Matrix, positions: Positions | None, count: int) -> Positions:
+    """Return the positions of the highest scores, of all or of those at the positions."""
+    if positions is None:
+        return _highest(scores, count)
+    return positions[_highest(scores[positions], count)]
+
+
+def _highest(scores: Matrix, count: int) -> Positions:
+    """Return the positions of the ``count`` highest scores; of equal scores the last, which are the newest."""
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    least = np.partition(scores, -count)[-count]
+    above, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    return np.concatenate([above, equal[len(above) - count :]])
+
+
+def _hits(found: list[tuple[float, int, str]], top_k: int, unreadable: int) -> Hits:
+    """Sort the vectors found by score; of equal scores the newest is first."""
+    hits = [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
+    return Hits(hits, more=len(hits) == top_k, unreadable=unreadable)
