@@ -169,9 +169,13 @@ async def running(
 def process(
     command: list[str], settings: Mapping[str, str], directory: Path, log: IO[bytes]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a directory of its own, so that no ``.env`` or variable of the caller reaches it."""
+    """Start a process in a directory of its own, so that no ``.env`` or variable of the caller reaches it.
+
+    The service is one process, unless the settings say how many.
+    """
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    running = subprocess.Popen(command, cwd=directory, env={**environment, **settings}, stdout=log, stderr=log)
+    environment = {"WORKERS": "1", **environment, **settings}
+    running = subprocess.Popen(command, cwd=directory, env=environment, stdout=log, stderr=log)
     try:
         yield running
     finally:

@@ -6,6 +6,7 @@ It is the only package that names concrete adapters.
 from app.adapters.local.multilingual.conversion import convert as convert_multilingual_model
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.backups import back_up_files
+from app.bootstrap.cores import load_shared, worker_count
 from app.bootstrap.databases import open_database, open_databases, open_for_act, open_tenant_database, read_shards
 from app.bootstrap.deployment import DeploymentOptions, build_deployment, build_destruction
 from app.bootstrap.files import DATABASE_FILE, shard_file
@@ -37,6 +38,7 @@ __all__ = [
     "build_shards",
     "convert_multilingual_model",
     "file_rooms",
+    "load_shared",
     "make_shard",
     "open_database",
     "open_databases",
@@ -47,4 +49,5 @@ __all__ = [
     "read_shards",
     "shard_file",
     "vacuum_files",
+    "worker_count",
 ]

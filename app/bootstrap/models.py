@@ -22,6 +22,7 @@ from app.adapters.local.transformer import TransformerEmbedder, packaged_model_d
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.bootstrap.account import Close, ProcessAccount, build_client
+from app.bootstrap.cores import threads_of_worker
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.observability.metrics import Metrics
@@ -90,7 +91,7 @@ def plain_embedder(
         embedder = WorkersAIEmbedder(client, model, query_seconds=query_seconds)
         return CoalescingEmbedder(embedder, metering, query_seconds=query_seconds)
     if chosen == "local-multilingual":
-        return _multilingual_embedder()
+        return _multilingual_embedder(settings)
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
@@ -230,7 +231,7 @@ def query_prefix(embedder: Embedder) -> str:
 def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
     model_dir = settings.local_model_dir or packaged_model_dir()
     if model_dir is not None:
-        return TransformerEmbedder(model_dir)
+        return TransformerEmbedder(model_dir, threads=threads_of_worker(settings))
     structlog.get_logger().warning(
         "no_model_weights",
         effect="memories are found by their words, not by their meaning",
@@ -239,7 +240,7 @@ def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder
     return HashingEmbedder()
 
 
-def _multilingual_embedder() -> TransformerEmbedder:
+def _multilingual_embedder(settings: Settings) -> TransformerEmbedder:
     """Open the multilingual model; nothing takes its place where it is not installed."""
     model_dir = multilingual_model_dir()
     if not model_dir.is_dir():
@@ -247,4 +248,4 @@ def _multilingual_embedder() -> TransformerEmbedder:
             "The multilingual model is not installed: make run LANGUAGES=multilingual installs it, or "
             "memory-gateway convert (docs/embedders.md)."
         )
-    return TransformerEmbedder(model_dir)
+    return TransformerEmbedder(model_dir, threads=threads_of_worker(settings))

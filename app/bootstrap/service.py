@@ -56,6 +56,7 @@ from app.services.tenant.recall_log import RecallLog
 from app.services.tenant.screening import Screening
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.turns.admission import Admission
+from app.services.turns.minute_tally import MinuteTally
 from app.settings import Settings
 
 _LOCAL_IMPORT_LINES = 50
@@ -82,18 +83,21 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     return build_shards(settings, embedded=embedded).main
 
 
-def build_shards(settings: Settings, *, embedded: bool = False, command: bool = False) -> Shards:
+def build_shards(
+    settings: Settings, *, embedded: bool = False, command: bool = False, counts: MinuteTally | None = None
+) -> Shards:
     """Build the service on Cloudflare where its settings are given, else on the embedded default.
 
     With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models
     stay. A ``command`` waits for Cloudflare's calls and leaves them to requests, and migrates no data. The shards
     beside the first are opened once the directory is read. Nothing is read, written or called before ``start``.
+    ``counts`` are what all workers count, where this process is one of several.
 
     Raises:
         ConfigurationError: the settings name a backend incompletely, or a directory or model that cannot be used.
     """
     _limit_threads()
-    process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded, command=command)
+    process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded, command=command, counts=counts)
     stack = process.open_stack()
     places = Places(stack.database)
     process.closers.append(stack.close)
@@ -119,13 +123,13 @@ def _limit_threads() -> None:
 class _Process:
     """The parts that the runtimes of all shards of this process share."""
 
-    def __init__(self, settings: Settings, *, on_cloudflare: bool, command: bool) -> None:
+    def __init__(self, settings: Settings, *, on_cloudflare: bool, command: bool, counts: MinuteTally | None) -> None:
         """Open the shared parts; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
         self._command = command
         self._name = process_name()
-        self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
+        self._metrics = metrics = Metrics(of_workers=settings.several_workers)
         if not on_cloudflare:
             show_disk(metrics, settings.data_dir)
         export = None if command else open_traces(settings, metrics, self._name)
@@ -146,6 +150,7 @@ class _Process:
             tenant_recalls=settings.tenant_recalls_per_minute,
             agent_recalls=settings.agent_recalls_per_minute,
             credential_requests=settings.credential_requests_per_minute,
+            counts=counts,
         )
         if isinstance(plain, TransformerEmbedder):
             self._admission.requests.watch(plain)
@@ -268,7 +273,7 @@ class _Process:
     @property
     def _shares_file(self) -> bool:
         """Whether other workers write the same file: then a worker reads again what others may just have written."""
-        return self._settings.workers > 1 and not self._on_cloudflare
+        return self._settings.several_workers and not self._on_cloudflare
 
     def _screening(self) -> Screening:
         settings = self._settings

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -50,6 +58,8 @@ class Metrics:
         self.traces: Traces | None = None
         """Opens spans of requests and calls; None: nothing is traced."""
         self._of_workers = of_workers
+        if of_workers:  # a worker was forked from a process that had imported prometheus_client for itself
+            values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "memory_gateway_requests",

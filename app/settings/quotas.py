@@ -32,7 +32,7 @@ class QuotaSettings(BaseModel):
         ),
     )
     tenant_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Recalls and explanations a tenant may make in a minute, of each process."
+        None, description="Recalls and explanations a tenant may make in a minute, of each replica."
     )
     tenant_model_calls_per_day: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Calls of language models that a tenant may cause in a day (UTC)."
@@ -70,12 +70,12 @@ class QuotaSettings(BaseModel):
     credential_requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description=(
-            "Requests that one credential may make in a minute, of each process, where it was not minted with a limit "
+            "Requests that one credential may make in a minute, of each replica, where it was not minted with a limit "
             "of its own."
         ),
     )
     agent_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Recalls and explanations an agent may make in a minute, of each process."
+        None, description="Recalls and explanations an agent may make in a minute, of each replica."
     )
 
     @property

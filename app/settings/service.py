@@ -45,11 +45,12 @@ class ServiceSettings(BaseModel):
     request_wait_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
         1.0, description="How long a request waits for its turn before it is refused (503 `overloaded`)."
     )
-    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = Field(
-        1,
+    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] | None = Field(
+        "auto",
+        validate_default=True,
         description=(
-            f"Processes that `serve` answers with, at most {MAX_WORKERS}; each has connections and caches of its own "
-            "(docs/operations.md)."
+            f"Processes that `serve` answers with, at most {MAX_WORKERS}; each has connections and caches of its own. "
+            "`auto`: as many as the processors and the memory allow, at most 4 (docs/operations.md)."
         ),
     )
     data_dir: Path = Field(
@@ -79,6 +80,17 @@ class ServiceSettings(BaseModel):
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least severe log level.")
+
+    @property
+    def several_workers(self) -> bool:
+        """Whether this process is one of several that serve together; ``serve`` has put a number in place of `auto`."""
+        return (self.workers or 1) > 1
+
+    @field_validator("workers", mode="before")
+    @classmethod
+    def _read_auto(cls, value: object) -> object:
+        """Read ``auto`` as None: ``serve`` chooses the number, and nothing else has workers."""
+        return None if value == "auto" else value
 
     @field_validator("log_level", mode="before")
     @classmethod

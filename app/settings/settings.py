@@ -57,7 +57,7 @@ class Settings(
     @model_validator(mode="after")
     def _check_reads(self) -> Self:
         """Refuse replicas to several workers: only the process that wrote knows which state a read must have seen."""
-        if self.cloudflare_d1_reads == "replicas" and self.workers > 1:
+        if self.cloudflare_d1_reads == "replicas" and self.several_workers:
             problem = "replicas is for one process alone: set primary, or set WORKERS to 1"
             raise PydanticCustomError("several_settings", problem, {"setting": "cloudflare_d1_reads"})
         return self

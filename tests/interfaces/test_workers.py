@@ -3,40 +3,48 @@
 import asyncio
 import errno
 import socket
+import subprocess
 import sys
+from collections.abc import Callable
 
+import pytest
 import structlog
 
-from app.interfaces.server.workers import ParentConnection, Workers
+from app.interfaces.server.worker_processes import ParentConnection
+from app.interfaces.server.workers import Workers
 
 _LISTENS = b"listening"
 _WAITS = "import signal, socket; s = socket.socket(fileno=0); s.send(b'listening')"
 _UNTIL_TOLD = f"{_WAITS}; signal.sigwait([signal.SIGTERM])"
+_NEVER = f"{_WAITS}; signal.pause()"
 
 
 class Started:
     """Starts a program in each worker's place, and notes which have run."""
 
     def __init__(self, *programs: str) -> None:
-        self.processes: list[asyncio.subprocess.Process] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         self.ended: list[int] = []
         self.refused: list[int] = []
         """Which of all starts the system refuses, counted from 0."""
         self.tried = 0
         self._programs = list(programs)
 
-    async def spawn(self, parent: socket.socket) -> asyncio.subprocess.Process:
+    def start(self, number: int, parent: socket.socket) -> subprocess.Popen[bytes]:
+        del number
         self.tried += 1
         if self.tried - 1 in self.refused:
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
         program = self._programs.pop(0) if len(self._programs) > 1 else self._programs[0]
         blocked = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {program}"
         command = (sys.executable, "-S", "-E", "-c", blocked)
-        self.processes.append(await asyncio.create_subprocess_exec(*command, stdin=parent.fileno()))
+        self.processes.append(subprocess.Popen(command, stdin=parent.fileno()))
         return self.processes[-1]
 
-    def workers(self, count: int) -> Workers:
-        return Workers(self.spawn, count, ended=self.ended.append, pause=0.0)
+    def workers(self, count: int, beats: Callable[[int], int] | None = None) -> Workers:
+        return Workers(
+            self.start, count, ended=lambda _, pid: self.ended.append(pid), beats=beats, pause=0.0, look=0.01
+        )
 
     async def until(self, processes: int) -> None:
         async with asyncio.timeout(20):
@@ -44,10 +52,14 @@ class Started:
                 await asyncio.sleep(0.01)
 
 
+def run(workers: Workers) -> "asyncio.Task[bool | ParentConnection]":
+    return asyncio.create_task(asyncio.to_thread(workers.run))
+
+
 async def test_a_worker_that_ends_is_replaced_until_all_are_told_to_stop() -> None:
     started = Started(_UNTIL_TOLD)
     workers = started.workers(2)
-    running = asyncio.create_task(workers.run())
+    running = run(workers)
     await started.until(2)
     started.processes[0].kill()
     started.processes[1].kill()
@@ -58,9 +70,37 @@ async def test_a_worker_that_ends_is_replaced_until_all_are_told_to_stop() -> No
     assert sorted(started.ended) == sorted(process.pid for process in started.processes)
 
 
+async def test_a_worker_whose_event_loop_stands_still_is_killed_and_replaced_and_no_other_is() -> None:
+    started = Started(_UNTIL_TOLD)
+    goes_round = iter(range(sys.maxsize))
+    workers = started.workers(2, beats=lambda number: next(goes_round) if number or len(started.processes) > 2 else 0)
+    running = run(workers)
+    with structlog.testing.capture_logs() as logs:
+        await started.until(3)
+    workers.stop()
+    assert await running is True
+    assert [process.returncode for process in started.processes[:2]] == [-9, 0]
+    assert [log["pid"] for log in logs if log["event"] == "worker_hung"] == [started.processes[0].pid]
+
+
+async def test_a_worker_that_does_not_stop_in_time_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.interfaces.server.workers._STOP_SECONDS", 0.2)
+    started = Started(_NEVER)
+    workers = started.workers(1)
+    running = run(workers)
+    async with asyncio.timeout(20):
+        while not workers.listened:
+            await asyncio.sleep(0.01)
+    with structlog.testing.capture_logs() as logs:
+        workers.stop()
+        assert await running is True
+    assert [process.returncode for process in started.processes] == [-9]
+    assert [log["event"] for log in logs] == ["worker_killed"]
+
+
 async def test_where_the_first_worker_never_listens_no_other_is_started() -> None:
     started = Started("raise SystemExit(1)")
-    assert await started.workers(4).run() is False
+    assert await run(started.workers(4)) is False
     assert len(started.processes) == 1
 
 
@@ -68,7 +108,7 @@ async def test_a_worker_that_the_system_refuses_to_start_is_started_later() -> N
     started = Started(_UNTIL_TOLD)
     started.refused = [1, 3]  # the second worker, and the one in the place of the first
     workers = started.workers(2)
-    running = asyncio.create_task(workers.run())
+    running = run(workers)
     with structlog.testing.capture_logs() as logs:
         await started.until(2)
         started.processes[0].kill()
@@ -85,7 +125,7 @@ async def test_where_the_first_worker_cannot_be_started_the_reason_is_told() -> 
     started = Started(_UNTIL_TOLD)
     started.refused = [0]
     with structlog.testing.capture_logs() as logs:
-        assert await started.workers(4).run() is False
+        assert await run(started.workers(4)) is False
     assert started.processes == []
     (told,) = logs
     assert (told["event"], told["log_level"]) == ("worker_not_started", "error")
@@ -95,7 +135,7 @@ async def test_where_the_first_worker_cannot_be_started_the_reason_is_told() -> 
 async def test_a_stop_before_the_first_worker_listens_is_no_failure() -> None:
     started = Started("import signal; signal.sigwait([signal.SIGTERM])")
     workers = started.workers(2)
-    running = asyncio.create_task(workers.run())
+    running = run(workers)
     await started.until(1)
     workers.stop()
     assert await running is True

@@ -3,8 +3,6 @@
 import asyncio
 import hashlib
 import importlib.util
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ import numpy as np
 from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.bert_weights import Matrix
 from app.adapters.local.dense import Dense
+from app.adapters.local.machine import processors
 from app.adapters.local.model_files import read_json
 from app.adapters.local.multilingual.installed import MULTILINGUAL_MODEL, multilingual_model_dir
 from app.adapters.local.passes import Passes
@@ -71,7 +70,7 @@ class TransformerEmbedder:
 
         Args:
             directory: the directory of the model's files.
-            threads: how many forward passes run concurrently; None means one per CPU.
+            threads: how many forward passes run concurrently; None means one for each processor.
             exact: True computes in float32, also where bfloat16 is faster.
 
         Raises:
@@ -80,7 +79,7 @@ class TransformerEmbedder:
         pooling = _pooling(directory)
         self._directory = directory
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
-        threads = threads or _processors()
+        threads = threads or processors()
         self._encoder = BertEncoder(directory, pooling=pooling, passes=threads, exact=exact)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
@@ -153,13 +152,6 @@ def _units(vectors: Matrix) -> Matrix:
         raise EmbeddingUnavailable("The local model computed no usable vector.")
     units: Matrix = vectors / norms
     return units
-
-
-def _processors() -> int:
-    """Return how many processors this process may use; a container's quota is not looked at."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def packaged_model_dir() -> Path | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -62,9 +63,10 @@ class Connection(Protocol):
 class Connections:
     """The connections of one server, and which of them wait for a request."""
 
-    def __init__(self, limits: ConnectionLimits) -> None:
-        """Begin without connections."""
+    def __init__(self, limits: ConnectionLimits, counted: Callable[[int], object] = lambda _: None) -> None:
+        """Begin without connections; ``counted`` is called with their number each time that it has changed."""
         self.limits = limits
+        self._counted = counted
         self._open: dict[Connection, str] = {}
         self._of_address: Counter[str] = Counter()
         self._waiting: dict[Connection, str] = {}
@@ -77,6 +79,7 @@ class Connections:
         if has_room:
             self._open[connection] = self._waiting[connection] = address
             self._of_address[address] += 1
+            self._counted(len(self._open))
         return has_room
 
     def opened_spare(self, connection: Connection) -> None:
@@ -96,6 +99,7 @@ class Connections:
             self._of_address[address] -= 1
             if not self._of_address[address]:
                 del self._of_address[address]
+            self._counted(len(self._open))
 
     def waits(self, connection: Connection) -> None:
         """Note that a connection has no request in progress."""

@@ -43,14 +43,16 @@ def guarded(
     finished: Collection[str] = (),
     always: Collection[str] = (),
     refusal: Callable[[HTTPScope], bytes | None] = lambda _: None,
+    counted: Callable[[int], object] = lambda _: None,
 ) -> type[asyncio.Protocol]:
     """Return the protocol of one server, whose connections share these limits.
 
     ``finished`` are the paths of requests that are answered to their end even where the caller has gone. ``always`` are
     the paths of requests that are answered even on a spare connection. ``refusal`` returns the whole answer to a
-    request that is refused before anything is done for it, or None.
+    request that is refused before anything is done for it, or None. ``counted`` takes the number of connections each
+    time that it has changed.
     """
-    connections = Connections(limits)
+    connections = Connections(limits, counted)
 
     class OfThisServer(GuardedHttp):
         def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's arguments

@@ -29,9 +29,11 @@ from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.load_shedding import LoadShedding
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.server.guarded_http import guarded
-from app.interfaces.server.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connection_limits
+from app.interfaces.server.open_files import ACCEPTED_AT_ONCE, connection_limits
 from app.interfaces.server.process_memory import give_memory_back, keep_freed_memory
-from app.interfaces.server.workers import ParentConnection, url_of
+from app.interfaces.server.server import Announce, Server
+from app.interfaces.server.worker_loads import WorkerLoad
+from app.interfaces.server.worker_processes import ParentConnection
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.settings import Settings
@@ -43,16 +45,11 @@ _REFUSALS = {
     errno.EADDRINUSE: "PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={other}",
     errno.EACCES: "PORT {port} needs rights that this user has not.",
 }
-_BACKLOG = 2048
-"""Connections that wait in the system until they are accepted."""
 _SWITCH_SECONDS = 0.0005
 """Seconds after which a thread that computes in Python makes room for the event loop, which a request needs many times.
 
 With Python's own 5 ms a request waits that long each time while a long text is embedded or an import is written."""
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
-
-Announce = Callable[[str], object]
-"""Prints the text with the first commands to try."""
 
 
 async def serve_http(
@@ -62,11 +59,12 @@ async def serve_http(
     build: Callable[[Settings], Shards] = build_shards,
     sockets: list[socket.socket] | None = None,
     parent: ParentConnection | None = None,
+    load: WorkerLoad | None = None,
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 
     A worker has a connection to its ``parent``, the process that started it, and listens on the sockets that its parent
-    has bound.
+    has bound. Its ``load`` tells what other workers have to do, where that is known.
 
     Raises:
         ConfigurationError: a setting cannot work, or the port is taken.
@@ -111,6 +109,7 @@ async def serve_http(
                 passing={*ALWAYS_ANSWERED, MCP_PATH},
                 reports=settings.report_calls,
             ).refusal,
+            counted=(lambda _: None) if load is None else load.opened,
         ),
         backlog=ACCEPTED_AT_ONCE,
         ws="none",
@@ -119,8 +118,11 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), parent)
+    say = announce and (lambda url: announce(_what_to_try(url, shards.main, settings)))
+    server = Server(config, say, parent, load)
     beside = [asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))]
+    if load is not None:
+        beside.append(asyncio.create_task(load.keep_beating()))
     if settings.canary_minutes:
         beside.append(
             asyncio.create_task(
@@ -200,32 +202,6 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
     except socket.gaierror as error:
         raise ConfigurationError(f"HOST {host} is no address of this machine: {error.strerror}.") from error
     return [address for address in found if address[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
-
-
-class _Server(uvicorn.Server):
-    """Prints what to try once the socket listens; a worker tells its parent that it listens, and stops with it."""
-
-    def __init__(self, config: uvicorn.Config, announce: Announce | None, parent: ParentConnection | None) -> None:
-        """Take the function that is called with the URL, and a worker's connection to its parent."""
-        super().__init__(config)
-        self._announce = announce
-        self._parent = parent
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
-        await super().startup(sockets)
-        for server in self.servers:
-            for listening in server.sockets:
-                with listening.dup() as same:  # asyncio accepts as many at once as its backlog, which is set smaller
-                    same.listen(_BACKLOG)
-        if self._parent is not None and self.started:
-            self._parent.listens()
-            self._parent.on_end(self._stop)
-        if self._announce is not None and self.started:
-            self._announce(url_of(self.servers[0].sockets[0]))
-
-    def _stop(self) -> None:
-        self.should_exit = True
 
 
 def own_command(called: str) -> str:

@@ -1,7 +1,6 @@
 """Limits a server's connections by the number of files that the system lets a process open."""
 
 import asyncio
-import errno
 import os
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from app.interfaces.server.accepting import NO_ROOM
 from app.interfaces.server.connections import ConnectionLimits
 
 if sys.platform != "win32":
@@ -22,7 +22,6 @@ _OWN_FILES = 32
 """Files that the service opens while it serves, beside connections: of the database, blobs and calls of providers."""
 _LEAST = 4
 _LOG_SECONDS = 5.0
-_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 Raise = Callable[[int], int]
 """Raises the limit of open files to a number, or as far as the system allows; returns the limit that it has then."""
@@ -88,7 +87,7 @@ class AcceptFailures:
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log the failure, unless one was logged just now; anything else is the loop's own matter."""
         error = context.get("exception")
-        if not (isinstance(error, OSError) and error.errno in _NO_ROOM and "socket" in context):
+        if not (isinstance(error, OSError) and error.errno in NO_ROOM and "socket" in context):
             loop.default_exception_handler(context)
             return
         now = self._clock()

@@ -1,64 +1,66 @@
 """Runs several processes that serve one address over the same data, and starts another where one has died.
 
-Each worker is ``memory-gateway serve`` in an interpreter of its own, and a replica like any other: what they share is
-in the database (ADR 0042). This process serves nothing. It holds the sockets, so that a connection that is made while a
-worker dies is taken by the next worker.
+Each worker is a replica like any other: what they share is in the database (ADR 0042). On Linux a worker is a fork of
+this process, whose imports it shares (ADR 0094). This process serves nothing. It holds the sockets, so that a
+connection that is made while a worker dies is taken by the next worker.
 """
 
-import asyncio
-import os
+import math
+import select
 import signal
 import socket
-import sys
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 
 import structlog
-from prometheus_client.multiprocess import mark_process_dead
 
-from app.bootstrap import DATABASE_FILE
-from app.settings import Settings
+from app.interfaces.server.worker_processes import LISTENING, ParentConnection, WorkerProcess
 
-_LISTENING = b"listening"
 _STOP_SECONDS = 15.0
 """Seconds that workers have to stop; requests under way have 10 s of them."""
 _SHORT_LIFE_SECONDS = 10.0
 """A worker that has lived for less than this is started again only after a pause, which doubles each time."""
 _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 30.0
-_METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder where prometheus_client keeps the counts of the processes; it reads the variable on import."""
+_LOOK_SECONDS = 1.0
+"""The longest pause between two looks at the workers."""
+_LEAVING_SECONDS = 0.02
+"""The pause between two looks at a worker that is about to end."""
+_HUNG_LOOKS = 60
+"""A worker is killed whose event loop has not gone round for so many looks: a minute in which this process ran."""
 
-Spawn = Callable[[socket.socket], Awaitable[asyncio.subprocess.Process]]
-"""Starts a worker whose standard input is the socket; raises ``OSError`` where the system does not let it."""
-Ended = Callable[[int], object]
-"""Takes the process id of a worker that has ended."""
+Start = Callable[[int, socket.socket], WorkerProcess | None]
+"""Starts the worker of a number, from 0, with its connection to this process; returns None in the new process.
+
+It raises ``OSError`` where the system does not let it.
+"""
+Ended = Callable[[int, int], object]
+"""Takes the number and the process id of a worker that has ended."""
+Beats = Callable[[int], int]
+"""Returns how often the event loop of the worker of a number has gone round."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParentConnection:
-    """A worker's connection to the process that started it: its standard input."""
+@dataclass(slots=True)
+class _WorkerPlace:
+    """A worker, and the one that comes after it."""
 
-    connection: socket.socket
+    number: int
+    pause: float
+    process: WorkerProcess | None = None
+    connection: socket.socket | None = None
+    began: float = 0.0
+    due: float = 0.0
+    """When the next worker is started."""
+    listens: bool = False
+    beats: int = 0
+    quiet: int = 0
+    """For how many looks the worker's event loop has not gone round."""
 
-    @classmethod
-    def of_worker(cls) -> "ParentConnection":
-        """Take the connection of this process, which is a worker."""
-        return cls(socket.socket(fileno=os.dup(sys.stdin.fileno())))
-
-    def listens(self) -> None:
-        """Say that this worker takes connections."""
-        self.connection.send(_LISTENING)
-
-    def on_end(self, act: Callable[[], object]) -> None:
-        """Call ``act`` when the process that started this worker has ended, in whatever way."""
-        loop = asyncio.get_running_loop()
-
-        def ended() -> None:
-            loop.remove_reader(self.connection)
-            act()
-
-        loop.add_reader(self.connection, ended)
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
 
 class Workers:
@@ -66,177 +68,179 @@ class Workers:
 
     def __init__(
         self,
-        spawn: Spawn,
+        start: Start,
         count: int,
         *,
         ended: Ended,
+        beats: Beats | None = None,
         listening: Callable[[], object] = lambda: None,
         pause: float = _PAUSE_SECONDS,
+        look: float = _LOOK_SECONDS,
     ) -> None:
         """Take the function that starts a worker, and those called when a worker has ended and when the first listens.
 
         After a worker's short life the next one waits ``pause`` seconds, and twice as long each time that it is short
-        again.
+        again. ``beats`` tells of each worker whether it hangs; without it none is taken to hang.
+        This process looks at the workers every ``look`` seconds.
         """
-        self._spawn = spawn
+        self._start = start
         self._listening = listening
         self._ended = ended
-        self._count = count
+        self._beats = beats
         self._pause = pause
-        self._running: set[asyncio.subprocess.Process] = set()
-        self._stopping = asyncio.Event()
+        self._look_seconds = look
+        self._places = [_WorkerPlace(number, pause) for number in range(count)]
+        self._woken, self._bell = socket.socketpair()
+        self._bell.settimeout(0)
+        self._stop_by: float | None = None
+        """When the workers that still run are killed; None: nobody has told them to stop."""
         self.listened = False
         """Whether a worker ever listened: the data is there."""
 
     def stop(self) -> None:
-        """Have all workers finish their requests and stop."""
-        self._stopping.set()
-        for process in self._running:
-            _signal(process, signal.SIGTERM)
+        """Have all workers finish their requests and stop. It may be called by a signal, and from any thread."""
+        if self._stop_by is None:
+            self._stop_by = time.monotonic() + _STOP_SECONDS
+            with suppress(OSError):  # they have ended
+                self._bell.send(b"!")
 
-    async def run(self) -> bool:
+    def run(self) -> bool | ParentConnection:
         """Run the workers until they are told to stop; return False where the first one ended before it listened.
 
         The first worker prepares the data alone, and the others begin when it listens: a fault that keeps one worker
-        from listening keeps all. A stop in the meantime returns True.
+        from listening keeps all. A stop in the meantime returns True. In a process that was forked to be a worker its
+        connection to this process is returned.
         """
-        first = asyncio.create_task(self._live(listening := asyncio.Event()))
-        await _either(first, listening.wait())
-        if not listening.is_set():
-            return self._stopping.is_set()
-        self.listened = True
-        self._listening()
-        keeping = [asyncio.create_task(self._keep(first)), *(self._kept() for _ in range(self._count - 1))]
-        await self._stopping.wait()
-        _, late = await asyncio.wait(keeping, timeout=_STOP_SECONDS)
-        for process in self._running if late else ():
-            structlog.get_logger().warning("worker_killed", pid=process.pid)
-            _signal(process, signal.SIGKILL)
-        await asyncio.gather(*keeping)
-        return True
+        with self._woken, self._bell:
+            return self._run()
 
-    def _kept(self) -> asyncio.Task[None]:
-        return asyncio.create_task(self._keep(asyncio.create_task(self._live(asyncio.Event()))))
-
-    async def _keep(self, life: asyncio.Task[float]) -> None:
-        """Start another worker after each that ends, until all are told to stop."""
-        pause = self._pause
+    def _run(self) -> bool | ParentConnection:
+        stopping, looked = False, time.monotonic()
         while True:
-            seconds = await life
-            if self._stopping.is_set():
-                return
-            if seconds < _SHORT_LIFE_SECONDS:
-                await _either(self._stopping.wait(), asyncio.sleep(pause))
-                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
-            else:
-                pause = self._pause
-            life = asyncio.create_task(self._live(asyncio.Event()))
+            for place in self._due():
+                if (worker := self._begin(place)) is not None:
+                    return worker
+            running = [place for place in self._places if place.process is not None]
+            if not running and (self._stop_by is not None or not self.listened):
+                return self._stop_by is not None
+            if self._stop_by is not None and not stopping:
+                stopping = True
+                _signal_all(running, signal.SIGTERM)
+            self._wait(running)
+            now = time.monotonic()
+            for place in running:
+                self._look(place)
+            if now - looked >= self._look_seconds:
+                looked = now
+                for place in running:
+                    self._look_for_beat(place)
+            if self._stop_by is not None and now >= self._stop_by:
+                self._kill()
 
-    async def _live(self, listening: asyncio.Event) -> float:
-        """Run one worker to its end; return how many seconds it has lived, 0 where it could not be started."""
-        loop = asyncio.get_running_loop()
-        if self._stopping.is_set():
-            return 0.0
-        began = loop.time()
+    def _due(self) -> Iterator[_WorkerPlace]:
+        """Give the places whose next worker is to be started now."""
+        for place in self._places if self.listened else self._places[:1]:
+            if place.process is None and place.due <= time.monotonic() and self._stop_by is None:
+                yield place
+
+    def _begin(self, place: _WorkerPlace) -> ParentConnection | None:
+        """Start a worker; return its connection to this process in the new process, and here None."""
+        ours, theirs = socket.socketpair()
         try:
-            process, ours = await self._start()
+            process = self._start(place.number, theirs)
         except OSError as error:  # there is no room for another process, or file, at the moment
             structlog.get_logger().error("worker_not_started", reason=str(error))
-            return 0.0
-        with ours:
-            self._running.add(process)
-            if self._stopping.is_set():  # the stop came while this worker was being started
-                _signal(process, signal.SIGTERM)
-            try:
-                if await loop.sock_recv(ours, len(_LISTENING)):
-                    listening.set()
-                code = await process.wait()
-            finally:
-                self._running.discard(process)
-                self._ended(process.pid)
-        if not self._stopping.is_set():
+            ours.close()
+            theirs.close()
+            self._rest(place, 0.0)
+            return None
+        if process is None:
+            ours.close()
+            for each in self._places:
+                each.close()
+            return ParentConnection(theirs)
+        theirs.close()
+        place.process, place.connection = process, ours
+        place.began, place.listens, place.quiet = time.monotonic(), False, 0
+        return None
+
+    def _rest(self, place: _WorkerPlace, seconds: float) -> None:
+        """Set when the next worker is started, after one that has lived for this many seconds."""
+        short = seconds < _SHORT_LIFE_SECONDS
+        place.due = time.monotonic() + (place.pause if short else 0.0) if self.listened else math.inf
+        place.pause = min(2 * place.pause, _MAX_PAUSE_SECONDS) if short else self._pause
+
+    def _wait(self, running: Sequence[_WorkerPlace]) -> None:
+        """Return when a worker tells something, or a signal comes, or a moment has come at which to look."""
+        waiting = select.poll()
+        waiting.register(self._woken, select.POLLIN)
+        seconds = self._look_seconds
+        for place in running:
+            if place.connection is None:
+                seconds = min(seconds, _LEAVING_SECONDS)
+            else:
+                waiting.register(place.connection, select.POLLIN)
+        now = time.monotonic()
+        moments = [place.due for place in self._places if place.process is None and self.listened]
+        moments += [] if self._stop_by is None else [self._stop_by]
+        seconds = min([seconds, *(max(0.0, moment - now) for moment in moments)])
+        ready = [fileno for fileno, _ in waiting.poll(math.ceil(seconds * 1000))]
+        if self._woken.fileno() in ready:
+            self._woken.recv(1)
+
+    def _look(self, place: _WorkerPlace) -> None:
+        """Take what a worker has told, and its end."""
+        if place.connection is not None and (told := _told(place.connection)) is not None:
+            if told:
+                place.listens = True
+                self._first_listens()
+            else:
+                place.close()
+        process = place.process
+        if place.connection is not None or process is None or (code := process.poll()) is None:
+            return
+        place.process = None
+        self._ended(place.number, process.pid)
+        if self._stop_by is None:
             structlog.get_logger().error("worker_ended", pid=process.pid, code=code)
-        return loop.time() - began
+        self._rest(place, time.monotonic() - place.began)
 
-    async def _start(self) -> tuple[asyncio.subprocess.Process, socket.socket]:
-        """Start a worker; return its process, and this process's end of the connection."""
-        ours, theirs = socket.socketpair()
-        ours.settimeout(0)
-        with theirs:
-            try:
-                return await self._spawn(theirs), ours
-            except BaseException:
-                ours.close()
-                raise
+    def _first_listens(self) -> None:
+        if not self.listened:
+            self.listened = True
+            self._listening()
 
+    def _look_for_beat(self, place: _WorkerPlace) -> None:
+        """Kill a worker that hangs; one that does not listen yet may take its time."""
+        if self._beats is None or place.process is None or not place.listens:
+            return
+        beats = self._beats(place.number)
+        place.quiet = 0 if beats != place.beats else place.quiet + 1
+        place.beats = beats
+        if place.quiet >= _HUNG_LOOKS:
+            place.quiet = 0
+            structlog.get_logger().error("worker_hung", pid=place.process.pid)
+            place.process.send_signal(signal.SIGKILL)
 
-def url_of(listening: socket.socket) -> str:
-    """Return the address of a socket as a URL."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-async def serve_workers(
-    settings: Settings, sockets: Sequence[socket.socket], tell: Callable[[str], object], *, quickstart: bool
-) -> bool:
-    """Serve with as many processes as the settings say, until told to stop; return what ``Workers.run`` returns.
-
-    ``tell`` is called with the line that says where they listen.
-    """
-    with TemporaryDirectory(prefix="memory-gateway-") as metrics:
-        announcing = quickstart  # the first worker prints what to try
-
-        async def spawn(connection: socket.socket) -> asyncio.subprocess.Process:
-            nonlocal announcing
-            if workers.listened and not settings.on_cloudflare and not (settings.data_dir / DATABASE_FILE).exists():
-                raise FileNotFoundError(f"{DATABASE_FILE} is missing in DATA_DIR, and nothing is made in its place.")
-            command = _command(settings, sockets, quickstart=announcing)
-            announcing = False
-            return await asyncio.create_subprocess_exec(
-                *command,
-                stdin=connection.fileno(),
-                pass_fds=[each.fileno() for each in sockets],
-                env={**os.environ, _METRICS_VARIABLE: metrics},
-                process_group=0,  # Ctrl-C reaches this process alone, which signals the workers once
-            )
-
-        urls = " and ".join(map(url_of, sockets))
-        workers = Workers(
-            spawn,
-            settings.workers,
-            ended=lambda pid: mark_process_dead(pid, metrics),  # type: ignore[no-untyped-call]
-            listening=lambda: tell(f"Listening on {urls} with {settings.workers} workers."),
-        )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, workers.stop)
-        return await workers.run()
+    def _kill(self) -> None:
+        for place in self._places:
+            if place.process is not None:
+                structlog.get_logger().warning("worker_killed", pid=place.process.pid)
+                place.process.send_signal(signal.SIGKILL)
+        self._stop_by = math.inf
 
 
-def _command(settings: Settings, sockets: Sequence[socket.socket], *, quickstart: bool) -> list[str]:
-    """Return the command of a worker: ``serve`` with its sockets, under the name that this command has."""
-    program = f"import sys; from app.interfaces.cli import main; sys.argv[0] = {sys.argv[0]!r}; main()"
-    listens = ",".join(str(each.fileno()) for each in sockets)
-    options = ["--host", settings.host, "--port", str(settings.port), "--workers", str(settings.workers)]
-    # -P: the current folder may hold modules of the same names.
-    return [
-        *(sys.executable, "-P", "-c", program),
-        *("serve", *options, "--worker", listens, *(["--quickstart"] if quickstart else [])),
-    ]
+def _told(connection: socket.socket) -> bytes | None:
+    """Return what a worker has told; None: nothing yet; nothing any more where it has ended."""
+    try:
+        return connection.recv(len(LISTENING), socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
-def _signal(process: asyncio.subprocess.Process, number: int) -> None:
-    if process.returncode is None:
-        process.send_signal(number)
-
-
-async def _either(*awaitables: Awaitable[object]) -> None:
-    """Return when one of the awaitables has ended; those that were not tasks before are cancelled."""
-    tasks = [
-        awaitable if isinstance(awaitable, asyncio.Task) else asyncio.ensure_future(awaitable)
-        for awaitable in awaitables
-    ]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task, given in zip(tasks, awaitables, strict=True):
-        if task is not given:
-            task.cancel()
+def _signal_all(places: Sequence[_WorkerPlace], number: int) -> None:
+    for place in places:
+        if place.process is not None:
+            place.process.send_signal(number)

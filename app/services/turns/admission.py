@@ -7,6 +7,7 @@ from app.domain.canaries import RESERVED_AGENTS
 from app.domain.errors import QuotaExceeded
 from app.domain.memory import Scope
 from app.domain.quotas import Use
+from app.services.turns.minute_tally import MinuteTally
 from app.services.turns.shares import (
     BLOB_BYTES,
     INDEX_QUERIES,
@@ -26,7 +27,7 @@ REFUSED_MS = 60_000
 """Milliseconds after a refused store in which an agent's stores are checked before they are embedded."""
 _MOST_REFUSED = 10_000
 CREDENTIAL_CHANGES = 60
-"""How many credentials a tenant may mint and revoke in a minute, of each process."""
+"""How many credentials a tenant may mint and revoke in a minute, of each replica."""
 
 
 class Admission:
@@ -40,11 +41,13 @@ class Admission:
         tenant_recalls: int | None = None,
         agent_recalls: int | None = None,
         credential_requests: int | None = None,
+        counts: MinuteTally | None = None,
     ) -> None:
         """Take the seconds that a request waits for its turn, and long work for requests.
 
         ``tenant_recalls`` and ``agent_recalls`` limit the recalls of each tenant and agent in a minute; None is no
-        limit. ``credential_requests`` limits the requests of each credential that has no limit of its own.
+        limit. ``credential_requests`` limits the requests of each credential that has no limit of its own. ``counts``
+        are those of all workers, where there are several.
         """
         self.reads = Shares(READS)
         """The shares of runs of the database that only read."""
@@ -56,8 +59,9 @@ class Admission:
         self.blob_bodies, self.ingest_bodies = Shares(BLOB_BYTES), Shares(INGEST_BYTES)
         self.requests = RequestTurns(wait_seconds=wait_seconds, shares=(self.reads, self.texts))
         self.long_work = LongWork(patience_seconds)
-        self.recalls = RecallRates(tenant_recalls, agent_recalls)
-        self.credentials = CredentialRates(credential_requests)
+        counts = counts or MinuteTally()
+        self.recalls = RecallRates(tenant_recalls, agent_recalls, counts)
+        self.credentials = CredentialRates(credential_requests, counts)
         self.refusals = Refusals()
 
 
@@ -126,15 +130,13 @@ class TenantAdmission:
 
 
 class RecallRates:
-    """Counts the admitted recalls of the current minute in this process, since a recall writes no row to count."""
+    """Counts the admitted recalls of the current minute in memory, since a recall writes no row to count."""
 
-    def __init__(self, tenant: int | None = None, agent: int | None = None) -> None:
+    def __init__(self, tenant: int | None = None, agent: int | None = None, counts: MinuteTally | None = None) -> None:
         """Take the limits of every tenant and of every agent; None is no limit."""
         self._tenant = tenant
         self._agent = agent
-        self._minute = 0
-        self._of_tenant: dict[str, int] = {}
-        self._of_agent: dict[Scope, int] = {}
+        self._counts = counts or MinuteTally()
 
     def admit(self, scope: Scope, now: int) -> None:
         """Count a recall, or an explanation of one, at ``now``, in milliseconds since the epoch.
@@ -145,27 +147,24 @@ class RecallRates:
         if (self._tenant is None and self._agent is None) or scope.agent_id in RESERVED_AGENTS:
             return
         minute, passed = divmod(now, _MINUTE_MS)
-        if minute != self._minute:
-            self._minute = minute
-            self._of_tenant.clear()
-            self._of_agent.clear()
-        of_agent, of_tenant = self._of_agent.get(scope, 0), self._of_tenant.get(scope.tenant_id, 0)
-        if self._agent is not None and of_agent >= self._agent:
-            raise _exceeded(Use("recalls_per_minute", "agent", of_agent, self._agent), passed)
-        if self._tenant is not None and of_tenant >= self._tenant:
-            raise _exceeded(Use("recalls_per_minute", "tenant", of_tenant, self._tenant), passed)
-        self._of_agent[scope] = of_agent + 1
-        self._of_tenant[scope.tenant_id] = of_tenant + 1
+        of_agent, of_tenant = ("recalls", scope.tenant_id, scope.agent_id), ("recalls", scope.tenant_id)
+        if self._agent is not None and (used := self._counts.used(of_agent, minute)) >= self._agent:
+            raise _exceeded(Use("recalls_per_minute", "agent", used, self._agent), passed)
+        if self._tenant is not None and (used := self._counts.used(of_tenant, minute)) >= self._tenant:
+            raise _exceeded(Use("recalls_per_minute", "tenant", used, self._tenant), passed)
+        if self._agent is not None:
+            self._counts.add(of_agent, minute)
+        if self._tenant is not None:
+            self._counts.add(of_tenant, minute)
 
 
 class CredentialRates:
-    """Counts, in the current minute and this process, requests by their credential, and changes of credentials."""
+    """Counts, in the current minute and in memory, requests by their credential, and changes of credentials."""
 
-    def __init__(self, requests: int | None = None) -> None:
+    def __init__(self, requests: int | None = None, counts: MinuteTally | None = None) -> None:
         """Take the limit of requests of each credential that has no limit of its own; None is no limit."""
         self.usual = requests
-        self._minute = 0
-        self._counted: dict[tuple[str, str | None], int] = {}
+        self._counts = counts or MinuteTally()
 
     def admit(self, tenant_id: str, credential_id: str, own: int | None, now: int) -> None:
         """Count a request of a credential at ``now``, in milliseconds since the epoch; ``own`` is its own limit.
@@ -202,12 +201,9 @@ class CredentialRates:
     def _count(self, of: tuple[str, str | None], most: int, now: int) -> tuple[int, int]:
         """Count one more where ``most`` allows it; return the count before, and how long the minute has lasted."""
         minute, passed = divmod(now, _MINUTE_MS)
-        if minute != self._minute:
-            self._minute = minute
-            self._counted.clear()
-        used = self._counted.get(of, 0)
+        used = self._counts.used(("credential", *of), minute)
         if used < most:
-            self._counted[of] = used + 1
+            self._counts.add(("credential", *of), minute)
         return used, passed
 
 
