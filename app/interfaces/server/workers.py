@@ -27,6 +27,8 @@ _LOOK_SECONDS = 1.0
 """The longest pause between two looks at the workers."""
 _LEAVING_SECONDS = 0.02
 """The pause between two looks at a worker that is about to end."""
+_SAID_WHY = 1
+"""The exit status of a worker that has said what keeps it from serving."""
 _HUNG_LOOKS = 60
 """A worker is killed whose event loop has not gone round for so many looks: a minute in which this process ran."""
 
@@ -201,7 +203,7 @@ class Workers:
             return
         place.process = None
         self._ended(place.number, process.pid)
-        if self._stop_by is None:
+        if self._stop_by is None and (self.listened or code != _SAID_WHY):
             structlog.get_logger().error("worker_ended", pid=process.pid, code=code)
         self._rest(place, time.monotonic() - place.began)
 

@@ -37,6 +37,7 @@ class Line:
         self._program = program
         self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir)}
         self.environment |= {"EMBEDDER": "hashing", "READER": "none"}
+        self.environment |= {"WORKERS": "1"}  # a worker would be a fork of the process of the tests
         self.folder = data_dir.parent
 
     def run(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
