@@ -25,7 +25,7 @@ from tests.conformance.toolchain import missing
 
 _EMBEDDING_SECONDS, _INDEX_SECONDS = 0.1, 0.04
 _RATIO = 1.10
-_ROUNDS, _RECALLS, _MEMORIES = 5, 20, 100
+_ROUNDS, _RECALLS, _MEMORIES = 3, 20, 100
 _STORING = 64
 _SEED = 4
 _CONFIG = EmbeddingConfig("openai", "text-embedding-3-small", 1536)

@@ -30,7 +30,7 @@ _MEMORIES = 10_000
 _STORED = 3_200
 """In the account: 400 of each tenant."""
 _ASKED, _CLIENTS = 160, 64
-_SECONDS_A_RATE = 3.0
+_SECONDS_A_RATE = 2.5
 _RATES = tuple(2.0**power for power in range(4, 11))
 _IN_TIME = 0.95
 _LATE_SECONDS = 1.0

@@ -28,6 +28,7 @@ from bench.data import SECRETS, notes, questions
 
 _BATCH = 1000
 _CONVERSATION = 50
+_UNLIMITED = 1_000_000_000
 SEED = 1
 """Of the notes."""
 _RANDOM_BITS = 80
@@ -98,7 +99,14 @@ def ingest(data_dir: Path, embedder: str, scopes: Sequence[Scope], messages: int
 
 
 async def _filling(data_dir: Path, embedder: str, fill: Callable[[Runtime], Awaitable[None]]) -> None:
-    settings = load_settings(data_dir=data_dir, embedder=embedder, auth_secrets=SECRETS, reader="none")
+    settings = load_settings(
+        data_dir=data_dir,
+        embedder=embedder,
+        auth_secrets=SECRETS,
+        reader="none",
+        agent_stores_per_minute=_UNLIMITED,
+        tenant_stores_per_minute=_UNLIMITED,
+    )
     runtime = build_runtime(settings)
     try:
         await runtime.start()

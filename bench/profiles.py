@@ -16,7 +16,7 @@ from bench.server import embedded
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running
 
-_ROUNDS = 5
+_ROUNDS = 3
 _CALLS = 300
 _WARM_UP = 100
 _MEMORIES = 10_000
