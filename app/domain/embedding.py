@@ -53,6 +53,11 @@ class EmbeddingConfig:
         return index_name_in_shard(self.index_name, shard)
 
     @property
+    def is_multilingual(self) -> bool:
+        """Whether the model is told to know many languages, by its name."""
+        return "multilingual" in self.model
+
+    @property
     def label(self) -> str:
         """Return ``provider/model/dimensions``, the config's name beside a vector."""
         return f"{self.provider}/{self.model}/{self.dimensions}"

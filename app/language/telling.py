@@ -24,6 +24,8 @@ def _telling() -> Mapping[str, tuple[str, ...]]:
 
 _TELLING: Final = _telling()
 """The languages that each small word is of."""
+_LETTERS: Final = {code: language.get("letters", "") for code, language in LANGUAGES.items() if "telling" in language}
+"""The letters of each language beside those of English."""
 
 
 def language_of(text: str) -> str | None:
@@ -44,3 +46,17 @@ def are_apart(one: str | None, other: str | None) -> bool:
 def speak_apart(one: str, other: str) -> bool:
     """Tell whether two texts are surely in two languages."""
     return are_apart(language_of(one), language_of(other))
+
+
+def seems_apart(question: str, language: str | None) -> bool:
+    """Tell whether a question that does not tell its language seems to be in another one than this.
+
+    Where it has no small word of the language, one of another language is enough, or a letter that the language lacks.
+    """
+    if language is None:
+        return False
+    words = _WORD.findall(question[:_LOOKED_AT].lower())
+    known = [_TELLING.get(word, ()) for word in words]
+    if any(language in codes for codes in known):
+        return False
+    return any(known) or any(not letter.isascii() and letter not in _LETTERS[language] for letter in "".join(words))

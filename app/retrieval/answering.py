@@ -5,12 +5,13 @@ answers the query. The score of a candidate joins its likelihood by words and ve
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from app.domain.query import Finding
 from app.domain.reading import is_readable
-from app.language.telling import are_apart, language_of
+from app.language.telling import are_apart, language_of, seems_apart
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
 from app.retrieval.passages import passage
@@ -36,23 +37,26 @@ _SURE = 1e-6
 """No likelihood counts as nearer to 0 or 1 than this."""
 
 
-def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
+def to_read(fusion: Fusion, *, collapse: bool, across: bool = False) -> Mapping[str, str]:
     """Return the passages that are read, by their candidates' ids.
 
     The best candidates that may be entries are read, each with the best candidate whose place it has taken: "I live in
     Rome" answers "Where do I live?", which means the memory that took its place. Fewer candidates are read where they
     and the query are long. A text in a script that no reader knows is not read, nor one in another language than the
     query: readers have learned what answers what within a language. Nor is one that only asks, which is like the query.
+    Where memories are found ``across`` languages, a short question seems to be in another one by little.
     """
     if not is_readable(fusion.query.text):
         return {}
     outdated = _outdated(fusion.ranked)
     asked_in = language_of(fusion.query.text)
+    little = across and asked_in is None
+    is_apart = partial(seems_apart, fusion.query.text) if little else partial(are_apart, asked_in)
     chosen: dict[str, str] = {}
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
         both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
-        if candidate.asks or not all(_may_be_read(member.content, asked_in) for member in both):
+        if candidate.asks or not all(_may_be_read(member.content, is_apart) for member in both):
             continue
         texts = [passage(member.content, fusion.query.terms, _PASSAGE) for member in both]
         left -= sum(len(text) + of_query for text in texts)
@@ -62,8 +66,8 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Mapping[str, str]:
     return chosen
 
 
-def _may_be_read(content: str, asked_in: str | None) -> bool:
-    return is_readable(content) and not are_apart(asked_in, language_of(content))
+def _may_be_read(content: str, is_apart: Callable[[str | None], bool]) -> bool:
+    return is_readable(content) and not is_apart(language_of(content))
 
 
 def _outdated(ranked: Iterable[Candidate]) -> Mapping[str, Candidate]:

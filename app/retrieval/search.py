@@ -31,6 +31,8 @@ class Search:
     """Pairs of candidates that restate each other in other words, as a reader has found where the query asks for it."""
     agent_known: bool = True
     """Whether anything was ever stored for the agent, or it was set."""
+    across: bool = False
+    """Whether the embedding model finds memories across languages."""
 
     @cached_property
     def confidence(self) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.language.telling import are_apart, language_of, speak_apart
+from app.language.telling import are_apart, language_of, seems_apart, speak_apart
 
 TEXTS = {
     "en": ["Where does the invoice go?", "The cat is afraid of the vacuum cleaner."],
@@ -32,3 +32,36 @@ def test_only_two_languages_that_are_told_are_surely_two() -> None:
     assert speak_apart(TEXTS["sv"][0], TEXTS["en"][0])
     assert not speak_apart(TEXTS["sv"][0], TEXTS["sv"][1])
     assert not speak_apart(TEXTS["sv"][0], "Malm\u00f6")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Justera hastigheten f\u00f6r musen", "en"),
+        ("Fenstergr\u00f6\u00dfe", "en"),
+        ("changement de clavier", "en"),
+        ("Drucker mit Kabel", "sv"),
+        ("printer for Ann", "de"),
+    ],
+)
+def test_a_short_question_seems_to_be_in_another_language_by_one_small_word_or_letter(
+    question: str, language: str
+) -> None:
+    assert language_of(question) is None
+    assert seems_apart(question, language)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Justera hastigheten f\u00f6r musen", "sv"),
+        ("Malm\u00f6", "sv"),
+        ("printer password", "en"),
+        ("the caf\u00e9", "en"),
+        ("Drucker mit Kabel", None),
+    ],
+)
+def test_a_short_question_without_such_a_sign_or_with_a_word_of_the_language_does_not_seem_apart(
+    question: str, language: str | None
+) -> None:
+    assert not seems_apart(question, language)

@@ -113,3 +113,16 @@ def test_a_memory_in_another_language_than_the_query_is_not_read() -> None:
     )
     chosen = answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), found), collapse=True)
     assert set(chosen) == {"german", "untold"}
+
+
+def test_across_languages_a_short_question_is_not_read_with_a_memory_that_seems_to_be_in_another() -> None:
+    asked = "Schlüssel für Keller"
+    found = pool(
+        candidate("english", "The key of the cellar is in the kitchen", words=(0,)),
+        candidate("german", "Der Schlüssel für den Keller ist in der Küche", words=(0,)),
+        candidate("untold", "Keller: Schlüssel 4711", words=(0,)),
+        found={0: 3},
+    )
+    fusion = Fusion(ParsedQuery(asked, terms(asked)), found)
+    assert set(answering.to_read(fusion, collapse=True, across=True)) == {"german", "untold"}
+    assert set(answering.to_read(fusion, collapse=True)) == {"english", "german", "untold"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError, EmbeddingConfigMismatch
 from tests.adapters.local.multilingual.packed import packed_model
 from tests.runtime.test_prefixes import BARE, move, notice
+from tests.services.scripted_reader import ScriptedReader
 from tests.support.service import serving, settings_for
 
 CONFIG = EmbeddingConfig("local", MULTILINGUAL_MODEL, 384).with_document_prefix("passage: ")
@@ -77,3 +79,24 @@ async def test_data_of_this_model_is_an_error_where_it_is_not_installed(tmp_path
     with pytest.raises(EmbeddingConfigMismatch, match=MULTILINGUAL_MODEL):
         await runtime.prepare()
     await runtime.close()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(("embedder", "read"), [("local-multilingual", ["n\u00e5got r\u00f6tt"]), ("hashing", None)])
+async def test_what_a_short_question_seems_not_to_be_the_language_of_is_read_with_a_model_of_one_language_alone(
+    tmp_path: Path, embedder: str, read: list[str] | None
+) -> None:
+    memories = ["the red is not in the green", "n\u00e5got r\u00f6tt"]
+    reader = ScriptedReader()
+    async with serving(
+        tmp_path / "data", change=lambda backends: replace(backends, reader=reader), embedder=embedder
+    ) as service:
+        for memory in memories:
+            await service.store(memory)
+        entries = await service.recall("en r\u00f6d", explain=True)
+    found = {
+        entry["content"]
+        for entry in entries
+        if any(finding["channel"] == "reader" and finding["raw"] is not None for finding in entry["findings"])
+    }
+    assert found == set(read or memories)

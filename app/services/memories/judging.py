@@ -104,7 +104,7 @@ async def _rerank(search: Search, query: Query, reranker: TenantReranker) -> Sea
 
 async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     fusion = search.fusion
-    chosen = answering.to_read(fusion, collapse=query.collapse is not None)
+    chosen = answering.to_read(fusion, collapse=query.collapse is not None, across=search.across)
     if not chosen:
         return search
     try:

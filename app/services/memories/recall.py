@@ -83,7 +83,8 @@ async def search(
     # The moment as of which memories hold is the same in ``candidates.sql``.
     horizon = backends.clock() + DAY_MS if query.as_of is None else query.as_of
     missing = [*_degraded(gathered.vectors, fusion, query), *gathered.vectors.degraded, *gathered.degraded]
-    found = Search(fusion, list(dict.fromkeys(missing)), agent_known=gathered.agent_known)
+    across = gathered.vectors.config.is_multilingual
+    found = Search(fusion, list(dict.fromkeys(missing)), agent_known=gathered.agent_known, across=across)
     return await judge(found, query, backends.models, horizon)
 
 
