@@ -25,9 +25,9 @@ own AS NOT MATERIALIZED (
     NOT {{living}} AS expired, forgotten_at IS NOT NULL AS forgotten, coalesce({{superseded}}, FALSE) AS superseded,
     CASE WHEN (SELECT ?1 ->> 'as_of' IS NULL) THEN TRUE ELSE happened_at <= ?1 ->> 'as_of' END AND
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
-      created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
-      AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
-      AND {{states}} AND {{has_metadata}}
+      created_at > (SELECT coalesce(?1 ->> '$.where.created_after', -1e18))
+      AND created_at < (SELECT coalesce(?1 ->> '$.where.created_before', 1e18))
+      AND {{has_metadata}} AND {{states}}
     ) END AS passes
   FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
     AND CASE WHEN (SELECT ?1 ->> 'for_model') THEN {{shown}} ELSE TRUE END
