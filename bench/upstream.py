@@ -19,8 +19,8 @@ _EMBEDDING_SECONDS, _CALL_SECONDS = 0.1, 0.04
 _RATIO, _CPU_MS = 1.10, 6.0
 _ROUNDS = 3
 _OPERATIONS = {1: 20, 16: 240}
-_WARM_UP = _PENDING = 100
-_PENDING_MS = 5.0
+_WARM_UP, _PENDING = 100, 400
+_PENDING_MS = 1.5
 _SEED = 4
 _START_SECONDS = 60.0
 _INDEXED_SECONDS = 2.0
@@ -34,8 +34,8 @@ async def upstream() -> list[Figure]:
     (first,) = requests.recalls(1)
     with tempfile.TemporaryDirectory() as directory:
         async with account(Path(directory)) as settings, service(Path(directory), settings, first) as server:
-            for agent in (requests, others):
-                await drive(server.port, agent.stores(_WARM_UP))
+            for agent, count in ((requests, _WARM_UP + _PENDING), (others, _WARM_UP)):  # both have as many in the end
+                await drive(server.port, agent.stores(count))
             await drive(server.port, requests.recalls(_WARM_UP))
             await asyncio.sleep(_INDEXED_SECONDS)
             await drive(server.port, requests.stores(1))  # a later write, so that the index's mark passes the others

@@ -13,8 +13,9 @@ from app.ports.embedder import Embeddings, Purpose
 
 MOST = Size(items=100, bytes=300_000)
 """The size of a call that every embedder behind an API takes."""
-ENOUGH = Size(items=50, bytes=150_000)
-"""The size of what waits from which on a call begins beside others: half of a call."""
+ENOUGH = Size(items=16, bytes=50_000)
+"""The size of what waits from which on a call begins beside others. A burst of 64 clients then makes no more calls than
+with a larger one, because those who were answered together come together (``tests/simulation/test_bursts.py``)."""
 
 
 class _EmbedRequest(NamedTuple):
