@@ -1,8 +1,8 @@
 """The source of truth: a database that speaks D1's dialect of SQLite."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeAlias
 
 from app.domain.errors import DatabaseRejected
 from app.domain.json_types import Json, Scalar, to_json
@@ -10,6 +10,9 @@ from app.ports.vector_index import AwaitedHits
 
 Row: TypeAlias = Mapping[str, Scalar]
 """One row of a result, by column name."""
+
+Select: TypeAlias = Callable[[str, Sequence[str | int]], Any]
+"""Runs a SELECT with its parameters on the snapshot of a run, and returns the JSON value that is its one result."""
 
 NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 """The database's clock in SQL, in milliseconds since the epoch: the one clock that all replicas share."""
@@ -33,6 +36,9 @@ class Statement:
             service's own statements have none.
         awaits: Hits that stand in the argument and are not known yet; an adapter beside the index that gave them asks
             for the hits within the run, any other adapter runs the statement as it is.
+        stepwise: Reads in steps, and returns the statement to run in place of the one it is given, which gives the same
+            rows. An adapter whose database is in this process calls it, because a SELECT takes microseconds there; any
+            other adapter runs the statement as it is.
     """
 
     sql: str
@@ -41,6 +47,7 @@ class Statement:
     repeatable: bool = False
     tenant_id: str = ""
     awaits: AwaitedHits | None = None
+    stepwise: "Stepwise | None" = field(default=None, compare=False)
 
     @classmethod
     def read(cls, sql: str, /, **values: Json) -> Self:
@@ -58,6 +65,9 @@ class Statement:
         if self.argument is None:
             return ()
         return (to_json(self.argument),)
+
+
+Stepwise: TypeAlias = Callable[[Statement, Select], Statement]
 
 
 class RunRefused(DatabaseRejected):

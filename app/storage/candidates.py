@@ -8,16 +8,18 @@ order of each session.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
-from app.domain.json_types import Json
+from app.domain.json_types import Json, to_json
 from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
-from app.ports.database import Row
+from app.ports.database import Row, Select, Statement
 from app.storage import filters, outbox, what_holds
 from app.storage.scoped import ScopedStatement
+from app.storage.words_search import NEXT_KIND, WordsBounds, search_words
 
 _AT = "(SELECT at FROM moment)"
 _STATES = "TRUE/*states*/"
@@ -41,13 +43,27 @@ _TEXT = re.sub(
 )
 _LITERAL = re.compile("('[^']*')")
 _AROUND_SIGNS = re.compile(r"\s{0,9}([-=<>|+*/,()\n])\s{0,9}")
+_OF_BOUNDS = ("tenant_id", "agent_id", "width", "likely", "lexical", "synonyms")
+"""The parts of the argument that the section ``bounds`` reads."""
 _MAX_OF_CHANNEL = 34
 """The number of candidates that a channel gives at most."""
 
-# These empty tables take the place of the section ``lexical`` where the index of words cannot be searched.
-_NO_WORDS = """terms AS (SELECT 0 AS term, 0 AS seen WHERE FALSE),
-matches AS (SELECT '' AS id, 0 AS words WHERE FALSE),
-lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
+# What takes the place of the section ``lexical`` where the index of words cannot be searched: empty tables.
+_NO_WORDS = """terms AS (SELECT 0 AS term, 0 AS seen, 0 AS common WHERE FALSE),
+matches AS (SELECT '' AS id, 0 AS points, 0 AS words WHERE FALSE),
+"""
+# What takes its place where ``words_search.py`` has searched it: the tables of what was found.
+_FOUND_WORDS = f"""terms AS (
+  SELECT value ->> 0 AS term, value ->> 1 AS seen, common FROM json_each(?1 -> 'seen') CROSS JOIN bounds
+),
+kinds AS MATERIALIZED (
+  SELECT key AS kind, value ->> 0 AS points, value ->> 1 AS words FROM json_each(?1 -> 'kinds')
+),
+matches AS MATERIALIZED (
+  SELECT memory_number.id, points / (1 + 1.2 * (0.9 + 0.1 * bytes / 130.0)) AS points, words
+  FROM json_each(?1 -> 'numbers') AS each CROSS JOIN memory_number ON number = each.value / {NEXT_KIND}
+    CROSS JOIN kinds ON kind = each.value % {NEXT_KIND}
+),
 """
 
 
@@ -58,17 +74,33 @@ def _plain(sql: str) -> str:
     return "".join(part if part.startswith("'") else _AROUND_SIGNS.sub(r"\1", part) for part in _LITERAL.split(text))
 
 
+def _section(name: str, text: str) -> str:
+    """Return a section of a statement."""
+    return text.partition(f"-- name: {name}\n")[2].partition("-- name: ")[0]
+
+
 def _without(section: str, text: str, instead: str = "") -> str:
     """Return a statement in which ``instead`` takes the place of a section."""
-    return re.sub(rf"(?<=-- name: {section}\n).*?(?=-- name: )", instead, text, flags=re.DOTALL)
+    return text.replace(_section(section, text), instead)
 
 
 _SQL = {
     (words, learned): _plain(_without("learned", text) if not learned else text)
-    for words, text in ((True, _TEXT), (False, _without("lexical", _TEXT, _NO_WORDS)))
+    for words, text in (
+        ("searched", _TEXT),
+        ("found", _without("lexical", _TEXT, _FOUND_WORDS)),
+        ("none", _without("lexical", _TEXT, _NO_WORDS)),
+    )
     for learned in (True, False)
 }
-"""The statement's text, by whether it searches the index of words and whether it reads the section ``learned``."""
+"""The statement's text, by what it does about words and whether it reads the section ``learned``.
+
+It searches the index of words, or reads what was found there, or goes without."""
+_BOUNDS = _plain(
+    f"WITH {_section('stats', _TEXT)}{_section('bounds', _TEXT).rstrip().removesuffix(',')}\n"
+    f"SELECT json_array({', '.join(each.name for each in fields(WordsBounds))}) FROM bounds"
+)
+"""The statement that reads the bounds of a search in the index of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +151,9 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     Returns rows that ``read_candidates`` reads.
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
-    sql = _SQL[query.search_words, query.for_answer]
-    if query.where.looks_into_the_database:
-        sql = sql.replace(_STATES, filters.states(query.where, "long_term_memory"))
-    return ScopedStatement.read(
+    statement = ScopedStatement.read(
         scope,
-        sql,
+        _sql("searched" if query.search_words else "none", query),
         **query.sections,
         **where,
         index_name=query.index_name,
@@ -140,6 +169,22 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
         for_model=query.for_model,
         **({} if query.as_of is None else {"as_of": query.as_of}),
     )
+    return replace(statement, stepwise=partial(_stepwise, query)) if query.search_words else statement
+
+
+def _sql(words: Literal["searched", "found", "none"], query: CandidateQuery) -> str:
+    sql = _SQL[words, query.for_answer]
+    if query.where.looks_into_the_database:
+        sql = sql.replace(_STATES, filters.states(query.where, "long_term_memory"))
+    return sql
+
+
+def _stepwise(query: CandidateQuery, statement: Statement, select: Select) -> Statement:
+    """Search the index of words, and return the statement that reads what was found there."""
+    argument = cast(Mapping[str, Json], statement.argument)
+    bounds = select(_BOUNDS, (to_json({name: argument[name] for name in _OF_BOUNDS if name in argument}),))
+    found = search_words(select, argument, WordsBounds(*bounds))
+    return replace(statement, sql=_sql("found", query), argument={**argument, **found._asdict()}, stepwise=None)
 
 
 _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added", "uncompared", "learned")

@@ -80,6 +80,7 @@ bounds AS MATERIALIZED (
 -- The best memories by words. Each term is looked for with the scope's own word, in the index of words, and only the
 -- newest memories of each are read: the number of rows read is bounded, whatever the query and however many memories
 -- there are. Synonyms are numbered behind the query's own words. own: the weight of a word, of 2.
+-- words_search.py finds the same in steps: a change here is a change there.
 wanted_words AS (
   SELECT key AS term, '(' || value || ')' AS word, 2 AS own FROM json_each(?1 -> 'lexical') UNION ALL
   SELECT key + json_array_length(?1, '$.lexical'), '(' || value || ')', 1 FROM json_each(?1 -> 'synonyms')
@@ -178,6 +179,8 @@ matches AS MATERIALIZED (
     GROUP BY value
   ) CROSS JOIN memory_number USING (number)
 ),
+-- name: by words
+-- The best of these.
 lexical AS (
   SELECT row, points / max(points) OVER () AS points FROM (
     SELECT row, points FROM (SELECT id, points FROM matches ORDER BY points DESC LIMIT -1) CROSS JOIN passing USING (id)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import apsw
+import orjson
 
 from app.adapters.local.sqlite_file import SqliteFile
 from app.ports.database import Row, Statement, WordsDamaged
@@ -53,6 +54,8 @@ class SqliteDatabase:
 
 
 def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
+    if statement.stepwise is not None:
+        statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
     cursor = connection.execute(statement.sql, statement.parameters)
     try:
         names = [column[0] for column in cursor.get_description()]
