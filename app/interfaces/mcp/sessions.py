@@ -1,6 +1,6 @@
 """Answers messages with the protocol's SDK, which is loaded with the first message.
 
-The SDK's models of each version of the protocol take a sixth of what a server without them has in memory, and a quarter
+The SDK's models of each version of the protocol take 19 MB of memory, and a quarter
 of a second to load. A server that nobody asks over MCP needs neither.
 """
 
