@@ -196,7 +196,7 @@ class _Process:
             clock=wall_clock,
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
-            revocations=self._revocations(),
+            revocations=self._revocations(stack),
             issuers=self._issuers,
             delegation=build_delegation(settings),
             objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
@@ -235,7 +235,7 @@ class _Process:
             shards_seen=lambda _: None,
             stored_bytes=stack.stored_bytes,
             check_room=stack.check_room,
-            revocations=self._revocations(),
+            revocations=self._revocations(stack),
             credential_uses=CredentialUses(),
             recall_log=self._recall_log(),
             call_shares=None,
@@ -288,8 +288,8 @@ class _Process:
     def _scales(self, stack: Stack) -> CosineScales:
         return CosineScales(stack.database, query_prefix=query_prefix(self._embedder))
 
-    def _revocations(self) -> Revocations:
-        return Revocations(0.0) if self._shares_file else Revocations()
+    def _revocations(self, stack: Stack) -> Revocations:
+        return Revocations(0.0, stack.version) if self._shares_file else Revocations()
 
     def _recall_log(self) -> RecallLog:
         return RecallLog(self._counts, keep=self._settings.audit_recalls)

@@ -48,6 +48,8 @@ class Stack:
     """Raises ``StorageFull`` where the database cannot grow; None where this cannot be told beforehand."""
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for the shard."""
+    version: Callable[[], object | None] = lambda: None
+    """Returns a value that stays the same while nobody writes to the shard; None where this cannot be told at once."""
 
 
 def local_stack(settings: Settings, file: SqliteFile) -> Stack:
@@ -66,6 +68,7 @@ def local_stack(settings: Settings, file: SqliteFile) -> Stack:
         pace=Pace(),
         check_room=file.check_room,
         limited=False,
+        version=file.version.read,
     )
 
 

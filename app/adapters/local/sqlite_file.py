@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import apsw
 
 from app.adapters.local.database_place import DatabasePlace
+from app.adapters.local.file_version import FileVersion
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
@@ -116,6 +117,8 @@ class SqliteFile:
         self._closed = False
         self._place = DatabasePlace(path)
         self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
+        self.version = FileVersion(lambda: _open(path, *_READER), self._place.check)
+        """The version of the data, which tells without a thread whether anybody has written."""
         self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
@@ -195,6 +198,7 @@ class SqliteFile:
         self._writes.close()
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.close)
+        self.version.close()
 
     def _has_log(self) -> bool:
         return self.path.with_name(f"{self.path.name}-wal").exists()
@@ -259,6 +263,7 @@ class SqliteFile:
                 job.fail(error)
         if read_only(error):
             self._readers.renew()
+            self.version.close()
 
 
 def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:

@@ -44,9 +44,17 @@ class Revocations:
     its own reads revocations until a credential is revoked.
     """
 
-    def __init__(self, max_age_seconds: float = MAX_AGE_SECONDS) -> None:
-        """Begin without revocations; with a maximum age of 0 each request reads the new revocations."""
+    def __init__(
+        self, max_age_seconds: float = MAX_AGE_SECONDS, version: Callable[[], object | None] = lambda: None
+    ) -> None:
+        """Begin without revocations; with a maximum age of 0 each request reads the new revocations.
+
+        ``version`` returns a value that stays the same while nobody writes to the database: then nothing is read. None
+        says nothing.
+        """
         self._max_age_seconds = max_age_seconds
+        self._version = version
+        self._known_version: object | None = None
         self._credentials: set[tuple[str, str]] = set()
         self._sign_ins: dict[tuple[str, str], int] = {}
         """Sessions and links of the console that have ended, and when (ms since the epoch), in this order."""
@@ -82,8 +90,9 @@ class Revocations:
 
     async def refresh(self, read: Read) -> None:
         """Read the new revocations, unless they are known; requests that come meanwhile wait for the same reading."""
-        since = asyncio.get_running_loop().time() - self._max_age_seconds
-        if self._known_at is not None and self._known_at > since:
+        now = asyncio.get_running_loop().time()
+        since = now - self._max_age_seconds
+        if self._known_at is not None and (self._known_at > since or self._nothing_was_written(now)):
             return
         began = float("-inf")
         while began < since:  # a reading that began too long before this request may lack a revocation
@@ -91,13 +100,19 @@ class Revocations:
                 self._reading = asyncio.create_task(self._read(read), name="revocations")
             began = await asyncio.shield(self._reading)
 
+    def _nothing_was_written(self, now: float) -> bool:
+        """Tell whether the database is as it was before the last reading, which was made not long ago."""
+        if self._known_at is None or self._known_at <= now - MAX_AGE_SECONDS or self._known_version is None:
+            return False
+        return self._version() == self._known_version
+
     async def _read(self, read: Read) -> float:
         """Read the new revocations, and return when the reading began, by the event loop's clock."""
-        began = asyncio.get_running_loop().time()
+        began, version = asyncio.get_running_loop().time(), self._version()
         while page := await read(self._last):
             for revocation in page:
                 self._take(revocation)
-        self._known_at = began
+        self._known_at, self._known_version = began, version
         return began
 
     def _take(self, revocation: Revocation) -> None:

@@ -144,3 +144,57 @@ async def test_with_a_maximum_age_of_0_requests_that_come_together_share_a_readi
     database, revocations = Database(), Revocations(0.0)
     await asyncio.gather(*(revocations.check(principal(f"{number}"), database.read) for number in range(20)))
     assert len(database.asked) <= 2
+
+
+@dataclass
+class Version:
+    """The version of the database's data; None: it does not tell."""
+
+    now: int | None = 1
+
+    def __call__(self) -> int | None:
+        return self.now
+
+
+async def test_while_nobody_writes_no_request_reads_and_after_a_write_the_next_one_does(clock: Clock) -> None:
+    database, version = Database(), Version()
+    revocations = Revocations(0.0, version)
+    for _ in range(3):
+        await revocations.check(principal(), database.read)
+        clock.now += 1
+    assert len(database.asked) == 1
+    version.now = 2
+    database.revocations.append(Revocation("acme", "one", None, 5))
+    with pytest.raises(Unauthenticated):
+        await revocations.check(principal(), database.read)
+    with pytest.raises(Unauthenticated):
+        await revocations.check(principal(), database.read)
+    assert len(database.asked) == 3  # a page, and the end
+
+
+async def test_what_is_written_during_a_reading_is_read_by_the_next_request(clock: Clock) -> None:
+    database, version = Database(), Version()
+    revocations = Revocations(0.0, version)
+
+    async def read(since: int) -> list[Revocation]:
+        rows = await database.read(since)
+        if version.now == 1:  # this reading has seen the state before the write
+            version.now = 2
+            database.revocations.append(Revocation("acme", "one", None, 5))
+        return rows
+
+    await revocations.check(principal(), read)
+    clock.now += 1
+    with pytest.raises(Unauthenticated):
+        await revocations.check(principal(), read)
+
+
+@pytest.mark.parametrize("now", [None, 1])
+async def test_a_version_that_does_not_tell_or_that_stands_still_for_long_is_not_relied_on(
+    clock: Clock, now: int | None
+) -> None:
+    database, revocations = Database(), Revocations(0.0, Version(now))
+    await revocations.check(principal(), database.read)
+    clock.now += MAX_AGE_SECONDS if now else 1
+    await revocations.check(principal(), database.read)
+    assert len(database.asked) == 2
