@@ -24,6 +24,17 @@ class Processes(Protocol):
         """Forget a process that has died: its leases were released."""
         ...
 
+    def begin_turn(self) -> bool:
+        """Take the turn at work that only one process of this machine does at a time; False: another one has it.
+
+        A process that dies has its turn no longer.
+        """
+        ...
+
+    def end_turn(self) -> None:
+        """Give the turn back."""
+        ...
+
     def leave(self) -> None:
         """Hide this process from others: it holds no leases."""
         ...
@@ -44,6 +55,13 @@ class UnknownProcesses:
         return ()
 
     def forget(self, name: str) -> None:
+        """Do nothing."""
+
+    def begin_turn(self) -> bool:
+        """Return True: nobody else is known."""
+        return True
+
+    def end_turn(self) -> None:
         """Do nothing."""
 
     def leave(self) -> None:

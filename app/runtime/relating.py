@@ -7,6 +7,7 @@ import structlog
 
 from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.relate import BATCH, Relating
+from app.indexing.reading_queue import ReadingQueue
 from app.ports.reader import Reader
 from app.runtime.backends import Backends
 from app.runtime.periodic import READY_SECONDS
@@ -17,6 +18,10 @@ _LEASE_SECONDS = 60.0
 """The time after which the lease of a process that has died has ended."""
 _PAUSE_SECONDS = 0.05
 """The pause between two rounds of memories that were left over: requests go first."""
+_TURN_SECONDS = 0.005
+"""The pause between two looks whether another process of this machine still reads."""
+_OTHERS_SECONDS = 0.02
+"""The pause after a round, in which another process may begin: of several workers one reads at a time."""
 
 
 async def keep_related(
@@ -40,13 +45,17 @@ async def keep_related(
             if not begun:
                 await job.begin()
                 begun = True
-            noted = backends.reading_queue.take(BATCH)
-            if noted:
-                await job.read([MemoryAddress(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
-            elif left_over:
-                left_over = await read_left_over(job)
-                mine = left_over is not None
-                await asyncio.sleep(_PAUSE_SECONDS)
+            if backends.reading_queue or left_over:
+                if not backends.processes.begin_turn():
+                    await asyncio.sleep(_TURN_SECONDS)
+                    continue
+                try:
+                    if not (noted := await _read_noted(backends.reading_queue, job)):
+                        left_over = await read_left_over(job)
+                        mine = left_over is not None
+                finally:
+                    backends.processes.end_turn()
+                await asyncio.sleep(_OTHERS_SECONDS if noted else _PAUSE_SECONDS)
             else:
                 left_over = not await backends.reading_queue.wait(seconds if mine else min(seconds, _LEASE_SECONDS))
                 await asyncio.sleep(0 if left_over else gather_seconds)
@@ -60,6 +69,14 @@ async def keep_related(
             else:
                 log.exception("background_failed", seconds=pause)
             await asyncio.sleep(pause)
+
+
+async def _read_noted(queue: ReadingQueue, job: Relating) -> bool:
+    """Read the next memories that this process has stored; return whether there were any."""
+    noted = queue.take(BATCH)
+    if noted:
+        await job.read([MemoryAddress(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
+    return bool(noted)
 
 
 async def read_left_over(job: Relating) -> bool | None:

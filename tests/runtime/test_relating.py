@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from app.adapters.local.processes import LockedProcesses
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.bootstrap import DATABASE_FILE
@@ -45,6 +46,20 @@ async def test_what_is_stored_is_compared_soon(tmp_path: Path) -> None:
         await until_compared(service)
         assert await superseded(service) == [OLD]
         assert await service.contents("Where does Ella go?") == [NEW]
+
+
+async def test_while_another_process_of_the_machine_reads_nothing_is_compared_and_then_all_is(tmp_path: Path) -> None:
+    other = LockedProcesses(tmp_path / f"{DATABASE_FILE}-processes", "other:1:ff")
+    assert other.begin_turn()
+    async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
+        await store_both(service)
+        await asyncio.sleep(0.2)
+        assert not any(await memory_column(service, "statements_read"))
+        other.end_turn()
+        await until_compared(service)
+        assert await superseded(service) == [OLD]
+    assert other.begin_turn()
+    other.end_turn()
 
 
 async def test_what_a_process_that_ended_has_not_compared_the_next_one_does(tmp_path: Path) -> None:

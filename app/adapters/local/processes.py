@@ -13,6 +13,8 @@ if sys.platform != "win32":  # there the leases of dead processes expire by them
     import fcntl
 
 _NEW = ".new"
+_TURN = "turn"
+"""The file that the process locks whose turn it is; no process has this name."""
 
 
 class LockedProcesses:
@@ -27,6 +29,7 @@ class LockedProcesses:
         self.name = name
         self._folder = folder
         self._own: int | None = None
+        self._turn: int | None = None
         self._dead: dict[str, int] = {}
         """The open lock files of dead processes: no other process releases their leases meanwhile."""
 
@@ -56,7 +59,7 @@ class LockedProcesses:
         with suppress(OSError):
             for path in self._folder.iterdir():
                 name = unquote(path.name)
-                if not path.name.endswith(_NEW) and name != self.name and name not in self._dead:
+                if not path.name.endswith(_NEW) and path.name != _TURN and name != self.name and name not in self._dead:
                     self._look_at(path, name)
         return list(self._dead)
 
@@ -74,6 +77,32 @@ class LockedProcesses:
         """Remove the lock file of a process that has died."""
         self._path(name).unlink(missing_ok=True)
         os.close(self._dead.pop(name))
+
+    def begin_turn(self) -> bool:
+        """Lock the file of the turn; where it cannot be made every process has its turn."""
+        if sys.platform == "win32":
+            return True
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            turn = os.open(self._folder / _TURN, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(turn)
+            return False
+        except OSError:  # a file system without locks
+            os.close(turn)
+            return True
+        self._turn = turn
+        return True
+
+    def end_turn(self) -> None:
+        """Unlock the file of the turn."""
+        if self._turn is not None:
+            os.close(self._turn)
+            self._turn = None
 
     def leave(self) -> None:
         """Remove this process's lock file, and unlock those of dead processes, which others find."""

@@ -75,3 +75,40 @@ def test_where_no_lock_can_be_made_nobody_is_taken_for_dead(tmp_path: Path) -> N
     own.enter()
     assert own.dead() == []
     own.leave()
+
+
+HAS_ITS_TURN = """
+import sys
+from pathlib import Path
+from app.adapters.local.processes import LockedProcesses
+assert LockedProcesses(Path(sys.argv[1]), "another").begin_turn()
+print("begun", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_process_has_its_turn_at_a_time_and_a_killed_one_no_longer(tmp_path: Path) -> None:
+    own, folder = LockedProcesses(tmp_path / "processes", "own"), tmp_path / "processes"
+    own.enter()
+    assert own.begin_turn()
+    assert not LockedProcesses(folder, "same").begin_turn()
+    own.end_turn()
+    command = [sys.executable, "-c", HAS_ITS_TURN, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        assert not own.begin_turn()
+        assert own.dead() == []
+        process.kill()
+        process.wait()
+    assert own.begin_turn()
+    own.end_turn()
+    own.leave()
+
+
+def test_where_no_file_can_be_made_every_process_has_its_turn(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    processes = LockedProcesses(tmp_path / "file", "own")
+    assert processes.begin_turn()
+    processes.end_turn()
+    assert processes.begin_turn()
