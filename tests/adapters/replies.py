@@ -46,6 +46,8 @@ class Service:
     replies: list[Reply]
     url: str = ""
     requests: int = 0
+    heads: list[bytes] = field(default_factory=list)
+    """The heads of the requests."""
     open: set[asyncio.StreamWriter] = field(default_factory=set)
     connections: int = 0
 
@@ -60,6 +62,7 @@ class Service:
                 await reader.readexactly(int(length.split(b":")[1]))
                 reply = self.replies[min(self.requests, len(self.replies) - 1)]
                 self.requests += 1
+                self.heads.append(head)
                 await reply(writer)
                 if writer.is_closing():
                     return

@@ -157,15 +157,15 @@ async def test_no_call_reads_the_answer_of_one_that_was_cut_off(how: str) -> Non
 async def test_whoever_cuts_a_call_off_does_not_cut_the_closing_of_its_connection_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    close = httpx.AsyncClient.aclose
+    close = httpx.AsyncHTTPTransport.aclose
 
-    async def slowly(client: httpx.AsyncClient) -> None:
+    async def slowly(client: httpx.AsyncHTTPTransport) -> None:
         await asyncio.sleep(0.05)
         await close(client)
         closed.append(client)
 
-    closed: list[httpx.AsyncClient] = []
-    monkeypatch.setattr(httpx.AsyncClient, "aclose", slowly)
+    closed: list[httpx.AsyncHTTPTransport] = []
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "aclose", slowly)
     async with serving(hangs, done) as service, upstream_of(service.url) as upstream:
         task = asyncio.create_task(upstream.send(CALL))
         while not service.requests:
@@ -225,3 +225,18 @@ async def test_calls_beyond_the_connections_wait_for_one_within_their_deadline(m
         holding.cancel()
         assert (await waiting).content == BODY
         assert service.requests == 2
+
+
+async def test_a_proxy_that_the_environment_names_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(done) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        async with upstream_of("http://service.invalid") as upstream:
+            assert (await upstream.send(CALL)).content == BODY
+    assert proxy.heads[0].startswith(b"POST http://service.invalid/")
+
+
+async def test_a_user_in_the_address_of_a_service_is_told_to_it() -> None:
+    async with serving(done) as service, upstream_of(service.url.replace("://", "://ann:secret@")) as upstream:
+        assert (await upstream.send(CALL)).content == BODY
+    assert b"Basic YW5uOnNlY3JldA==" in service.heads[0]
