@@ -44,8 +44,9 @@ Requests arrive whether or not others were answered, {_SECONDS_A_RATE:g} s at ea
 {_IN_TIME:.0%} of the requests succeed or p99 is over {_LATE_SECONDS:g} s. A time runs from the moment the request was
 due. Refused: answered, but not with a 2xx. Lost: no answer within 10 s. The load client runs on the same processors.
 On Cloudflare's double an embedding takes 100 ms and every other call 40 ms, and its limit of calls is off here.
-Embedded there are {_MEMORIES:,} memories and in the account {_STORED:,}, of {_TENANTS} tenants with an agent each.
-Those over REST were just stored, and the index may not show all of them yet; behind the edge it does.
+Embedded as many processes answer as `WORKERS=auto` starts, else one. Embedded there are {_MEMORIES:,} memories, in the
+account {_STORED:,}, of {_TENANTS} tenants with an agent each. Those over REST were just stored, and the index may not
+show all of them yet; behind the edge it does.
 Calls/op are its calls an operation, those of the indexer included and embeddings not; "within the limit" is how many
 operations a second {_CALLS_OF_A_WINDOW:,} calls in {_WINDOW_SECONDS} seconds allow at so many calls each.
 Behind the edge, D1 is Cloudflare's own on this machine and takes what it takes, and the Worker runs on workerd; an
@@ -163,7 +164,7 @@ async def _embedded() -> AsyncIterator[Target]:
         folder, scopes = Path(directory) / "data", tenants(_TENANTS)
         await asyncio.to_thread(prefill, folder, "hashing", scopes, _MEMORIES)
         (first,) = Requests(scopes, seed=_SEED + 1).recalls(1)
-        async with embedded(folder, "hashing", first) as server:
+        async with embedded(folder, "hashing", first, WORKERS="auto") as server:
             yield Target(server.port)
 
 

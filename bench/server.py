@@ -23,6 +23,8 @@ COMMAND = (str(Path(sys.executable).parent / "memory-gateway"),)
 """How the command line is started."""
 _UNLIMITED = {"TENANT_STORES_PER_MINUTE": "1000000000", "AGENT_STORES_PER_MINUTE": "1000000000"}
 """A load is limited by the service, not by a quota; older checkouts know no word for that."""
+_ONE = {"WORKERS": "1"}
+"""One process answers, where the settings say nothing else: what a request costs is the same in each."""
 _POLL_SECONDS = 0.005
 _START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
@@ -135,7 +137,7 @@ async def service(
     command = [*own, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
     if stalls is not None:
         command = [sys.executable, "-m", "bench.stalls", str(stalls)]
-    served = {**_UNLIMITED, "HOST": HOST, **settings, "PORT": str(port), "PYTHONPATH": str(checkout)}
+    served = {**_UNLIMITED, **_ONE, "HOST": HOST, **settings, "PORT": str(port), "PYTHONPATH": str(checkout)}
     async with running(command, served, data_dir, port, first) as server:
         yield server
 

@@ -15,7 +15,8 @@ _RARE = 10_000
 _LARGEST = 32 * 1024
 _ONE_OF = agents(20)
 INSTALLED = {"WORKERS": "1", "REQUEST_WAIT_SECONDS": "60"}
-"""One process, in which a request of many waits for its turn however long that is: none is refused."""
+"""One process, in which a request of many waits for its turn however long that is: none is refused. The rest is as in
+a first `make run`."""
 ALONE = {**INSTALLED, "READER": "none"}
 """What a store in the table is served with, unless it says otherwise: its reader takes turns of its own."""
 

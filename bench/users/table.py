@@ -1,6 +1,8 @@
 """The first section: what recalls and stores cost, by what is stored and what is asked."""
 
 import asyncio
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -54,7 +56,10 @@ async def cpu() -> Section:
     with TemporaryDirectory(prefix="bench-table-") as directory:
         shapes = (*COLUMNS, *OTHERS)
         folders = await asyncio.to_thread(filled, shapes, Path(directory))
-        measured = {shape.name: await measure(shape, folders[shape.name]) for shape in shapes}
+        measured = {}
+        for shape in shapes:
+            print(f"{time.strftime('%H:%M:%S')} {shape.name}", file=sys.stderr, flush=True)
+            measured[shape.name] = await measure(shape, folders[shape.name])
     for shape in shapes:
         section.figures += measured[shape.name].values()
     names = [name for name in ROWS if any(name in measured[shape.name] for shape in COLUMNS)]

@@ -1,6 +1,8 @@
 """The last section: memory and disk that the service takes while it does nothing, and how soon it answers."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,41 +17,61 @@ _STARTS = 3
 _LOCKS = ("runtime", "model")
 _ROOT = Path(__file__).parents[2]
 _NOTES = """\
-Memory is what the process keeps resident (RSS) once it has nothing more to do. "As installed" is the embedded
-default with its model, MiniLM, and its reader; the other stores have the hashing embedder and no reader. Packages
-are those of the locks of `make run`, as their files lie here, without what Python compiles of them. A start is wall
-time, from the start of the process to its first 200 on POST /recall."""
+Memory is taken once nothing is left to do. RSS is what the processes keep resident; in PSS each page that they
+share, also with other programs, is divided among them. "As installed" is the embedded default with its model,
+MiniLM, and its reader; the other stores have the hashing embedder and no reader. Packages are those of the locks of
+`make run`, as their files lie here, without what Python compiles of them. A start is wall time, from the start of
+the process to its first 200 on POST /recall."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """A service that does nothing, and what its memory in MB and its start in seconds may be."""
+
+    name: str
+    settings: Mapping[str, str]
+    embedder: str = "hashing"
+    memory: float | None = None
+    seconds: float | None = None
+
+
+_LARGE = _Idle("100k in one agent, hashing", ALONE, memory=350.0, seconds=1.2)
+_KINDS = (
+    _Idle("empty store, hashing", ALONE),
+    _Idle("empty store, as installed, one process", INSTALLED, "local", memory=200.0),
+    _Idle("empty store, as installed, two processes", {**INSTALLED, "WORKERS": "2"}, "local"),
+    _LARGE,
+)
 
 
 async def weight() -> Section:
     """Measure starts in turn, the memory after each, and the files of the packages."""
     section = Section("weight", "Memory, disk and start", _NOTES)
+    first = first_request(LARGE)
+    starts, resident, shared = ({kind.name: list[float]() for kind in _KINDS} for _ in range(3))
     with TemporaryDirectory(prefix="bench-weight-") as directory:
         folders = await asyncio.to_thread(filled, [LARGE], Path(directory))
-        kinds = {
-            "empty store, hashing": ("hashing", ALONE, None, None, None),
-            "empty store, as installed": ("local", INSTALLED, None, 200.0, None),
-            "100k in one agent, hashing": ("hashing", ALONE, folders[LARGE.name], 350.0, 1.2),
-        }
-        starts: dict[str, list[float]] = {name: [] for name in kinds}
-        memory: dict[str, list[float]] = {name: [] for name in kinds}
         for _ in range(_STARTS):
-            for name, (embedder, settings, folder, _, _) in kinds.items():
+            for kind in _KINDS:
                 with TemporaryDirectory() as empty:
-                    first = first_request(LARGE)
-                    async with embedded(folder or Path(empty), embedder, first, **settings) as server:
-                        starts[name].append(server.first_answer)
+                    folder = folders[LARGE.name] if kind is _LARGE else Path(empty)
+                    async with embedded(folder, kind.embedder, first, **kind.settings) as server:
+                        starts[kind.name].append(server.first_answer)
                         await server.rest(windows=2)
-                        memory[name].append(server.resident())
+                        resident[kind.name].append(server.resident())
+                        shared[kind.name].append(server.memory())
     rows = []
-    for name, (_, _, _, most_memory, most_seconds) in kinds.items():
-        resident = Figure(f"resident memory, {name}", "MB", memory[name], limit=most_memory)
-        start = Figure(f"first answer, {name}", "s", starts[name], limit=most_seconds)
-        section.figures += [resident, start]
-        rows.append((name, number(resident.median), number(start.median)))
+    for kind in _KINDS:
+        figures = [
+            Figure(f"memory (RSS), {kind.name}", "MB", resident[kind.name], limit=kind.memory),
+            Figure(f"memory (PSS), {kind.name}", "MB", shared[kind.name]),
+            Figure(f"first answer, {kind.name}", "s", starts[kind.name], limit=kind.seconds),
+        ]
+        section.figures += figures
+        rows.append((kind.name, *(number(figure.median) for figure in figures)))
     packages = Figure("packages of the service", "MB", [packages_mb()], limit=300.0)
     section.figures.append(packages)
-    section.show("Doing nothing", [("", "memory, MB", "start to first answer, s"), *rows])
+    section.show("Doing nothing", [("", "RSS, MB", "PSS, MB", "start to first answer, s"), *rows])
     section.show("On disk", [("", "MB"), ("packages of `make run`", number(packages.median))])
     return section
 
