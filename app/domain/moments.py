@@ -4,17 +4,30 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
+from ulid import ULID
+
 DAY_MS = 86_400_000
 """The milliseconds of a day."""
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _DIGITS for second in _DIGITS]
+"""Two of a ULID's characters, by their ten bits."""
+_SHIFTS = range(120, -1, -10)
 _EPOCH_WITHOUT_ZONE = _EPOCH.replace(tzinfo=None)
 
 
 def wall_clock() -> int:
     """Return now in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def new_id(now: int | None = None) -> str:
+    """Return a new ULID, which begins with a moment: ``now``, in ms since the epoch, or else the wall clock's now."""
+    made = ULID() if now is None else ULID.from_datetime(moment(now))
+    number = int.from_bytes(made.bytes)
+    return "".join([_PAIRS[number >> bits & 1023] for bits in _SHIFTS])
 
 
 def milliseconds(moment: datetime, *, up: bool = False) -> int:

@@ -5,9 +5,10 @@ A field type applies a bound of ``app.domain.limits`` and shows it in the JSON s
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
+from inspect import get_annotations
 from operator import is_
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
@@ -25,7 +26,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, core_schema
 
 from app.domain import limits
-from app.domain.attributes import from_attributes
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
 from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
 from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
@@ -227,11 +227,13 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     _old_names: ClassVar[Mapping[str, str]] = {}
+    _shared_with: ClassVar[dict[type, Sequence[str]]] = {}
+    """By a dataclass, the names of its fields that are attributes of such a request."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:  # noqa: ANN401 - pydantic's hook
         """Note the old names of the fields, so that a request is read as fast as one that has none."""
-        cls._old_names = old_names(cls)
+        cls._old_names, cls._shared_with = old_names(cls), {}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -253,7 +255,17 @@ class Request(BaseModel):
         Raises:
             InvalidRequest: the dataclass ``kind`` refuses a field.
         """
-        return from_attributes(kind, self, **given)
+        names = self._shared_with.get(kind) or self._share(kind)
+        return kind(**{name: getattr(self, name) for name in names if name not in given}, **given)
+
+    @classmethod
+    def _share(cls, kind: Any) -> Sequence[str]:  # noqa: ANN401 - a dataclass
+        """Return the names of a dataclass's fields that a request has as attributes; the others keep their defaults."""
+        attributes = {name for base in cls.__mro__ for name in get_annotations(base)}
+        names = [field.name for field in fields(kind) if field.init]
+        shared = [name for name in names if name in attributes or hasattr(cls, name)]
+        cls._shared_with[kind] = shared
+        return shared
 
     @model_validator(mode="before")
     @classmethod

@@ -54,7 +54,7 @@ class Fusion:
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
-        cues = query.cues | pool.cues
+        cues = query.cues | pool.cues if fused else ()
         for channel in channels:
             scores = channel.score(pool, query, fused) if channel.cue in cues else {}
             self.by_channel[channel.name] = counted = {id_: score for id_, score in scores.items() if score > _LEAST}
@@ -121,6 +121,8 @@ class Fusion:
     @cached_property
     def likelihoods(self) -> Mapping[str, float]:
         """How likely each candidate is to answer the query, 0 to 1; 0 for a candidate that no channel has scored."""
+        if not self.scores:
+            return {}
         fit = self.weights.score
         base = (
             fit.base

@@ -47,7 +47,8 @@ class CallEntry:
             Forbidden: the credential lacks one, which the error names.
         """
         self.principal.check_scopes(scopes)
-        return replace(self, scopes=scopes, channel=channel or self.channel)
+        channel, note, counts = channel or self.channel, self.note, self.counts
+        return CallEntry(self.principal, self._shards, self._runtime, channel, note, scopes, counts)
 
     def for_agent(self, agent_id: str | None) -> "CallEntry":
         """Return this call as one of a credential for this agent alone; with None the call as it is.
@@ -209,6 +210,7 @@ async def admit(shards: Shards, principal: Principal, note: RequestNote, channel
     backends = shards.main.backends
     tenant_id, credential_id = principal.tenant_id, principal.credential_id
     structlog.contextvars.bind_contextvars(tenant=tenant_id, credential=credential_id)
+    note.tenant_id = tenant_id
     now = backends.clock()
     if credential_id is not None and not principal.is_prober:
         backends.admission.credentials.admit(tenant_id, credential_id, principal.requests_per_minute, now)

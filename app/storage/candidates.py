@@ -17,6 +17,7 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import MORE_FIELDS, Scope
 from app.domain.query import Filter
 from app.ports.database import Row, Select, Statement
+from app.ports.vector_index import AwaitedHits
 from app.storage import filters, outbox, what_holds
 from app.storage.scoped import ScopedStatement
 from app.storage.words_search import NEXT_KIND, WordsBounds, search_words
@@ -145,31 +146,32 @@ class CandidateQuery:
         return self.width * _MAX_OF_CHANNEL
 
 
-def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
+def find_candidates(scope: Scope, query: CandidateQuery, awaits: AwaitedHits | None = None) -> ScopedStatement:
     """Read the best memories of each channel that belong to the scope and pass the filter, and their neighbours.
 
-    Returns rows that ``read_candidates`` reads.
+    Returns rows that ``read_candidates`` reads. ``awaits``: hits of the vector index that are found in the same run.
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
-    statement = ScopedStatement.read(
-        scope,
-        _sql("searched" if query.search_words else "none", query),
+    argument: dict[str, Json] = {
+        **scope.argument,
         **query.sections,
         **where,
-        index_name=query.index_name,
-        max_pending=query.max_pending,
-        max_in_bulk=query.max_in_bulk,
-        newest_in_bulk=query.newest_in_bulk,
-        near=None if query.near is None else list(query.near),
-        since=query.since,
-        fill=query.fill,
-        also=query.also,
-        width=query.width,
-        likely=query.likely,
-        for_model=query.for_model,
+        "index_name": query.index_name,
+        "max_pending": query.max_pending,
+        "max_in_bulk": query.max_in_bulk,
+        "newest_in_bulk": query.newest_in_bulk,
+        "near": None if query.near is None else list(query.near),
+        "since": query.since,
+        "fill": query.fill,
+        "also": query.also,
+        "width": query.width,
+        "likely": query.likely,
+        "for_model": query.for_model,
         **({} if query.as_of is None else {"as_of": query.as_of}),
-    )
-    return replace(statement, stepwise=partial(_stepwise, query)) if query.search_words else statement
+    }
+    sql = _sql("searched" if query.search_words else "none", query)
+    stepwise = partial(_stepwise, query) if query.search_words else None
+    return ScopedStatement(sql, argument, tenant_id=scope.tenant_id, awaits=awaits, stepwise=stepwise)
 
 
 def _sql(words: Literal["searched", "found", "none"], query: CandidateQuery) -> str:

@@ -95,9 +95,9 @@ async def walked(service: Service, call: Call) -> Walk:
     [
         (store, 49, 14, {"sensitive_content": "off"}),
         (store, 51, 14, {}),  # its texts are screened: by one rule, and one detector
-        (recall, 65, 16, {}),
+        (recall, 64, 16, {}),
         (profile_recall, 71, 18, {}),
-        (listing, 33, 11, {}),
+        (listing, 32, 11, {}),
         (usage, 28, 11, {}),
     ],
 )

@@ -75,6 +75,13 @@ class ExactSearch:
         """Keep nothing of a scope in memory."""
         self._cache.forget(scope)
 
+    def count(self, connection: apsw.Connection, scope: Scope) -> int:
+        """Return about how many vectors a scope has: those that are in memory, or else those of the file."""
+        if in_memory := self._cache.get(scope).count:
+            return in_memory
+        in_file: int = connection.execute(_COUNT, (scoped_argument(self._config, scope),)).get
+        return in_file
+
     def search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
         # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.

@@ -6,7 +6,10 @@ import apsw
 import orjson
 
 from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_index import HitsOfFile
+from app.domain.json_types import to_json
 from app.ports.database import Row, Statement, WordsDamaged
+from app.retrieval.channels.vector import points
 from app.storage import damaged_words
 
 _READ_SECONDS = 2.0
@@ -16,7 +19,7 @@ class SqliteDatabase:
     """Runs D1's dialect on SQLite, with D1's limits. Implements ``app.ports.database.Database``.
 
     Concurrent runs that only read share a thread hop and a snapshot; concurrent runs that write share a commit. Tenants
-    take turns at both (ADR 0020).
+    take turns at both (ADR 0020). Hits that a statement awaits are found in its run, by the index of the same file.
     """
 
     backend = "sqlite"
@@ -56,7 +59,12 @@ class SqliteDatabase:
 def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
     if statement.stepwise is not None:
         statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
-    cursor = connection.execute(statement.sql, statement.parameters)
+    parameters = statement.parameters
+    awaited = statement.awaits
+    if isinstance(awaited, HitsOfFile) and (found := awaited.search(connection)) is not None:
+        awaited.hits = found
+        parameters = (parameters[0].replace(awaited.text, to_json(points(found.hits))),)
+    cursor = connection.execute(statement.sql, parameters)
     try:
         names = [column[0] for column in cursor.get_description()]
     except apsw.ExecutionCompleteError:  # there is no row

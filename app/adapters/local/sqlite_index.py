@@ -1,6 +1,7 @@
 """The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from secrets import token_hex
 
 import apsw
 import numpy as np
@@ -15,9 +16,21 @@ from app.domain.memory import Scope
 from app.domain.moments import wall_clock
 from app.domain.query import Filter
 from app.ports.index_admin import CountsUnreadable, Expected, IdPage, IndexRecord
-from app.ports.vector_index import Hits, IndexedVector, Insertion, NewVector, WritesWithin
+from app.ports.vector_index import (
+    AsksWithin,
+    AwaitedHits,
+    Hit,
+    Hits,
+    IndexedVector,
+    Insertion,
+    NewVector,
+    WritesWithin,
+)
 
 _SAMPLED = 100
+_MOST_LARGE = 10_000
+_FEW = 2000
+"""A scope of more vectors is searched apart, where concurrent searches share one pass over the vectors."""
 _LIST_IDS = 1000
 _FILTER_SECONDS = 2.0
 
@@ -50,7 +63,21 @@ WHERE index_name = ?1 ->> 'index_name' AND length(vector) <> 4 * ?1 ->> 'dimensi
 _DESTROY = "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'"
 
 
-class SqliteVectorIndex(CountsUnreadable, WritesWithin):
+class HitsOfFile(AwaitedHits):
+    """Hits that a run on the same file finds: ``search`` takes its connection, and returns None where it may not."""
+
+    __slots__ = ("search", "text", "until_then")
+
+    def __init__(self, index_name: str, search: Callable[[apsw.Connection], Hits | None]) -> None:
+        """Take the search, in whose place no question can be asked elsewhere."""
+        marker = token_hex(16)
+        super().__init__(index_name, {}, lambda found: found, marker)
+        self.search = search
+        self.text = f'[["{marker}",1.0]]'  # type: ignore[misc]  # what the base class derives from the marker
+        self.until_then = Hits([Hit(marker, 1.0)])  # type: ignore[misc]
+
+
+class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
     """Searches vectors of the file exactly, in memory. Implements ``app.ports.vector_index.VectorIndex``.
 
     The first search of a scope loads its vectors, which are kept within a budget; every search first reads the
@@ -75,6 +102,8 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
         self._filter_seconds = filter_seconds
         self._config = config
         self._search = ExactSearch(config, cache_bytes)
+        self._large: set[Scope] = set()
+        """Scopes that were found to have many vectors."""
         self._searches: Coalescer[Scope, ScopeSearch, Hits] = Coalescer(self._answer)
 
     async def prepare(self) -> None:
@@ -90,6 +119,23 @@ class SqliteVectorIndex(CountsUnreadable, WritesWithin):
         search = ScopeSearch(vector, top_k, where)
         # A filter may take long: only its own caller waits for it.
         return (await self._answer(scope, [search]))[0] if where else await self._searches.ask(scope, search)
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        """Return the search of a small scope, which ``SqliteDatabase`` makes in its run: it saves a way to a thread."""
+        if where or scope in self._large:
+            return None
+        search = ScopeSearch(vector, top_k, where)
+        return HitsOfFile(self._config.index_name, lambda connection: self._within(connection, scope, search))
+
+    def _within(self, connection: apsw.Connection, scope: Scope, search: ScopeSearch) -> Hits | None:
+        """Search a scope in a run; None where it is large, which later searches of it then know beforehand."""
+        count = self._search.count(connection, scope)
+        if count > _FEW:
+            if len(self._large) >= _MOST_LARGE:
+                self._large.clear()
+            self._large.add(scope)
+            return None
+        return self._search.search(connection, scope, [search])[0] if count else Hits([])
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors in one transaction."""

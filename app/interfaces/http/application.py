@@ -1,15 +1,19 @@
 """The application that serves the HTTP interface."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from app.interfaces.http import problems
 from app.interfaces.http.anonymous import AnonymousTurns
+from app.interfaces.http.direct import DirectRoutes
 from app.interfaces.http.metrics_readers import MetricsReaders
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.pages import LatelyMade, StaticPage
@@ -74,6 +78,20 @@ class Endpoint(Protocol):
         ...
 
 
+class _Application(FastAPI):
+    """FastAPI with one layer of ours around a request, and direct routes before its own layers (ADR 0095)."""
+
+    def __init__(self, around: Callable[..., ASGIApp], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
+        """Take what makes the layer, and FastAPI's settings of an application."""
+        super().__init__(**settings)
+        self._around = around
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the layers of a request; ours answers to exceptions that no other handles."""
+        layers = ExceptionMiddleware(AsyncExitStackMiddleware(self.router), handlers=self.exception_handlers)
+        return self._around(layers, find=DirectRoutes(self.routes).find)
+
+
 def create_http_app(
     shards: Shards,
     endpoints: Sequence[Endpoint],
@@ -98,7 +116,16 @@ def create_http_app(
             yield
         await shards.close()
 
-    app = FastAPI(
+    app = _Application(
+        partial(
+            RequestContext,
+            hosts=hosts,
+            observe=shards.main.metrics.request,
+            anonymous=AnonymousTurns(),
+            count=shards.main.backends.recall_log.counts.request,
+            reports=reports,
+            traces=shards.main.metrics.traces,
+        ),
         title=_TITLE,
         version=installed_version(),
         description=_DESCRIPTION,
@@ -111,15 +138,6 @@ def create_http_app(
     app.state.shards = shards
     app.state.metrics = LatelyMade(lambda: StaticPage.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
     app.state.metrics_readers = metrics_readers or MetricsReaders()
-    app.add_middleware(
-        RequestContext,
-        hosts=hosts,
-        observe=shards.main.metrics.request,
-        anonymous=AnonymousTurns(),
-        count=shards.main.backends.recall_log.counts.request,
-        reports=reports,
-        traces=shards.main.metrics.traces,
-    )
     problems.install(app)
     app.router.routes.extend(_ROUTES)  # include_router would make each route anew, longer than a hundred requests take
     for endpoint in endpoints:

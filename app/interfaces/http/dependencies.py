@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from functools import cached_property
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
@@ -15,15 +16,16 @@ from app.domain.errors import FieldError, Forbidden, TenantMoved, UnsupportedMed
 from app.domain.quotas import Use
 from app.interfaces.fields import refused
 from app.interfaces.hints import hint
-from app.interfaces.http.problems import QUOTA_WARNING
+from app.interfaces.http.direct import DirectReader
+from app.interfaces.http.middleware import WITH_BODIES
+from app.interfaces.http.problems import QUOTA_WARNING, response_to
 from app.interfaces.request_state import NOTE, VERIFIED
 from app.runtime.entry import CallEntry, admit, principal_of
 from app.runtime.shards import Shards
 from app.services.access.scopes import CLAIM_OF, AccessScope
 from app.services.memories.write import Warn
 
-WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
-"""The methods whose requests have bodies."""
+JSON = "application/json"
 
 
 class _Credential(HTTPBearer):
@@ -32,7 +34,7 @@ class _Credential(HTTPBearer):
     def __init__(
         self,
         *scopes: AccessScope,
-        media_types: Sequence[str] = ("application/json",),
+        media_types: Sequence[str] = (JSON,),
         channel: WriteChannel = "http",
         parameters: Collection[str] = (),
     ) -> None:
@@ -50,7 +52,7 @@ class _Credential(HTTPBearer):
             ),
         )
         self.scopes = scopes
-        self._media_types = media_types
+        self.media_types = media_types
         self._channel = channel
         self._parameters = parameters
 
@@ -64,8 +66,8 @@ class _Credential(HTTPBearer):
         entry: CallEntry = request.state.entry
         entry = entry.within(*self.scopes, channel=self._channel)
         if request.method in WITH_BODIES:
-            if self._media_types:
-                _check_media_type(request, self._media_types)
+            if self.media_types:
+                _check_media_type(request, self.media_types)
             _check_query(request, self._parameters)
         await no_repeats(request)
         return entry
@@ -101,10 +103,14 @@ class CredentialFirst(NamedRoute):
             raise TypeError(f"{path} does not say once which scopes it needs")
         self.scopes = declared[0].scopes
 
+    @cached_property
+    def reader(self) -> DirectReader | None:
+        """Reads the requests that are answered without FastAPI's layers; None where the route needs more of them."""
+        return DirectReader.of(self, _is_of_json)
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
         handle = super().get_route_handler()
-        act: ActName = getattr(self.endpoint, "act", "access")
 
         async def verify_then_handle(request: Request) -> Response:
             entry = request.state.entry = await entry_of(request)
@@ -114,12 +120,43 @@ class CredentialFirst(NamedRoute):
                 if not moved.repeatable or _is_streamed(request):
                     raise
             except Forbidden as error:
-                entry.refused(error, act)
+                self._refused(entry, error)
                 raise
             request.state.entry = await entry_of(request)
             return await handle(request)
 
         return verify_then_handle
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request without FastAPI's layers, as ``verify_then_handle`` does with them; only with a ``reader``.
+
+        Raises:
+            Exception: a defect, of which no answer can be made.
+        """
+        reader: DirectReader = self.reader  # type: ignore[assignment]  # ``DirectRoutes`` finds no route without one
+        try:
+            last = False
+            while True:
+                entry = request.state.entry = await entry_of(request)
+                try:
+                    values, beside = await reader.read(request)
+                    return reader.response(await self.endpoint(**values), beside)
+                except TenantMoved as moved:
+                    if last or not moved.repeatable:
+                        raise
+                    last = True
+                except Forbidden as error:
+                    if not last:
+                        self._refused(entry, error)
+                    raise
+        except Exception as error:  # noqa: BLE001 - what no answer can be made of is raised again
+            response = await response_to(request, error)
+            error.__traceback__ = None  # one error may be raised for many requests
+            return response
+
+    def _refused(self, entry: CallEntry, error: Forbidden) -> None:
+        act: ActName = getattr(self.endpoint, "act", "access")
+        entry.refused(error, act)
 
 
 async def entry_of(request: Request) -> CallEntry:
@@ -196,13 +233,18 @@ BodylessAdministrator = Annotated[CallEntry, _needing("admin", media_types=())]
 """The entry of an administrator's request that needs no body."""
 
 
-def _warns(request: Request, response: Response) -> Warn:
+async def _warns(request: Request, response: Response) -> Warn:
     def warn(uses: Sequence[Use]) -> None:
         if uses:
             request.scope["state"][NOTE].quotas_near = [use.name for use in uses]
             response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
     return warn
+
+
+def _is_of_json(dependency: object) -> bool:
+    """Tell whether a dependency takes a request with a body of JSON, and reads nothing else but what is beside it."""
+    return dependency is _warns or (isinstance(dependency, _Credential) and dependency.media_types == (JSON,))
 
 
 QuotaWarning = Annotated[Warn, Depends(_warns)]

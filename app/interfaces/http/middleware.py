@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -11,6 +11,8 @@ from ipaddress import ip_address
 import structlog
 from opentelemetry.trace import Span
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
@@ -41,6 +43,9 @@ _INGEST = re.compile(r"(?:/client/v4/accounts/[^/]+/agent-memory/namespaces/[^/]
 BLOB_BODY = ("POST", "/blobs")
 """The request whose body is a blob: any bytes, which are not parsed."""
 
+WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
+"""The methods whose requests have bodies."""
+
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each line within its own limit, and never as a whole."""
 
@@ -59,6 +64,10 @@ Count = Callable[[RequestNote, float], None]
 """Takes a request's note, and how many seconds the request took."""
 
 
+Find = Callable[[Scope], Callable[[Request], Awaitable[Response]] | None]
+"""Returns what answers a request without the layers of the framework; None where these have to."""
+
+
 def _ignore(*_: object) -> None:
     """Count nothing."""
 
@@ -66,7 +75,7 @@ def _ignore(*_: object) -> None:
 class RequestContext:
     """The middleware; it is pure ASGI, so that it costs little and a body can be refused while it arrives."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what every request has around it
         self,
         app: ASGIApp,
         hosts: Collection[str] = (),
@@ -76,12 +85,14 @@ class RequestContext:
         *,
         reports: bool = False,
         traces: Traces | None = None,
+        find: Find = lambda _: None,
     ) -> None:
         """Wrap the application.
 
         ``hosts`` are the host names that requests may be addressed to, all where it is empty; ``observe`` and ``count``
         count requests; ``anonymous`` has the turns of requests without a verified credential; ``reports``: each answer
-        has the header for the Worker in front; ``traces``: opens a span for each request.
+        has the header for the Worker in front; ``traces``: opens a span for each request; ``find`` returns what
+        answers a request with a body without the application.
         """
         self._app = app
         self._traces = traces
@@ -90,6 +101,7 @@ class RequestContext:
         self._count = count
         self._reports = reports
         self._hosts = frozenset(hosts)
+        self._find = find
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -122,7 +134,10 @@ class RequestContext:
                     began = time.perf_counter()
                 _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
                 scope = _as_sent(scope)
-                await self._app(scope, _limited(scope, receive), send_with_id)
+                receive = _limited(scope, receive, headers)
+                answer = scope["method"] in WITH_BODIES and self._find(scope)
+                serve = await answer(Request(scope, receive)) if answer else self._app
+                await serve(scope, receive, send_with_id)
             except HostNotAllowed as refusal:
                 await error_response(refusal, scope)(scope, receive, send_with_id)
             except Exception:  # a defect of the service: the caller gets a problem, the log the traceback
@@ -148,10 +163,14 @@ class RequestContext:
 
     def _head(self, message: Message, scope: Scope, status: int) -> None:
         """Add the headers that every answer has."""
-        headers, note = MutableHeaders(scope=message), _noted(scope, status)
-        headers["X-Request-Id"] = scope["state"]["request_id"]
+        note = _noted(scope, status)
+        message["headers"] = raw = [*message["headers"], (b"x-request-id", scope["state"]["request_id"].encode())]
         # A cache in front may go by the path alone, such as one that ends with .js, where nothing says otherwise.
-        headers.setdefault("Cache-Control", "no-store")
+        if all(name != b"cache-control" for name, _ in raw):
+            raw.append((b"cache-control", b"no-store"))
+        if not (note.found or self._reports):
+            return
+        headers = MutableHeaders(raw=raw)
         if note.found:
             headers[SENSITIVE_CONTENT] = note.sensitive_content
         if self._reports:
@@ -201,8 +220,6 @@ def _route(scope: Scope) -> tuple[str, str]:
 def _noted(scope: Scope, status: int) -> RequestNote:
     """Return the note of a request that is answered with this status, with its tenant and its error's code."""
     note: RequestNote = scope["state"][NOTE]
-    # The log's context names the tenant once its credential was verified, even where the request is refused later.
-    note.tenant_id = structlog.contextvars.get_contextvars().get("tenant", "")
     if status >= HTTPStatus.BAD_REQUEST and not note.code:
         note.code = f"http_{status}"
     return note
@@ -262,14 +279,14 @@ def _path(scope: Scope) -> str:
     return path.removeprefix(scope.get("root_path", ""))
 
 
-def _limited(scope: Scope, receive: Receive) -> Receive:
+def _limited(scope: Scope, receive: Receive, headers: Headers) -> Receive:
     """Refuse a body over the limit: at once where its length is announced, else as soon as it is passed."""
     method, path = scope["method"], _path(scope)
     if (method, path) == _UNLIMITED:
         return receive
     most = _most(method, path)
     received = 0
-    announced = Headers(scope=scope).get("content-length", "")
+    announced = headers.get("content-length", "")
 
     async def receive_limited() -> Message:
         nonlocal received

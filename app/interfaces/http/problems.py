@@ -1,5 +1,6 @@
 """Renders every error in one shape: application/problem+json (RFC 9457), or Cloudflare's shape below its paths."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -68,9 +69,16 @@ class Problem(BaseModel):
 
 def install(app: FastAPI) -> None:
     """Answer every exception of a route in this one shape."""
-    app.add_exception_handler(MemoryGatewayError, _on_error)
-    app.add_exception_handler(RequestValidationError, _on_validation_error)
-    app.add_exception_handler(HTTPException, _on_http_exception)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+
+
+async def response_to(request: Request, error: Exception) -> Response:
+    """Return the answer to an exception of a route; raise it again where it is a defect."""
+    for kind, handler in _HANDLERS.items():
+        if isinstance(error, kind):
+            return await handler(request, error)
+    raise error
 
 
 def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, Any]]:
@@ -174,6 +182,13 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     response = error_response(_FrameworkError(error), request.scope)
     response.headers.update(error.headers or {})
     return response
+
+
+_HANDLERS: Mapping[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+    MemoryGatewayError: _on_error,
+    RequestValidationError: _on_validation_error,
+    HTTPException: _on_http_exception,
+}
 
 
 def _known(method: str) -> str:

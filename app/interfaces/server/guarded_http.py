@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError, RequestTimeout, TooManyConnections
 from app.interfaces.http.problems import answer_bytes, problem_response
 from app.interfaces.server.connections import ConnectionLimits, Connections
+from app.interfaces.server.joined import JoinedAnswer
 from app.interfaces.server.upgrades import SentAhead, parser_of_body
 
 if sys.platform != "win32":
@@ -251,6 +252,7 @@ class GuardedHttp(HttpToolsProtocol):
             raise _Refused
         self._connections.works(self)
         super().on_headers_complete()
+        self.cycle.transport = JoinedAnswer(self.transport, self.loop)  # type: ignore[assignment]  # it needs no more
         if self._spare:
             self.cycle.keep_alive = False
             self._ending = True

@@ -3,14 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from ulid import ULID
-
 from app.domain import limits
 from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.messages import Message
-from app.domain.moments import moment
+from app.domain.moments import new_id
 from app.domain.quotas import UNLIMITED
 from app.ports.database import Row
 from app.services.access.credentials import refused
@@ -56,7 +54,7 @@ class Taking:
         self._backends = backends
         self._scope = scope
         self._conversation = conversation
-        self.id = str(ULID.from_datetime(moment(backends.clock())))
+        self.id = new_id(backends.clock())
 
     async def take(self, holder: str) -> Taken:
         """Take the messages that are not there yet, and the lease for this holder.

@@ -261,7 +261,7 @@ class CandidateGatherer:
         return [
             request_state.read_for_recall(self._scope),
             pending(self._scope, wanted.where, wanted.index_name, had, for_model=wanted.for_model),
-            replace(find_candidates(self._scope, wanted), awaits=vectors.awaited),
+            find_candidates(self._scope, wanted, vectors.awaited),
             *([] if self._analysing is None else [topics(self._scope)]),
         ]
 

@@ -143,10 +143,13 @@ class VectorSearch:
         asked = self._query
         if within and asked.vector is not None and not self._needs:
             asked.awaited = self._index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
+        if asked.awaited is None and not self._needs:
+            await self._ask(asked, depth)
+            return
         if asked.awaited is None:
             searches = (asked, *self._needs)
             await asyncio.gather(*(self._ask(search, depth) for search in searches))
-            self._merged = merged([search.hits for search in searches]) if self._needs else None
+            self._merged = merged([search.hits for search in searches])
             return
         if self._note is not None:
             self._note.index_queries += 1
@@ -251,7 +254,8 @@ class _Search:
 
     def begin(self, embedded: Vector) -> None:
         """Begin with a vector that the index was not asked with yet."""
-        self.vector, self.hits = embedded, replace(self.hits, more=True)
+        given = self.hits
+        self.vector, self.hits = embedded, Hits(given.hits, given.filtered, more=True, unreadable=given.unreadable)
 
 
 def _embedder_away(error: Unavailable) -> Outage:

@@ -9,15 +9,13 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ulid import ULID
-
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector, encode
 from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
 from app.domain.explicit import permitted
 from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory, Scope, Tenant
-from app.domain.moments import moment
+from app.domain.moments import new_id
 from app.domain.quotas import Use, near
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
@@ -80,7 +78,7 @@ class Writer:
             Unavailable: as ``LongTermMemoryGateway.store`` says.
         """
         used, now = self._backends.data.configs, self._backends.clock()
-        new = memory.of(scope, str(ULID.from_datetime(moment(now))), now)
+        new = memory.of(scope, new_id(now), now)
         batch = Batch(
             self._tenant,
             [MemoryWrite(new, {}, {})],

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, TypeAlias
 
-from ulid import ULID
-
 from app.domain.audit import RecallNote, RunNote, ToolCall
 from app.domain.canaries import RESERVED_AGENTS
 from app.domain.json_types import Json
+from app.domain.moments import new_id
 from app.domain.request_note import MemoryOperation, RequestNote
 
 Note: TypeAlias = RecallNote | RunNote
@@ -116,7 +115,7 @@ class RecallLog:
             self._notes.append(RecallNote(tenant_id, "", "", dropped=recalls, noted=monotonic()))
         notes = [self._notes[place] for place in range(min(BATCH, len(self._notes)))]
         for note in notes:
-            note.id = note.id or str(ULID())
+            note.id = note.id or new_id()
         return notes
 
     def written(self, batch: Sequence[Note], departed: Collection[str] = ()) -> None:

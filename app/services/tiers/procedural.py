@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Final, TypeVar
 
 from app.domain import limits, posterior
-from app.domain.attributes import from_attributes
 from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded
 from app.domain.memory import Scope, Tenant, owner_of
 from app.domain.workflows import (
@@ -144,8 +143,9 @@ class ProceduralMemory:
             InvalidRequest: a field is over its limits.
             Unavailable, Erasing, Unauthenticated: as ``put`` says.
         """
-        text = await self.version(workflow_id, version)
-        return await self.put(from_attributes(NewWorkflow, await self.get(workflow_id), spec=text.spec))
+        text, kept = await self.version(workflow_id, version), await self.get(workflow_id)
+        new = NewWorkflow(workflow_id, kept.agent_type, kept.task_type, text.spec, kept.discount, kept.enabled)
+        return await self.put(new)
 
     async def page(
         self,

@@ -1,6 +1,7 @@
 """What the SQLite index keeps in memory, what bounds a search, and ties. The rest is in the contracts."""
 
 import gc
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,13 +13,16 @@ import pytest
 from ulid import ULID
 
 from app.adapters.local.scope_vectors import ScopeVectors
+from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseUnavailable
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.vector_index import IndexedVector
+from app.ports.database import Statement
+from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
 
 T = TypeVar("T")
 FOUR = EmbeddingConfig("test", "four", 4)
@@ -129,4 +133,41 @@ async def test_a_filter_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable, match="too long"):
         await index.query(OWN, VALUES, top_k=9, where=Filter(metadata=wanted))
     assert len(await search(index, OWN)) == 9
+    await file.close()
+
+
+async def awaited(index: SqliteVectorIndex, file: SqliteFile, scope: Scope) -> tuple[AwaitedHits, str]:
+    """Let a statement await hits; return them, and the argument that the statement was run with."""
+    hits = index.ask_within(scope, VALUES, top_k=9, where=Filter())
+    assert hits is not None
+    given: list[Json] = [[hit.id, 1.0] for hit in hits.until_then.hits]
+    statement = Statement("SELECT ?1 AS argument", {"hits": given}, awaits=hits)
+    ((row,),) = await SqliteDatabase(file).run([statement])
+    return hits, str(row["argument"])
+
+
+async def test_hits_of_a_small_scope_are_found_in_the_run_that_reads_with_them(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "index.sqlite3")
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
+    await index.prepare()
+    hits, argument = await awaited(index, file, OWN)
+    assert (hits.hits, argument) == (Hits([]), '{"hits":[]}')
+    ids = await remembered(index, OWN, 3)
+    hits, argument = await awaited(index, file, OWN)
+    assert hits.hits == await index.query(OWN, VALUES, top_k=9, where=Filter())
+    assert [id_ for id_, _ in json.loads(argument)["hits"]] == ids[::-1]
+    assert index.ask_within(OWN, VALUES, top_k=9, where=Filter(metadata={"a": 1})) is None
+    await file.close()
+
+
+async def test_a_large_scope_is_searched_apart_where_searches_share_a_pass(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "index.sqlite3")
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
+    await index.prepare()
+    await index.upsert([IndexedVector(OWN, str(n), VALUES, 1, 1) for n in range(2001)])
+    hits, argument = await awaited(index, file, OWN)
+    assert hits.hits is None
+    assert hits.marker in argument
+    assert index.ask_within(OWN, VALUES, top_k=9, where=Filter()) is None
+    assert index.ask_within(OTHER, VALUES, top_k=9, where=Filter()) is not None
     await file.close()
