@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from app.adapters.breaker import Breakers
 from app.adapters.coalescing.gatherer import FREE
+from app.adapters.local.imports import without
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.local.transformer import TransformerEmbedder
 from app.adapters.objects.folder import FolderObjects
@@ -279,7 +280,8 @@ class _Process:
         settings = self._settings
         if settings.sensitive_content == "off":
             return Screening()
-        from app.adapters.local.sensitive_detector import PatternDetector  # noqa: PLC0415 - loading it takes 200 ms
+        with without("requests"):  # by which its plugins would ask vendors whether a key is valid: 40 ms and 3 MB
+            from app.adapters.local.sensitive_detector import PatternDetector  # noqa: PLC0415 - loading it takes long
 
         return Screening(
             settings.sensitive_content, PatternDetector(settings.sensitive_kinds), self._metrics.sensitive_content

@@ -20,6 +20,7 @@ LATER = {
     "mcp_types": "the first message over MCP",
     "obstore": "the first object",
     "opentelemetry.sdk": "traces, where they are set",
+    "requests": "nothing: no key is tried out",
     "torch": "nothing: training alone has it",
 }
 """Packages and modules that a server does not load before what is named beside them."""
