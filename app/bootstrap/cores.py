@@ -38,6 +38,15 @@ def threads_of_worker(settings: Settings) -> int:
     return max(1, machine.processors() // (settings.workers or 1))
 
 
+def embedding_calls_of_worker(settings: Settings) -> int | None:
+    """Return how many calls of OpenAI's embeddings API this process may make in a minute; None: any number.
+
+    The workers divide the calls: connections are spread over them alike.
+    """
+    calls = settings.openai_calls_per_minute
+    return max(1, calls // (settings.workers or 1)) if calls else None
+
+
 def load_shared(settings: Settings) -> None:
     """Import what a process imports only when it serves, so that processes that are forked afterwards share it."""
     if settings.sensitive_content != "off":

@@ -22,7 +22,7 @@ from app.adapters.local.transformer import TransformerEmbedder, packaged_model_d
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.bootstrap.account import Close, ProcessAccount, build_client
-from app.bootstrap.cores import threads_of_worker
+from app.bootstrap.cores import embedding_calls_of_worker, threads_of_worker
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.observability.metrics import Metrics
@@ -81,7 +81,7 @@ def plain_embedder(
             dimensions=settings.embedding_dimensions,
             base_url=settings.openai_base_url,
             query_seconds=query_seconds,
-            calls_per_minute=settings.openai_calls_per_minute or None,
+            calls_per_minute=embedding_calls_of_worker(settings),
             breakers=breakers,
         )
         return CoalescingEmbedder(openai, query_seconds=query_seconds)

@@ -53,8 +53,8 @@ class EmbeddingSettings(BaseModel):
     openai_calls_per_minute: Annotated[int, Field(ge=0)] = Field(
         3000,
         description=(
-            "Calls this process may make in a minute of the embeddings API of `openai`, which takes 3,000 of a new "
-            "account; 0 counts none."
+            "Calls this replica may make in a minute of the embeddings API of `openai`, which takes 3,000 of a new "
+            "account; its workers divide them. 0 counts none."
         ),
     )
     local_model_dir: Path | None = Field(

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from app.bootstrap import worker_count
-from app.bootstrap.cores import threads_of_worker
+from app.bootstrap.cores import embedding_calls_of_worker, threads_of_worker
 from app.settings import Settings
 
 GIB = 1024**3
@@ -64,3 +64,9 @@ def test_on_cloudflare_it_depends_on_whether_calls_are_scarce(given: dict[str, o
 def test_workers_divide_the_processors_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.adapters.local.machine.processors", lambda: 4)
     assert [threads_of_worker(Settings(workers=count)) for count in (None, 1, 2, 3, 4, 8)] == [4, 4, 2, 1, 1, 1]
+
+
+def test_workers_divide_the_calls_of_the_embeddings_api() -> None:
+    assert [embedding_calls_of_worker(Settings(workers=count)) for count in (None, 1, 2, 7)] == [3000, 3000, 1500, 428]
+    assert embedding_calls_of_worker(Settings(workers=2, openai_calls_per_minute=1)) == 1
+    assert embedding_calls_of_worker(Settings(workers=2, openai_calls_per_minute=0)) is None
