@@ -93,8 +93,7 @@ class ComparedStatement:
     @cached_property
     def is_question(self) -> bool:
         """Whether the memory only asks: it states nothing that another memory could no longer say."""
-        said = [sentence.rstrip("\"'\u201d\u2019)] ") for sentence in sentences(self.content)]
-        return bool(said) and all(sentence.endswith(("?", "\uff1f")) for sentence in said)
+        return only_asks(self.content)
 
     @property
     def is_fact(self) -> bool:
@@ -219,6 +218,19 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
 def _of_several(threshold: float, several: int) -> float:
     """Return the probability whose odds are ``several`` times the odds of a threshold."""
     return threshold * several / (threshold * several + 1 - threshold)
+
+
+def only_asks(text: str) -> bool:
+    """Tell whether each sentence of a text is a question; most texts that end with one begin with another sentence."""
+    first = _SENTENCE_END.search(text)
+    if first is not None and (begins := text[: first.start()].strip()) and not _is_question(begins):
+        return False
+    said = sentences(text)
+    return bool(said) and all(map(_is_question, said))
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'\u201d\u2019)] ").endswith(("?", "\uff1f"))
 
 
 def sentences(text: str) -> Sequence[str]:

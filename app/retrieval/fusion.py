@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 
-import numpy as np
-
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, Scores
@@ -58,8 +56,11 @@ class Fusion:
         for channel in channels:
             scores = channel.score(pool, query, fused) if channel.cue in cues else {}
             self.by_channel[channel.name] = counted = {id_: score for id_, score in scores.items() if score > _LEAST}
+            if not counted:
+                continue
+            note, turn = weights.note.channels[channel.name], weights.turn.channels[channel.name]
             for id_, score in counted.items():
-                fused[id_] += self.kinds[id_].channels[channel.name] * score
+                fused[id_] += (note if pool.candidates[id_].session_id is None else turn) * score
         self.found: Mapping[str, float] = fused
         """The weighted sum of the channels' scores of each candidate."""
         # The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
@@ -127,9 +128,10 @@ class Fusion:
         base = (
             fit.base
             + fit.memories * math.log(max(self.pool.stats.memories, FEW))
-            + fit.others * float(np.logaddexp(fit.nothing, self.together))
+            + fit.others * _log_of_sum([fit.nothing, self.together])
         )
-        return {id_: 1 / (1 + math.exp(-(fit.evidence * own + base))) for id_, own in self.scores.items()}
+        factor = fit.evidence
+        return {id_: 1 / (1 + math.exp(-(factor * own + base))) for id_, own in self.scores.items()}
 
     @property
     def together(self) -> float:
@@ -143,7 +145,7 @@ class Fusion:
             if candidate.holds and candidate.id not in self.learned:
                 evidence, content = self.handed_on[candidate.id], candidate.content
                 by_content[content] = max(evidence, by_content.get(content, -math.inf))
-        return float(np.logaddexp.reduce(nlargest(_BEST, by_content.values())))
+        return _log_of_sum(nlargest(_BEST, by_content.values()))
 
     def measure(self, name: str) -> Scores:
         """Return the values that findings show as ``raw`` for a channel; empty where the recall goes without it."""
@@ -163,6 +165,14 @@ class Fusion:
                 rank = _rank(measures, id_) if channel.ranks else None
                 findings.append(Finding(channel.name, weighted, measures.get(id_), rank))
         return findings
+
+
+def _log_of_sum(logarithms: Sequence[float]) -> float:
+    """Return the logarithm of the sum of numbers, of their logarithms; minus infinity where there is none."""
+    most = max(logarithms, default=-math.inf)
+    if most == -math.inf:
+        return most
+    return most + math.log(math.fsum([math.exp(each - most) for each in logarithms]))
 
 
 def _rank(scores: Scores, id_: str) -> int | None:

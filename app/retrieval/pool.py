@@ -7,7 +7,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from app.domain.author import Provenance, speaker_of
-from app.domain.comparing import ComparedStatement
+from app.domain.comparing import ComparedStatement, only_asks
 from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
@@ -73,7 +73,7 @@ class Candidate:
     after: str | None = None
     """The id of the candidate after it in its session."""
 
-    @property
+    @cached_property
     def metadata(self) -> Mapping[str, Json]:
         """The metadata that was stored with it."""
         metadata: Mapping[str, Json] = json.loads(self.metadata_json)
@@ -87,7 +87,7 @@ class Candidate:
     @cached_property
     def asks(self) -> bool:
         """Whether it only asks, and so states nothing that could be an answer; most texts do not end with a mark."""
-        return self.whole and self.content.rstrip(_BEHIND_A_MARK).endswith(_ASKS) and self.statement.is_question
+        return self.whole and self.content.rstrip(_BEHIND_A_MARK).endswith(_ASKS) and only_asks(self.content)
 
     @property
     def holds(self) -> bool:
@@ -144,7 +144,7 @@ class Candidate:
     @property
     def length_damping(self) -> float:
         """How much its neighbours' scores count for it, 0 to 1: fully where it is short, less the longer it is."""
-        return min(1.0, _SHORT_BYTES / max(self.bytes, 1))
+        return 1.0 if self.bytes <= _SHORT_BYTES else _SHORT_BYTES / self.bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +185,25 @@ class Pool:
                 by_id[candidate.before].after = candidate.id
         return cls(by_id, stats, cosines or {}, scale, hypothetical or {})
 
-    def neighbours(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
-        """Give a candidate's neighbours in its session with their distances: those before it, then those after it.
+    def neighbours(self, candidate: Candidate, reach: int) -> Sequence[tuple[int, Candidate]]:
+        """Return a candidate's neighbours in its session with their distances: those before it, then those after it.
 
         On each side the nearest comes first.
         """
-        for before in (True, False):
-            id_ = candidate.before if before else candidate.after
-            for distance in range(1, reach + 1):
-                near = None if id_ is None else self.candidates.get(id_)
-                if near is None:
-                    break
-                yield distance, near
-                id_ = near.before if before else near.after
+        near: list[tuple[int, Candidate]] = []
+        candidates, id_ = self.candidates, candidate.before
+        for distance in range(1, reach + 1):
+            if id_ is None or id_ not in candidates:
+                break
+            near.append((distance, candidates[id_]))
+            id_ = candidates[id_].before
+        id_ = candidate.after
+        for distance in range(1, reach + 1):
+            if id_ is None or id_ not in candidates:
+                break
+            near.append((distance, candidates[id_]))
+            id_ = candidates[id_].after
+        return near
 
     @cached_property
     def speakers(self) -> Mapping[str, Sequence[str]]:

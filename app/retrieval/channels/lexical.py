@@ -94,12 +94,14 @@ def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict
         best = own[id_]
         if context and candidate.session_id is not None:
             best = dict(best)
+            next_to_it = candidate.length_damping * _NEXT
             for distance, neighbour in pool.neighbours(candidate, _REACH):
-                discount = candidate.length_damping * _NEXT * _STEP ** (distance - 1)
-                for term, score in own[neighbour.id].items():
-                    if score * discount > best.get(term, 0.0):
-                        best[term] = score * discount
-        covered[id_] = sum(best.values())
+                if neighbour.words:
+                    discount = next_to_it * _STEP ** (distance - 1)
+                    for term, score in own[neighbour.id].items():
+                        if score * discount > best.get(term, 0.0):
+                            best[term] = score * discount
+        covered[id_] = sum(best.values()) if best else 0.0
     return covered
 
 

@@ -22,7 +22,7 @@ class Beside(Channel):
         scores: dict[str, float] = {}
         for members in pool.sessions.values():
             for candidate in members:
-                beside = max((fused[each.id] for _, each in pool.neighbours(candidate, 1)), default=0.0)
+                beside = max([fused[each.id] for _, each in pool.neighbours(candidate, 1)], default=0.0)
                 scores[candidate.id] = candidate.length_damping * beside
         return scores
 
@@ -37,6 +37,6 @@ class OfSession(Channel):
         """Return for each candidate the mean evidence of the best three of its session; a missing one counts as 0."""
         scores: dict[str, float] = {}
         for members in pool.sessions.values():
-            best = sum(sorted((fused[member.id] for member in members), reverse=True)[:_BEST]) / _BEST
+            best = sum(sorted([fused[member.id] for member in members], reverse=True)[:_BEST]) / _BEST
             scores |= {candidate.id: best for candidate in members}
         return scores
