@@ -9,6 +9,7 @@ from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.coalescing.database import CoalescingDatabase
 from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.local.processes import LockedProcesses
+from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -53,17 +54,27 @@ class Stack:
 
 
 def local_stack(settings: Settings, file: SqliteFile) -> Stack:
-    """Return the stack of a shard's file; closing the stack closes the file."""
+    """Return the stack of a shard's file; closing the stack closes the file, and lets go of shared vectors."""
+    blocks = SharedBlocks(file.path)
+    shared = blocks if settings.several_workers else None
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
-        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
+        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes, shared=shared)
+
+    async def prepare_index(config: EmbeddingConfig) -> None:
+        blocks.sweep()  # workers that were killed may have left vectors, and this may be one process alone
+        await open_index(config).prepare()
+
+    async def close() -> None:
+        await file.close()
+        blocks.close()
 
     return Stack(
         database=SqliteDatabase(file),
         stored_bytes=file.stored_bytes,
         open_index=open_index,
-        prepare_index=lambda config: open_index(config).prepare(),
-        close=file.close,
+        prepare_index=prepare_index,
+        close=close,
         processes=partial(LockedProcesses, file.path.with_name(f"{file.path.name}-processes")),
         pace=Pace(),
         check_room=file.check_room,

@@ -21,6 +21,7 @@ from app.adapters.local.scope_vectors import (
     cosines,
     sorted_out,
 )
+from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.memory import Scope
@@ -66,8 +67,9 @@ class ScopeSearch:
 class ExactSearch:
     """Searches the vectors that an index keeps of its scopes, and first brings them up to date with the file."""
 
-    def __init__(self, config: EmbeddingConfig, cache_bytes: int) -> None:
-        """Keep at most ``cache_bytes`` of vectors in memory."""
+    def __init__(self, config: EmbeddingConfig, cache_bytes: int, shared: SharedBlocks | None) -> None:
+        """Keep at most ``cache_bytes`` of vectors in memory; ``shared`` is memory that other processes share."""
+        self._shared = shared
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
 
@@ -81,6 +83,17 @@ class ExactSearch:
             return in_memory
         in_file: int = connection.execute(_COUNT, (scoped_argument(self._config, scope),)).get
         return in_file
+
+    def remove_shared(self, scope: Scope) -> None:
+        """Leave nothing of a scope in a file, from which vectors were removed, nor what a killed process has left."""
+        if self._shared is not None:
+            self._shared.remove(self._owner(scope))
+            self._shared.sweep()
+
+    def sweep(self) -> None:
+        """Remove what a killed process has left in shared memory."""
+        if self._shared is not None:
+            self._shared.sweep()
 
     def search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
@@ -138,10 +151,19 @@ class ExactSearch:
             if vectors.last:
                 self._follow(connection, scope, vectors, current)
             vectors.changes = current
+            self._share(scope, vectors)
         read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
         while added := list(islice(read, _READ)):
             vectors.append(added)
+            self._share(scope, vectors)
         return True
+
+    def _share(self, scope: Scope, vectors: ScopeVectors) -> None:
+        if self._shared is not None:
+            vectors.share(self._shared, self._owner(scope))
+
+    def _owner(self, scope: Scope) -> str:
+        return scoped_argument(self._config, scope)
 
     def _follow(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors, current: int) -> None:
         """Remove and renew what was removed and renewed in the file."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from app.adapters.local.columns import Column, Mask, Texts, TextsSnapshot
 from app.adapters.local.filter_columns import Facts, FilterColumns, FilterSnapshot
+from app.adapters.local.shared_blocks import SharedBlocks
 
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
@@ -131,6 +132,19 @@ class ScopeVectors:
         positions = found[inside]
         here: npt.NDArray[np.intp] = positions[own[positions] == wanted[inside]]
         return here
+
+    def share(self, shared: SharedBlocks, owner: str) -> None:
+        """Put the blocks that stay as they are, which are all but the last, into memory that other processes share."""
+        start = 0
+        for place, block in enumerate(self._blocks):
+            end = start + block.shape[1]
+            stays = place + 1 < len(self._blocks) or block.shape[1] == BLOCK
+            if stays and block.flags.writeable:  # one that is shared is not
+                common = shared.share(owner, self.numbers.values[start:end], block)
+                if common is not None:
+                    self._blocks[place] = common
+                    self._reserved = common if place + 1 == len(self._blocks) else self._reserved
+            start = end
 
     def _keep(self, kept: Mask) -> None:
         if self.filters is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.exact_search import ExactSearch, ScopeSearch
+from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.vector_rows import SCHEMA, SCOPE, all_rows, insertions, is_as, put, scoped_argument, take
 from app.domain.embedding import EmbeddingConfig, Vector
@@ -92,16 +93,23 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
     filterable = None
 
     def __init__(
-        self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int, filter_seconds: float = _FILTER_SECONDS
+        self,
+        file: SqliteFile,
+        config: EmbeddingConfig,
+        *,
+        cache_bytes: int,
+        filter_seconds: float = _FILTER_SECONDS,
+        shared: SharedBlocks | None = None,
     ) -> None:
         """Use a file that the caller opens and closes; keep at most ``cache_bytes`` of vectors in memory.
 
+        ``shared``: the memory that vectors are shared in with the other processes on the file; None: they are not.
         A search with a filter may take ``filter_seconds`` of a processor, because slow reads of others wait for it.
         """
         self._file = file
         self._filter_seconds = filter_seconds
         self._config = config
-        self._search = ExactSearch(config, cache_bytes)
+        self._search = ExactSearch(config, cache_bytes, shared)
         self._large: set[Scope] = set()
         """Scopes that were found to have many vectors."""
         self._searches: Coalescer[Scope, ScopeSearch, Hits] = Coalescer(self._answer)
@@ -160,6 +168,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         await self._file.write(lambda connection: take(connection, self._config, scope, ids), scope.tenant_id)
         if len(ids) > 1:  # a single vector stays in memory until the scope's next search: loading all again costs more
             self._search.forget(scope)
+        self._search.remove_shared(scope)
         return await self.watermark()
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, IndexRecord]:
@@ -215,6 +224,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         """Remove the vectors of this config; a process that has some in memory notices at its next search."""
         argument = to_json({"index_name": self._config.index_name})
         await self._file.write(lambda connection: connection.execute(_DESTROY, (argument,)))
+        self._search.sweep()
 
     async def watermark(self) -> int:
         """Return the current time, because every acknowledged write is visible."""
