@@ -189,6 +189,7 @@ async def test_a_queued_vector_that_is_cut_short_keeps_no_other_from_the_index(b
     ids = [await bench.gateway.store("bot", NewMemory(f"parcel {number} reached Lisbon")) for number in range(4)]
     bench.index.error = None
     await damage(bench, "cut vector in the outbox", id_=ids[1])
+    bench.backends.caches.pending.forget("acme")  # the process that has stored it has it whole
     assert await degraded(bench) == ["vectors_unreadable"]
     await bench.quiet()
     assert await bench.queued() == {"upsert": 1}  # the others were delivered
