@@ -127,7 +127,7 @@ async def hooks() -> list[Waited]:
             folder = Path(directory) / str(memories)
             await asyncio.to_thread(prefill, folder, "local", [scope], memories)
             (first,) = Requests([scope], seed=_SEED).recalls(1)
-            async with embedded(folder, "local", first) as server:
+            async with embedded(folder, "local", first, READER="auto") as server:
                 with suppress(ServerFailed):  # to read a large store takes it long, and it goes on meanwhile
                     await server.rest(longest=_REST_SECONDS)
                 waiting.pin(f"http://{HOST}:{server.port}", scope)

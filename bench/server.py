@@ -109,8 +109,11 @@ def _cpu_seconds(process: psutil.Process) -> float:
 async def embedded(
     data_dir: Path, embedder: str, first: bytes, *, without: str | None = None, **more: str
 ) -> AsyncIterator[Server]:
-    """Run the service on the embedded default, as ``service`` does."""
-    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, **more}
+    """Run the service on the embedded default, as ``service`` does, without a reader where nothing else is said.
+
+    A reader would read in the background what a store was filled with, for minutes.
+    """
+    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, "READER": "none", **more}
     async with service(data_dir, settings, first, without=without) as server:
         yield server
 

@@ -14,7 +14,7 @@ from bench.prefill import SPAN_MS, fact, ingest, prefill
 _RARE = 10_000
 _LARGEST = 32 * 1024
 _ONE_OF = agents(20)
-INSTALLED = {"WORKERS": "1", "REQUEST_WAIT_SECONDS": "60"}
+INSTALLED = {"WORKERS": "1", "REQUEST_WAIT_SECONDS": "60", "READER": "auto"}
 """One process, in which a request of many waits for its turn however long that is: none is refused. The rest is as in
 a first `make run`."""
 ALONE = {**INSTALLED, "READER": "none"}
@@ -134,9 +134,16 @@ MODEL = Shape(
 OTHERS = (
     MODEL,
     Shape(
-        "the same with its reader, as installed",
-        MODEL.fill,
-        MODEL.asked,
+        "1k in one agent, MiniLM",
+        partial(_fill, embedder="local", scopes=one_agent(), memories=1_000),
+        one_agent(),
+        [SHORT],
+        embedder="local",
+    ),
+    Shape(
+        "1k in one agent, MiniLM and its reader, as installed",
+        partial(_fill, embedder="local", scopes=one_agent(), memories=1_000),
+        one_agent(),
         [SHORT],
         embedder="local",
         settings=INSTALLED,

@@ -36,6 +36,8 @@ _ROUNDS = 3
 _FLOOR_OPERATIONS = 1000
 _SETTLE_SECONDS = 0.25
 _WARM_UP = 20
+_LONGEST_SECONDS = 120.0
+"""So long a server may read what it was given, before it is measured."""
 _SEED = 2
 _FILTERS = (ALL, HALF, RARE, NONE, TIME)
 _LIMITS: Mapping[str, Mapping[str, float]] = {
@@ -93,7 +95,7 @@ async def measure(shape: Shape, folder: Path) -> dict[str, Figure]:
     costs: dict[str, list[float]] = {name: [] for name in shape.rows}
     floors: list[float] = []
     async with embedded(folder, shape.embedder, first, **shape.settings) as server, floor(first) as bare:
-        await server.rest(windows=2)
+        await server.rest(windows=2, longest=_LONGEST_SECONDS)
         for name in shape.rows:
             await server.cost(ROWS[name].make(requests, min(_WARM_UP, ROWS[name].operations)), settle=0)
         await bare.cost(requests.recalls(_FLOOR_OPERATIONS), settle=0)
