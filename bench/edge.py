@@ -92,6 +92,7 @@ async def behind_edge(requests: Requests, memories: int) -> AsyncIterator[Behind
 def _settings(worker: Edge, slot: Slot) -> Mapping[str, str]:
     return {
         "AUTH_SECRETS": AUTH_SECRETS,
+        "READER": "none",
         "EMBEDDER": "openai",
         "CLOUDFLARE_API_BASE_URL": worker.base_url("worker", slot),
         "CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID,

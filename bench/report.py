@@ -21,8 +21,8 @@ CPU is that of the server process, user and system, all threads, per operation. 
 its rounds. The floor is a bare FastAPI application on uvicorn and httptools that parses the same bodies; it
 is measured between the rounds, and "x floor" is the median of the rounds' ratios. Limits of CPU time and of the start
 are meant for a machine on which the floor takes 0.1 ms of CPU; what it took here is told below. Start is wall time from
-the start of the process to the first 200 on POST /recall. Queries are distinct. The embedded default answers in one
-process and without a reader where nothing else is said.
+the start of the process to the first 200 on POST /recall. Queries are distinct. One process answers, without a reader,
+where nothing else is said.
 On Cloudflare's double an embedding takes 100 ms and every other call 40 ms; "its calls alone" are the same
 three calls made without the service, from as many clients. One at a time the processor sleeps between the
 calls and wakes with cold caches: the same work then takes about twice the CPU time, so that no limit is set.

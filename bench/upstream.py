@@ -135,6 +135,7 @@ async def account(directory: Path, own: Sequence[str] = COMMAND) -> AsyncIterato
     url = f"http://{HOST}:{port}"
     settings = {
         "AUTH_SECRETS": AUTH_SECRETS,
+        "READER": "none",
         "EMBEDDER": "openai",
         "CLOUDFLARE_API_BASE_URL": f"{url}/client/v4",
         "CLOUDFLARE_ACCOUNT_ID": "0" * 32,
