@@ -55,7 +55,10 @@ class Filter:
 
     def __bool__(self) -> bool:
         """Whether the filter excludes anything."""
-        return self != Filter()
+        return self != _EVERYTHING
+
+
+_EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from app.domain.author import Author
@@ -197,7 +197,7 @@ class Backends:
                 self.registry.seen(configs)
             return configs
 
-        audit = TenantAudit(tenant_id, self.recall_log, note or RequestNote())
+        audit, rule = TenantAudit(tenant_id, self.recall_log, note or RequestNote()), self.screening
         admission = TenantAdmission(tenant_id, self.admission)
         return TenantBackends(
             tenant_id=tenant_id,
@@ -209,7 +209,7 @@ class Backends:
             admission=admission,
             data=self._data_of(tenant_id, admission, observe),
             models=self._models_of(admission, audit),
-            screening=replace(self.screening, note=audit.request),
+            screening=Screening(rule.handling, rule.detector, rule.count, audit.request, rule.attended),
             limits=self.limits,
             background=self.background,
             access=TenantAccess()

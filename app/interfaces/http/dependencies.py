@@ -69,7 +69,8 @@ class _Credential(HTTPBearer):
             if self.media_types:
                 _check_media_type(request, self.media_types)
             _check_query(request, self._parameters)
-        await no_repeats(request)
+        if request.scope["query_string"]:
+            await no_repeats(request)
         return entry
 
 
@@ -179,7 +180,7 @@ async def no_query(request: Request) -> None:
 
 
 def _check_query(request: Request, known: Collection[str]) -> None:
-    names = sorted(set(request.query_params) - set(known))
+    names = sorted(set(request.query_params) - set(known)) if request.scope["query_string"] else []
     if names:
         errors = [FieldError(name, f"is not a parameter of this request{hint(name)}") for name in names]
         raise refused(errors, None if known else "This request takes no query parameters.")

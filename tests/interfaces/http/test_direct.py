@@ -119,6 +119,7 @@ def layered_app(service: Service) -> FastAPI:
 async def answer(app: FastAPI, service: Service, sent: Sent) -> tuple[int, list[tuple[str, str]], str]:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
         answered = await client.send(sent.to(client, service))
+    await service.delivered()
     return answered.status_code, answered.headers.multi_items(), OF_ITS_TIME.sub("", answered.text)
 
 
