@@ -50,6 +50,7 @@ async def measure(rounds: int) -> Columns:
     }
     columns: Columns = {"an embedding": [], "the reader": [], RATIO: []}
     try:
+        await classify()  # the first call loads the weights
         for name, read in reads.items():
             turns = {"an embedding": _turn(embed), "the reader": _turn(read)}
             add(columns, name, CPU, await in_turn(turns, rounds))
