@@ -43,7 +43,7 @@ main()
 @pytest.fixture(scope="module")
 def listening(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("start")
-    settings = environment(folder / "data", EMBEDDER="local", READER="local")
+    settings = environment(folder / "data", EMBEDDER="local", READER="local", WORKERS="1")
     done = subprocess.run(
         [sys.executable, "-c", _LISTENS],
         env=settings,
