@@ -27,13 +27,28 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield opened
 
 
+def patterned(number: int) -> list[str]:
+    """Return two words that a quarter of the memories have, and four common ones that few have together."""
+    last, rare = number % 10, number % 100 == 4
+    common = {"alpha": last < 5, "beta": 4 <= last < 9, "gamma": last in (9, 0, 1, 2) or rare}
+    common["delta"] = last in (0, 1, 2, 3, 5, 6) or number % 200 == 4
+    return [word for word, held in ({"left": not number % 4, "right": not number % 4} | common).items() if held]
+
+
 async def filled(database: Database, scopes: dict[Scope, int]) -> dict[Scope, list[str]]:
     """Fill scopes whose words are from rare to common, and one is in every memory; return the ids."""
     memories, chance, ids = Memories(database), Random(5), dict[Scope, list[str]]()
     for scope, count in scopes.items():
         held = [
             Held(
-                " ".join([*chance.choices(WORDS, weights=[(n + 1) ** -1.5 for n in range(60)], k=9), "every", f"n{n}"]),
+                " ".join(
+                    [
+                        *chance.choices(WORDS, weights=[(n + 1) ** -1.5 for n in range(60)], k=9),
+                        "every",
+                        f"n{n}",
+                        *patterned(n),
+                    ]
+                ),
                 session=f"s{n // 9}" if n % 2 else None,
             )
             for n in range(count)
@@ -55,6 +70,8 @@ def asked(ids: list[str]) -> list[CandidateQuery]:
         ["every"],
         ["every", WORDS[0], WORDS[1], WORDS[2], WORDS[3]],
         ["nowhere"],
+        ["alpha", "beta", "gamma", "delta"],
+        ["left", "right"],
         chance.sample(WORDS, k=25),
         ["n7", "n8", WORDS[1], WORDS[5], WORDS[9]],
     ]
