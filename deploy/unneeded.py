@@ -7,6 +7,7 @@ moved aside; where the rest does not work without it, all of it comes back, and 
 
 import contextlib
 import importlib.util
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ UNNEEDED: Mapping[str, Sequence[str]] = {
 """The files and folders of each package, as patterns."""
 
 _WORKS = """
+import sys
+sys.modules["openvino.tools.ovc"] = None  # tells its vendor of each use, and the service never loads it
 import apsw, numpy, openvino
 ops = openvino.opset15
 values = ops.parameter([-1], numpy.float32)
@@ -57,18 +60,23 @@ def works() -> bool:
 
 
 def delete(packages: Mapping[str, Path]) -> int:
-    """Delete what is not needed of the packages in these folders; return its bytes, 0 where it had to be put back."""
+    """Delete what is not needed of the packages in these folders; return its bytes, 0 where it had to be put back.
+
+    It is put back after an error too, and where somebody interrupts this.
+    """
     with contextlib.ExitStack() as stack:
-        moved: list[tuple[Path, Path]] = []
-        for name, folder in packages.items():
-            aside = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix="unneeded-")))
-            for number, path in enumerate(unneeded(folder, UNNEEDED[name])):
-                moved.append((path, path.rename(aside / str(number))))
-        if works():
-            return sum(size(now) for _, now in moved)
-        for path, now in moved:
-            now.rename(path)
-    return 0
+        with contextlib.ExitStack() as putting_back:
+            moved: list[Path] = []
+            for name, folder in packages.items():
+                aside = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix="unneeded-")))
+                for number, path in enumerate(unneeded(folder, UNNEEDED[name])):
+                    # An image's file system does not rename folders of a layer below; they are copied then.
+                    moved.append(Path(shutil.move(path, aside / str(number))))
+                    putting_back.callback(shutil.move, moved[-1], path)
+            if not works():
+                return 0
+            putting_back.pop_all()
+        return sum(map(size, moved))
 
 
 def size(path: Path) -> int:
@@ -84,9 +92,10 @@ def installed() -> Mapping[str, Path]:
 
 
 def main() -> None:
-    """Delete it, and tell how much it was."""
+    """Delete it, and tell how much it was; nothing where the packages do not work: the service may do without."""
     if not works():
-        sys.exit("The packages do not work as they were installed, so nothing is deleted of them.")
+        print("The packages do not work as they were installed, so nothing is deleted of them.")  # noqa: T201 - a program
+        return
     deleted = delete(installed())
     print(f"Deleted {deleted / 1e6:.0f} MB of the packages that the service does not load.")  # noqa: T201 - a program
 
