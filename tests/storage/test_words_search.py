@@ -1,15 +1,19 @@
 """The search in the index of words in steps, held against the one statement that finds the same."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from app.adapters.local.sqlite_index import HitsOfFile
 from app.bootstrap import DATABASE_FILE
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.database import Database, Row, Statement
+from app.ports.vector_index import Hit, Hits
+from app.retrieval.channels.vector import points
 from app.storage.candidates import CandidateQuery, find_candidates
 from tests.contracts.conftest import sqlite_database
 from tests.contracts.memories import INDEX, OWN, Held, Memories
@@ -118,3 +122,19 @@ async def test_a_few_memories_are_found_in_steps_as_by_one_statement(database: D
     for query in asked(ids[OWN])[::4]:
         in_steps, at_once = await both(database, OWN, query)
         assert in_steps == at_once
+
+
+async def test_hits_that_are_found_in_the_same_run_are_searched_for_words_as_hits_that_were_given(
+    database: Database,
+) -> None:
+    ids = (await filled(database, {OWN: 1_100}))[OWN]
+    found = Hits([Hit(id_, 1 - place / 100) for place, id_ in enumerate(Random(6).sample(ids, k=90))])
+    awaited = HitsOfFile(INDEX, lambda _: found)
+    query = CandidateQuery({"lexical": [f'"{word}"' for word in WORDS[:5]]}, INDEX)
+    in_sections = [{**query.sections, "semantic": points(hits.hits)} for hits in (found, awaited.until_then)]
+    given, waiting = (replace(query, sections=sections) for sections in in_sections)
+    ((expected,), (in_same_run,)) = (
+        await database.run([find_candidates(OWN, given)]),
+        await database.run([find_candidates(OWN, waiting, awaited)]),
+    )
+    assert in_same_run == expected

@@ -1,14 +1,15 @@
 """The ``Database`` port on a SQLite file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import apsw
 import orjson
 
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import HitsOfFile
-from app.domain.json_types import to_json
 from app.ports.database import Row, Statement, WordsDamaged
+from app.ports.vector_index import Hits
 from app.retrieval.channels.vector import points
 from app.storage import damaged_words
 
@@ -57,16 +58,25 @@ class SqliteDatabase:
 
 
 def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
-    if statement.stepwise is not None:
-        statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
-    parameters = statement.parameters
     awaited = statement.awaits
+    # The hits come first: a search in steps reads them too.
     if isinstance(awaited, HitsOfFile) and (found := awaited.search(connection)) is not None:
         awaited.hits = found
-        parameters = (parameters[0].replace(awaited.text, to_json(points(found.hits))),)
-    cursor = connection.execute(statement.sql, parameters)
+        statement = _with_hits(statement, awaited, found)
+    if statement.stepwise is not None:
+        statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
+    cursor = connection.execute(statement.sql, statement.parameters)
     try:
         names = [column[0] for column in cursor.get_description()]
     except apsw.ExecutionCompleteError:  # there is no row
         return []
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _with_hits(statement: Statement, awaited: HitsOfFile, found: Hits) -> Statement:
+    """Return a statement whose argument has the hits in the place of the one that stands for them."""
+    if not isinstance(statement.argument, Mapping):
+        return statement
+    awaiting, hits = points(awaited.until_then.hits), points(found.hits)
+    argument = {name: hits if value == awaiting else value for name, value in statement.argument.items()}
+    return replace(statement, argument=argument)

@@ -67,15 +67,14 @@ _DESTROY = "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'"
 class HitsOfFile(AwaitedHits):
     """Hits that a run on the same file finds: ``search`` takes its connection, and returns None where it may not."""
 
-    __slots__ = ("search", "text", "until_then")
+    __slots__ = ("search", "until_then")
 
     def __init__(self, index_name: str, search: Callable[[apsw.Connection], Hits | None]) -> None:
         """Take the search, in whose place no question can be asked elsewhere."""
         marker = token_hex(16)
         super().__init__(index_name, {}, lambda found: found, marker)
         self.search = search
-        self.text = f'[["{marker}",1.0]]'  # type: ignore[misc]  # what the base class derives from the marker
-        self.until_then = Hits([Hit(marker, 1.0)])  # type: ignore[misc]
+        self.until_then = Hits([Hit(marker, 1.0)])  # type: ignore[misc]  # what the base class derives from the marker
 
 
 class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
