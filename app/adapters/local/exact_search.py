@@ -202,9 +202,11 @@ class ExactSearch:
     ) -> Positions:
         """Return the positions of the vectors that pass a search's filter, of which the best suffice."""
         where = search.where
-        if snapshot.filters is None and _is_compared(where):
-            return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
-        positions = None if snapshot.filters is None else snapshot.filters.passing(where)
+        positions = None
+        if _is_compared(where):  # only for such a filter what it compares was read of all vectors
+            if snapshot.filters is None:
+                return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
+            positions = snapshot.filters.passing(where)
         if not where.looks_into_the_database:
             return np.arange(len(snapshot.numbers)) if positions is None else positions
         best = _best(scores, positions, max(256, _LOOKED_UP * search.top_k))

@@ -15,11 +15,16 @@ from app.adapters.local import exact_search
 from app.adapters.local.filter_columns import FilterColumns
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.bootstrap import DATABASE_FILE
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
+from app.ports.database import Statement
 from app.ports.vector_index import Hit, IndexedVector
+from tests.contracts.conftest import sqlite_database
+from tests.contracts.memories import Memories
+from tests.support import migrated
 from tests.support.generation import examples
 
 FOUR = EmbeddingConfig("test", "four", 4)
@@ -168,6 +173,23 @@ async def test_changes_that_were_missed_in_great_number_are_followed(tmp_path: P
         assert len(await found(second, Filter(metadata={"v": 1}))) == 8
         await first.delete(OWN, ids[2:10])
         assert await found(second, Filter(metadata={"v": 1})) == []
+
+
+async def test_vectors_that_are_newer_than_the_last_filter_on_metadata_pass_a_filter_on_types(
+    tmp_path: Path,
+) -> None:
+    migrated.prepare(tmp_path)
+    async with indexes(tmp_path / DATABASE_FILE) as (first, second, in_sql):
+        values = np.eye(4, dtype=np.float32)[0]
+        async with sqlite_database(tmp_path / DATABASE_FILE) as database:
+            ids = await Memories(database).put("one", "two", "three", scope=OWN)
+            await database.run([Statement("UPDATE long_term_memory SET type = 'event'", writes=True)])
+        await first.upsert([IndexedVector(OWN, ids[0], values, 1, 1, {"a": 1})])
+        assert len(await found(first, Filter(metadata={"a": 1}))) == 1
+        await first.upsert([IndexedVector(OWN, id_, values, 1, 1, {"a": 1}) for id_ in ids[1:]])
+        for index in (first, second, in_sql):
+            assert {hit.id for hit in await found(index, Filter(type="event"))} == set(ids)
+            assert {hit.id for hit in await found(index, Filter(type="event", metadata={"a": 1}))} == set(ids)
 
 
 async def test_another_scope_has_filters_of_its_own(tmp_path: Path) -> None:
