@@ -9,7 +9,8 @@ import numpy.typing as npt
 N = TypeVar("N", bound=np.generic)
 Mask = npt.NDArray[np.bool_]
 
-_FIRST_CAPACITY = 64
+_DOUBLED = 64
+"""A column of fewer numbers grows to twice its size: most scopes have few vectors."""
 
 
 class Column(Generic[N]):
@@ -31,7 +32,7 @@ class Column(Generic[N]):
         """Add numbers at the end."""
         end = self.count + len(values)
         if end > len(self._array):
-            grown = np.empty(max(end, self.count + self.count // 8, _FIRST_CAPACITY), self._array.dtype)
+            grown = np.empty(max(end, self.count + max(self.count // 8, min(self.count, _DOUBLED))), self._array.dtype)
             grown[: self.count] = self.values
             self._array = grown
         self._array[self.count : end] = values

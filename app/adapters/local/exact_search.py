@@ -79,7 +79,7 @@ class ExactSearch:
 
     def count(self, connection: apsw.Connection, scope: Scope) -> int:
         """Return about how many vectors a scope has: those that are in memory, or else those of the file."""
-        if in_memory := self._cache.get(scope).count:
+        if in_memory := self._cache.count(scope):
             return in_memory
         in_file: int = connection.execute(_COUNT, (scoped_argument(self._config, scope),)).get
         return in_file

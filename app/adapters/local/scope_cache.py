@@ -28,6 +28,12 @@ class ScopeCache:
             self._scopes.move_to_end(scope)
             return vectors
 
+    def count(self, scope: Scope) -> int:
+        """Return how many vectors of a scope are in memory; a scope that is only asked for takes no memory."""
+        with self._lock:
+            vectors = self._scopes.get(scope)
+            return 0 if vectors is None else vectors.count
+
     def resized(self, scope: Scope, size: int) -> None:
         """Record the size of a scope, and evict the least recently searched scopes until the rest fit the budget."""
         with self._lock:

@@ -21,8 +21,7 @@ BLOCK = 4096
 """The vectors of a full matrix: a scope that grows or loses a vector copies no more than these."""
 _BYTES_PER_NUMBER = 4
 _BYTES_PER_ID = 50
-_BYTES_PER_SCOPE = 1000
-_FIRST_CAPACITY = 64
+_BYTES_PER_SCOPE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ class ScopeVectors:
     def _fill(self, block: Matrix, values: Matrix) -> None:
         count, end = block.shape[1], block.shape[1] + values.shape[1]
         if end > self._reserved.shape[1]:
-            reserved = np.empty((self.dimensions, min(BLOCK, max(end, 2 * count, _FIRST_CAPACITY))), np.float32)
+            reserved = np.empty((self.dimensions, min(BLOCK, max(end, 2 * count))), np.float32)
             reserved[:, :count] = block
             self._reserved = reserved
         self._reserved[:, count:end] = values

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -85,6 +87,20 @@ def test_a_scope_that_fits_stays_after_it_has_grown_by_one() -> None:
     cache.resized(scope, vectors.size)
     assert not cache.fits(vectors.count)
     assert cache.get(scope).count == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 65])
+def test_a_scope_of_few_vectors_takes_about_the_memory_that_counts(count: int) -> None:
+    dimensions, scopes = 384, list[ScopeVectors]()
+    held = [(n, f"{n:026}", bytes(4 * dimensions)) for n in range(1, count + 1)]
+    tracemalloc.start()
+    for _ in range(20):
+        scopes.append(ScopeVectors(dimensions))
+        for row in held:
+            scopes[-1].append([row])
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 2.2 * sum(vectors.size for vectors in scopes)
 
 
 def test_scopes_that_hold_nothing_count_too() -> None:

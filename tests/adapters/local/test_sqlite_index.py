@@ -55,9 +55,14 @@ async def search(index: SqliteVectorIndex, scope: Scope) -> set[str]:
 
 def in_memory(ids: list[str]) -> set[str]:
     """Those of the ids whose vectors are anywhere in this process."""
+    return {id_ for vectors in scopes_in_memory() for id_ in vectors.ids.snapshot().at(range(len(vectors.ids)))} & set(
+        ids
+    )
+
+
+def scopes_in_memory() -> list[ScopeVectors]:
     gc.collect()
-    loaded = (each for each in gc.get_objects() if type(each) is ScopeVectors)
-    return {id_ for vectors in loaded for id_ in vectors.ids.snapshot().at(range(len(vectors.ids)))} & set(ids)
+    return [each for each in gc.get_objects() if type(each) is ScopeVectors]
 
 
 @pytest.mark.parametrize("better", [0, 3])
@@ -157,6 +162,18 @@ async def test_hits_of_a_small_scope_are_found_in_the_run_that_reads_with_them(t
     assert hits.hits == await index.query(OWN, VALUES, top_k=9, where=Filter())
     assert [id_ for id_, _ in json.loads(argument)["hits"]] == ids[::-1]
     assert index.ask_within(OWN, VALUES, top_k=9, where=Filter(metadata={"a": 1})) is None
+    await file.close()
+
+
+async def test_a_scope_without_vectors_that_is_asked_for_takes_no_memory(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "index.sqlite3")
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
+    await index.prepare()
+    before = len(scopes_in_memory())
+    for n in range(9):
+        hits, _ = await awaited(index, file, Scope("tenant", f"agent {n}"))
+        assert hits.hits == Hits([])
+    assert len(scopes_in_memory()) == before
     await file.close()
 
 
