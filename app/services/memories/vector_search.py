@@ -177,7 +177,12 @@ class VectorSearch:
         return PendingVectors(self.config.dimensions) if found is None else found
 
     def near(self, pending: PendingVectors, depth: int) -> Sequence[str] | None:
-        """Return the ids of the queued vectors nearest to the searches, ``depth`` of each; None where these are all."""
+        """Return the ids of the queued vectors nearest to the searches, ``depth`` of each; None where these are all.
+
+        With a filter it is None too: the nearest may not pass it, and which pass only the database knows.
+        """
+        if self._where:
+            return None
         searches = (self._query, *self._needs, self.hypothetical)
         return pending.nearest([search.vector for search in searches if search.vector is not None], depth)
 

@@ -171,6 +171,18 @@ async def test_of_many_that_a_process_has_it_answers_as_one_that_has_none(
         assert processes.database.newly() == 0
 
 
+async def test_queued_vectors_that_pass_a_filter_are_found_where_many_nearer_ones_do_not_pass(
+    processes: Processes,
+) -> None:
+    gateway = processes.begin()
+    for n in range(6):
+        await gateway.store("bot", NewMemory(f"lakes of region {n}", {"half": 1}))
+    for n in range(MANY):
+        await gateway.store("bot", NewMemory(f"otter lynx heron {n}", {"half": 0}))
+    await contents(gateway, "otter lynx heron")
+    assert len(await contents(gateway, "otter lynx heron", top_k=6, where=Filter(metadata={"half": 1}))) == 6
+
+
 async def test_a_memory_that_expired_or_left_is_found_no_more(processes: Processes) -> None:
     gateway = processes.begin()
     ids = [await gateway.store("bot", NewMemory(f"note {n}")) for n in range(3)]
