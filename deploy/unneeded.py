@@ -1,7 +1,7 @@
 """Deletes what the installed packages bring and the service never loads, from the environment that runs this.
 
 OpenVINO's wheel has code for graphics processors and for models in files of others, numpy's has its own tests, and
-apsw's has programs of SQLite. Together they are a quarter of what is installed (ADR 0095). What is deleted is first
+apsw's has programs of SQLite. Together they are a quarter of what is installed (ADR 0096). What is deleted is first
 moved aside; where the rest does not work without it, all of it comes back, and only disk space is lost.
 """
 

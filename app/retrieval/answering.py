@@ -49,9 +49,7 @@ def to_read(fusion: Fusion, *, collapse: bool, across: bool = False) -> Mapping[
     if not is_readable(fusion.query.text):
         return {}
     outdated = _outdated(fusion.ranked)
-    asked_in = language_of(fusion.query.text)
-    little = across and asked_in is None
-    is_apart = partial(seems_apart, fusion.query.text) if little else partial(are_apart, asked_in)
+    is_apart = _apart_from(fusion.query.text, across=across)
     chosen: dict[str, str] = {}
     left, of_query = _CHARACTERS, min(len(fusion.query.text), _OF_QUERY)
     for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
@@ -64,6 +62,12 @@ def to_read(fusion: Fusion, *, collapse: bool, across: bool = False) -> Mapping[
             break
         chosen |= {member.id: text for member, text in zip(both, texts, strict=True)}
     return chosen
+
+
+def _apart_from(query: str, *, across: bool) -> Callable[[str | None], bool]:
+    """Return what tells whether a language is another one than the query's."""
+    asked_in = language_of(query)
+    return partial(seems_apart, query) if across and asked_in is None else partial(are_apart, asked_in)
 
 
 def _may_be_read(content: str, is_apart: Callable[[str | None], bool]) -> bool:

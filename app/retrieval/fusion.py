@@ -56,11 +56,7 @@ class Fusion:
         for channel in channels:
             scores = channel.score(pool, query, fused) if channel.cue in cues else {}
             self.by_channel[channel.name] = counted = {id_: score for id_, score in scores.items() if score > _LEAST}
-            if not counted:
-                continue
-            note, turn = weights.note.channels[channel.name], weights.turn.channels[channel.name]
-            for id_, score in counted.items():
-                fused[id_] += (note if pool.candidates[id_].session_id is None else turn) * score
+            self._add(channel.name, counted, fused)
         self.found: Mapping[str, float] = fused
         """The weighted sum of the channels' scores of each candidate."""
         # The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
@@ -70,6 +66,14 @@ class Fusion:
         """The evidence, by which candidates are ordered; minus infinity for a candidate that no channel has scored."""
         self._measures: dict[str, Scores] = {}
         """The measures of channels so far, by the channel's name: most recalls need those of few channels."""
+
+    def _add(self, channel: str, counted: Scores, fused: dict[str, float]) -> None:
+        """Add a channel's scores, weighted, to the sums."""
+        if not counted:
+            return
+        note, turn = self.weights.note.channels[channel], self.weights.turn.channels[channel]
+        for id_, score in counted.items():
+            fused[id_] += (note if self.pool.candidates[id_].session_id is None else turn) * score
 
     def _evidence(self, candidate: Candidate, found: float) -> float:
         """Return the evidence that a candidate answers, of what its channels give.

@@ -57,8 +57,8 @@ async def keep_related(
                     backends.processes.end_turn()
                 await asyncio.sleep(_OTHERS_SECONDS if noted else _PAUSE_SECONDS)
             else:
-                left_over = not await backends.reading_queue.wait(seconds if mine else min(seconds, _LEASE_SECONDS))
-                await asyncio.sleep(0 if left_over else gather_seconds)
+                longest = seconds if mine else min(seconds, _LEASE_SECONDS)
+                left_over = not await _gathered(backends.reading_queue, longest, gather_seconds)
             failures = 0
         except Exception as error:  # an outage or a defect must not stop the work for good
             left_over, failures = True, failures + 1
@@ -69,6 +69,13 @@ async def keep_related(
             else:
                 log.exception("background_failed", seconds=pause)
             await asyncio.sleep(pause)
+
+
+async def _gathered(queue: ReadingQueue, longest: float, gather_seconds: float) -> bool:
+    """Wait for a memory to be stored, and then for more; return whether one was."""
+    came = await queue.wait(longest)
+    await asyncio.sleep(gather_seconds if came else 0)
+    return came
 
 
 async def _read_noted(queue: ReadingQueue, job: Relating) -> bool:

@@ -120,11 +120,8 @@ class _WordsSearch:
         if not self.bounds.memories:
             return Words([[term, 0] for term, _, _ in wanted], [], [])
         terms = [self._read(term, word, own) for term, word, own in wanted]
-        self._choose(terms)
+        chosen = self._choose(terms)
         seen: list[Json] = [[term.term, term.seen] for term in terms]
-        if not self.found:
-            return Words(seen, [], [])
-        chosen = [term for term in self.found if term.chosen and term.place <= self.bounds.asked]
         if not chosen:
             return Words(seen, *self._with_all_words())
         further = _Further(self, chosen)
@@ -135,10 +132,13 @@ class _WordsSearch:
                 words[number] |= bit
             for number in further.memories(term):
                 words[number] |= bit
+        return Words(seen, *self._by_kind(words))
+
+    def _by_kind(self, words: Mapping[int, int]) -> tuple[Json, Json]:
+        """Return the kinds of memories, and the memories, of the words' bits that each memory has."""
         kinds = {kind: place for place, kind in enumerate(dict.fromkeys(words.values()))}
         weights = {term.bit: term.weight for term in self.found}
-        return Words(
-            seen,
+        return (
             [[fsum([weights[bit] for bit in _bits(kind)]), kind] for kind in kinds],
             [number * NEXT_KIND + kinds[words[number]] for number in sorted(words)],
         )
@@ -196,8 +196,8 @@ class _WordsSearch:
         count: int = self.select(_COUNT, (self.bounds.in_sample + word, self.bounds.common // 16 + 1))
         return count
 
-    def _choose(self, terms: Iterable[_Term]) -> None:
-        """Weigh the terms, bring them into order, and choose those by which memories are found."""
+    def _choose(self, terms: Iterable[_Term]) -> Sequence[_Term]:
+        """Weigh the terms, bring them into order, and choose those that memories are found by, and return these."""
         common, memories = self.bounds.common, max(self.bounds.memories, 200)
         self.found = [term for term in terms if term.seen]
         self.found.sort(key=lambda term: (term.seen >= common, -term.own, term.seen, term.term))
@@ -207,6 +207,7 @@ class _WordsSearch:
             term.weight = term.own * (0.35 + 0.39 * times) / (1 + 0.0775 * times)
             term.place, term.chosen = place, term.seen < common and read < self.bounds.most
             read += len(term.numbers)
+        return [term for term in self.found if term.chosen and term.place <= self.bounds.asked]
 
     def _with_all_words(self) -> tuple[Json, Json]:
         """Find the newest memories that have all of the query's own words, where all words are common."""

@@ -96,6 +96,8 @@ class Workers:
         self._bell.settimeout(0)
         self._stop_by: float | None = None
         """When the workers that still run are killed; None: nobody has told them to stop."""
+        self._stopping = False
+        """Whether the workers were told to stop."""
         self.listened = False
         """Whether a worker ever listened: the data is there."""
 
@@ -117,7 +119,7 @@ class Workers:
             return self._run()
 
     def _run(self) -> bool | ParentConnection:
-        stopping, looked = False, time.monotonic()
+        looked = time.monotonic()
         while True:
             for place in self._due():
                 if (worker := self._begin(place)) is not None:
@@ -125,19 +127,15 @@ class Workers:
             running = [place for place in self._places if place.process is not None]
             if not running and (self._stop_by is not None or not self.listened):
                 return self._stop_by is not None
-            if self._stop_by is not None and not stopping:
-                stopping = True
-                _signal_all(running, signal.SIGTERM)
+            self._say_stop(running)
             self._wait(running)
-            now = time.monotonic()
             for place in running:
                 self._look(place)
-            if now - looked >= self._look_seconds:
-                looked = now
+            if time.monotonic() - looked >= self._look_seconds:
+                looked = time.monotonic()
                 for place in running:
                     self._look_for_beat(place)
-            if self._stop_by is not None and now >= self._stop_by:
-                self._kill()
+            self._kill_late()
 
     def _due(self) -> Iterator[_WorkerPlace]:
         """Give the places whose next worker is to be started now."""
@@ -224,7 +222,19 @@ class Workers:
             structlog.get_logger().error("worker_hung", pid=place.process.pid)
             place.process.send_signal(signal.SIGKILL)
 
-    def _kill(self) -> None:
+    def _say_stop(self, running: Sequence[_WorkerPlace]) -> None:
+        """Tell the workers to stop, once, where this process was told to."""
+        if self._stop_by is None or self._stopping:
+            return
+        self._stopping = True
+        for place in running:
+            if place.process is not None:
+                place.process.send_signal(signal.SIGTERM)
+
+    def _kill_late(self) -> None:
+        """Kill the workers that have not stopped in time."""
+        if self._stop_by is None or time.monotonic() < self._stop_by:
+            return
         for place in self._places:
             if place.process is not None:
                 structlog.get_logger().warning("worker_killed", pid=place.process.pid)
@@ -240,9 +250,3 @@ def _told(connection: socket.socket) -> bytes | None:
         return None
     except OSError:
         return b""
-
-
-def _signal_all(places: Sequence[_WorkerPlace], number: int) -> None:
-    for place in places:
-        if place.process is not None:
-            place.process.send_signal(number)

@@ -12,6 +12,7 @@ from app.domain.audit import RecallNote
 from app.domain.errors import DatabaseRejected, DatabaseUnavailable, LongTermDisabled
 from app.domain.memory import Scope
 from app.domain.query import Query
+from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.retrieval import selection
 from app.retrieval.channels import vector
@@ -216,11 +217,7 @@ class CandidateGatherer:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had))
-        seen = self._backends.data.observe(state)
-        if state["disabled"]:
-            raise LongTermDisabled
-        if seen is not None and seen.active != vectors.config:
-            raise EmbeddingConfigChanged
+        self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
         if isinstance(compared, Had):
@@ -236,6 +233,19 @@ class CandidateGatherer:
             has_all_words=wanted.search_words and not state["words_missing"],
             agent_known=bool(state["known"]),
         )
+
+    def _check(self, state: Row, vectors: VectorSearch) -> None:
+        """Take the request state that was read.
+
+        Raises:
+            LongTermDisabled: the agent's memory is off.
+            EmbeddingConfigChanged: the query has the vector of another config than the database's.
+        """
+        seen = self._backends.data.observe(state)
+        if state["disabled"]:
+            raise LongTermDisabled
+        if seen is not None and seen.active != vectors.config:
+            raise EmbeddingConfigChanged
 
     def _wanted(self, parsed: ParsedQuery, index_name: str, width: int, fill: int) -> CandidateQuery:
         query, cues = self._query, parsed.cues
