@@ -69,6 +69,8 @@ EXISTS (
     AND {about}
 )
 """
+_BEHIND_PERHAPS = PERHAPS[:-1] + chr(ord(PERHAPS[-1]) + 1)
+"""The first text behind all that begin with the mark of a doubtful fact."""
 # A doubtful fact holds only where no sure fact of its key holds, whenever the sure one was said (ADR 0035).
 _OVERRIDDEN = """
 (substr({claim}.key, 1, {length}) = '{perhaps}' AND EXISTS (
@@ -79,12 +81,16 @@ _OVERRIDDEN = """
     AND {remembered} AND {shown}
 ))
 """
-_NOT_OVERRIDDEN = """
-NOT EXISTS (
+# Few agents have doubtful facts: whether the agent has one is asked once, and not for each memory. No agent: of all.
+_NOT_OVERRIDDEN = f"""
+CASE WHEN (SELECT ?1 ->> 'agent_id' IS NULL OR EXISTS (
+  SELECT 1 FROM claim AS doubtful WHERE doubtful.tenant_id = ?1 ->> 'tenant_id'
+    AND doubtful.agent_id = ?1 ->> 'agent_id' AND doubtful.key >= '{PERHAPS}' AND doubtful.key < '{_BEHIND_PERHAPS}'
+)) THEN NOT EXISTS (
   SELECT 1 FROM claim AS doubt INDEXED BY claim_of_memory
-  WHERE doubt.tenant_id = ?1 ->> 'tenant_id' AND doubt.agent_id = {table}.agent_id AND doubt.memory_id = {table}.id
-    AND {overridden}
-)
+  WHERE doubt.tenant_id = ?1 ->> 'tenant_id' AND doubt.agent_id = {{table}}.agent_id AND doubt.memory_id = {{table}}.id
+    AND {{overridden}}
+) ELSE TRUE END
 """
 
 

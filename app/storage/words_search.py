@@ -261,11 +261,14 @@ class _Further:
         return found
 
     def _of_chosen_words(self, term: _Term) -> set[int]:
-        """Return which memories of the chosen terms have a term that is not chosen, the newest of them."""
+        """Return which memories of the chosen terms have a term that is not chosen, the newest of them.
+
+        Where a search has the scope's own word too, FTS5 takes longer for it than for a few single memories.
+        """
         search, most, chosen = self._search, self._bounds.shared, self._of_chosen
         if chosen is not None and term.every is not None:
             return _newest(most, set(term.every).intersection(chosen))
-        if chosen is not None and len(chosen) <= _FEW:
+        if chosen is not None and len(chosen) <= _FEW and self._bounds.in_scope.startswith("scope"):
             return set(search.among(sorted(chosen, reverse=True), term.word)[:most])
         return set(search.newest(self._expression(term, self._chosen), most, after=0))
 

@@ -40,8 +40,9 @@ _STATING = """
 SELECT memory.id FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
 """
+# json_each gives the ids in their order, the nearest first, and no more are looked up than are asked for.
 _STATING_OF = """
-SELECT memory.id FROM json_each(?1, '$.ids') AS asked CROSS JOIN long_term_memory AS memory ON memory.id = asked.value
+SELECT asked.key FROM json_each(?1, '$.ids') AS asked CROSS JOIN long_term_memory AS memory ON memory.id = asked.value
 WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
 """
 
@@ -210,19 +211,18 @@ class ExactSearch:
         if not where.looks_into_the_database:
             return np.arange(len(snapshot.numbers)) if positions is None else positions
         best = _best(scores, positions, max(256, _LOOKED_UP * search.top_k))
-        stating = self._stating(connection, scope, where, snapshot.ids.at(best.tolist()))
-        passing = best[np.array(stating, np.bool_)] if len(best) else best
+        best = best[np.lexsort((-best, -scores[best]))]  # the nearest first, and of equals the newest
+        passing = best[self._stating(connection, scope, search, snapshot.ids.at(best.tolist()))]
         if len(passing) >= search.top_k or len(best) == (len(scores) if positions is None else len(positions)):
             return passing
         return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
 
-    def _stating(self, connection: apsw.Connection, scope: Scope, where: Filter, ids: list[str]) -> list[bool]:
-        """Tell of each id whether its memory passes the types and claims of a filter."""
-        asked = scoped_argument(self._config, scope, where=filters.argument(where), ids=ids)
-        passing = {
-            id_ for (id_,) in all_rows(connection, f"{_STATING_OF} AND {filters.states(where, 'memory')}", asked)
-        }
-        return [id_ in passing for id_ in ids]
+    def _stating(self, connection: apsw.Connection, scope: Scope, search: ScopeSearch, ids: list[str]) -> list[int]:
+        """Return the places of the first ids whose memories pass the types and claims of a search's filter."""
+        where = search.where
+        asked = scoped_argument(self._config, scope, where=filters.argument(where), ids=ids, most=search.top_k)
+        sql = f"{_STATING_OF} AND {filters.states(where, 'memory')} LIMIT ?1 ->> 'most'"
+        return [place for (place,) in all_rows(connection, sql, asked)]
 
     def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter in SQL."""
