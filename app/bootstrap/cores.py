@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from tempfile import TemporaryDirectory
 
 from app.adapters.local import machine
 from app.adapters.local.inference import openvino
@@ -22,11 +23,14 @@ def worker_count(settings: Settings, processors: int | None = None, memory_bytes
 
     One process serves where a second one would lose more than it gains: with a budget of Cloudflare's calls, of which
     each process spends some for itself and whose calls it shares with its own requests alone; and where read replicas
-    answer. Only Linux starts processes that share what was loaded before.
+    answer. Only Linux starts processes that share what was loaded before. Several keep their figures in a temporary
+    folder; a container whose files are read-only may have none.
     """
     if settings.workers is not None:
         return settings.workers
     if sys.platform != "linux" or _has_call_budget(settings) or settings.cloudflare_d1_reads == "replicas":
+        return 1
+    if not _has_temporary_folder():
         return 1
     memory = machine.memory_bytes() if memory_bytes is None else memory_bytes
     fitting = _MOST if memory is None else memory // _bytes_of_worker(settings)
@@ -63,6 +67,14 @@ def _has_call_budget(settings: Settings) -> bool:
     vendor = type(settings).model_fields["cloudflare_api_base_url"].default
     counted = settings.cloudflare_calls_per_window > 0 and settings.cloudflare_api_base_url == vendor
     return settings.on_cloudflare and counted
+
+
+def _has_temporary_folder() -> bool:
+    try:
+        with TemporaryDirectory():
+            return True
+    except OSError:
+        return False
 
 
 def _bytes_of_worker(settings: Settings) -> int:

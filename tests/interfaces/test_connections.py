@@ -273,6 +273,25 @@ async def test_a_whole_answer_is_read_though_a_body_was_on_its_way(application: 
     assert told.endswith(b"\r\n\r\n0")
 
 
+async def test_a_caller_whose_body_is_not_awaited_is_told_that_the_connection_ends(application: Application) -> None:
+    head = b"POST /closed HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\n"
+    assert (await application.exchange(head)).lower().count(b"\r\nconnection: close\r\n") == 1
+    async with application.connection() as (reader, writer):
+        writer.write(head + b"whole")
+        assert b"connection: close" not in (await reader.readuntil(b"\r\n\r\n")).lower()
+
+
+@pytest.mark.parametrize(
+    "behind", [b"Content-Length: 5\r\n\r\n", b"\r\n" + GET], ids=["a body", "a request sent ahead"]
+)
+async def test_an_answer_without_a_body_is_sent_before_the_connection_ends(
+    application: Application, behind: bytes
+) -> None:
+    told = await application.exchange(b"HEAD /closed HTTP/1.1\r\nHost: here\r\n" + behind)
+    assert told.startswith(b"HTTP/1.1 401 ")
+    assert told.endswith(b"\r\n\r\n")
+
+
 async def test_what_is_not_http_is_told_so(application: Application) -> None:
     assert problem(await application.exchange(b"\x16\x03\x01 hello\r\n\r\n")) == (400, "malformed_http")
 

@@ -5,13 +5,18 @@ import errno
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import structlog
 
+from app.domain.errors import ConfigurationError
+from app.interfaces.server.worker_group import serve_workers
 from app.interfaces.server.worker_processes import ParentConnection
 from app.interfaces.server.workers import Workers
+from app.settings import Settings
 
 _LISTENS = b"listening"
 _WAITS = "import signal, socket; s = socket.socket(fileno=0); s.send(b'listening')"
@@ -155,3 +160,11 @@ async def test_a_worker_learns_of_the_end_of_the_process_that_started_it() -> No
     async with asyncio.timeout(5):
         await ended.wait()
     theirs.close()
+
+
+def test_without_a_temporary_folder_several_workers_say_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(ConfigurationError, match="TMPDIR"):
+        serve_workers(Settings(workers=2, data_dir=tmp_path), [], print, quickstart=False)

@@ -1,5 +1,6 @@
 """How many processes serve where nobody says it, and with how many threads each computes."""
 
+import tempfile
 from pathlib import Path
 from uuid import UUID
 
@@ -40,6 +41,14 @@ def test_larger_caches_or_weights_make_fewer(tmp_path: Path) -> None:
     with (tmp_path / "model.safetensors").open("wb") as weights:
         weights.truncate(GIB)
     assert worker_count(Settings(embedder="local", local_model_dir=tmp_path), 4, 2 * GIB) == 1
+
+
+def test_one_serves_where_there_is_no_folder_for_the_figures_that_several_share(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    assert worker_count(Settings(), 4, 64 * GIB) == 1
+    assert worker_count(Settings(workers=2), 4, 64 * GIB) == 2
 
 
 def test_a_number_is_taken_as_it_is() -> None:

@@ -252,7 +252,8 @@ class GuardedHttp(HttpToolsProtocol):
             raise _Refused
         self._connections.works(self)
         super().on_headers_complete()
-        self.cycle.transport = JoinedAnswer(self.transport, self.loop)  # type: ignore[assignment]  # it needs no more
+        joined = JoinedAnswer(self.transport, self.loop, self._ends_unsaid)
+        self.cycle.transport = joined  # type: ignore[assignment]  # it needs no more
         if self._spare:
             self.cycle.keep_alive = False
             self._ending = True
@@ -282,6 +283,10 @@ class GuardedHttp(HttpToolsProtocol):
         self._head_bytes = 0
         super().on_message_complete()
 
+    def _ends_unsaid(self) -> bool:
+        """Tell whether the connection ends after the answer that begins now, unknown to uvicorn."""
+        return self.cycle.keep_alive and (self._ending or self.cycle.more_body)
+
     def end_after_this(self) -> None:
         """Read no other request."""
         self._ending = True
@@ -290,6 +295,7 @@ class GuardedHttp(HttpToolsProtocol):
         """Await the next request, or end the connection if this one was not read to its end."""
         if self._ending or self.cycle.more_body:
             self.server_state.total_requests += 1
+            self.cycle.transport.send_head()  # type: ignore[attr-defined]  # a ``JoinedAnswer``
             self._linger()
         else:
             super().on_response_complete()

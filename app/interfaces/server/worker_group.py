@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 from prometheus_client.multiprocess import mark_process_dead
 
 from app.bootstrap import DATABASE_FILE, load_shared
+from app.domain.errors import ConfigurationError
 from app.interfaces.server.worker_loads import WorkerLoad, WorkerLoads
 from app.interfaces.server.worker_processes import STOP_SIGNALS, ParentConnection, WorkerProcess, fork, start_anew
 from app.interfaces.server.workers import Workers
@@ -48,11 +49,14 @@ def serve_workers(
 
     ``tell`` is called with the line that says where they listen. Returns what ``Workers.run`` returns, and in a process
     that was forked to be a worker what it has of this one.
+
+    Raises:
+        ConfigurationError: there is no temporary folder for the figures of the workers.
     """
     forks = sys.platform == "linux"
     loads = WorkerLoads(settings.workers or 1)
     counts = SharedTally(settings.workers or 1)
-    metrics = mkdtemp(prefix="memory-gateway-")
+    metrics = _metrics_folder()
     begun: list[int] = []
     if forks:
         load_shared(settings)
@@ -91,6 +95,16 @@ def serve_workers(
     number = begun[-1]
     announces = quickstart and len(begun) == 1
     return Worker(outcome, WorkerLoad(loads, number), MinuteTally(counts, number), announces=announces)
+
+
+def _metrics_folder() -> str:
+    try:
+        return mkdtemp(prefix="memory-gateway-")
+    except OSError as error:
+        raise ConfigurationError(
+            "WORKERS: several processes keep their figures in a temporary folder, and none can be made: set TMPDIR to "
+            "a folder that may be written, or WORKERS to 1."
+        ) from error
 
 
 def _command(settings: Settings, sockets: Sequence[socket.socket], *, quickstart: bool) -> list[str]:
