@@ -55,11 +55,10 @@ class Stack:
 
 def local_stack(settings: Settings, file: SqliteFile) -> Stack:
     """Return the stack of a shard's file; closing the stack closes the file, and lets go of shared vectors."""
-    blocks = SharedBlocks(file.path)
-    shared = blocks if settings.several_workers else None
+    blocks = SharedBlocks(file.path, shares=settings.several_workers)
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
-        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes, shared=shared)
+        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes, shared=blocks)
 
     async def prepare_index(config: EmbeddingConfig) -> None:
         blocks.sweep()  # workers that were killed may have left vectors, and this may be one process alone

@@ -39,11 +39,14 @@ class SharedBlocks:
     process keeps its own copy.
     """
 
-    def __init__(self, database: Path, memory: Path = MEMORY) -> None:
-        """Share with the processes on this database; ``memory`` is a folder that is memory."""
+    def __init__(self, database: Path, memory: Path = MEMORY, *, shares: bool = True) -> None:
+        """Share with the processes on this database; ``memory`` is a folder that is memory.
+
+        A process that ``shares`` nothing, as a command beside a server, still removes what others share.
+        """
         self._memory = memory
         self._folder = memory / f"memory-gateway-{_digest(str(database.resolve()).encode())}"
-        self._failed = False
+        self._shares = shares
         self._used: list[finalize[[int, Path], mmap]] = []
 
     def share(self, owner: str, numbers: npt.NDArray[np.int64], block: Matrix) -> Matrix | None:
@@ -51,7 +54,7 @@ class SharedBlocks:
 
         ``owner`` and ``numbers`` name the vectors: other vectors have another name.
         """
-        if sys.platform == "win32" or self._failed or block.nbytes < _SHARED_BYTES:
+        if sys.platform == "win32" or not self._shares or block.nbytes < _SHARED_BYTES:
             return None
         path = self._folder / f"{_digest(owner.encode())}-{_digest(numbers.tobytes())}"
         try:
@@ -60,7 +63,7 @@ class SharedBlocks:
         except FileNotFoundError:  # no such memory, or the last user of the folder has just removed it
             return None
         except OSError as error:  # another user's folder, no room, a limit on open files
-            self._failed = True
+            self._shares = False
             structlog.get_logger().info("vectors_not_shared", reason=str(error))
             return None
 

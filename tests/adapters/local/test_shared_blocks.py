@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,12 @@ from app.adapters.local import scope_vectors, shared_blocks
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.bootstrap import stacks
 from app.domain.embedding import EmbeddingConfig
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.vector_index import IndexedVector
+from app.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="each process keeps its own copy there")
 
@@ -165,6 +168,37 @@ def test_vectors_that_are_removed_leave_their_file_at_once_whoever_uses_them(tmp
     (left,) = files(tmp_path)
     assert left.read_bytes() == of_another.tobytes()
     assert used.tolist() == shared_by(second, block()).tolist()
+
+
+def test_a_process_that_shares_nothing_removes_what_others_share(tmp_path: Path) -> None:
+    server = SharedBlocks(tmp_path / "base.sqlite3", tmp_path)
+    held = shared_by(server, block())
+    command = SharedBlocks(tmp_path / "base.sqlite3", tmp_path, shares=False)
+    assert command.share("owner", NUMBERS, block()) is None
+    command.remove("owner")
+    assert files(tmp_path) == []
+    assert held.tolist() == block().tolist()
+
+
+async def test_a_command_beside_a_server_leaves_nothing_of_what_it_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "SharedBlocks", partial(SharedBlocks, memory=tmp_path))
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    of_command = stacks.local_stack(Settings(workers=None), SqliteFile(tmp_path / "base.sqlite3"))
+    await of_command.prepare_index(EIGHT)
+    index = of_command.open_index(EIGHT)
+    file = SqliteFile(tmp_path / "base.sqlite3")
+    of_server = SqliteVectorIndex(file, EIGHT, cache_bytes=1 << 20, shared=SharedBlocks(file.path, tmp_path))
+    vectors = [IndexedVector(OWN, str(ULID()), values, 1, 1) for values in np.eye(8, dtype=np.float32)]
+    await index.upsert(vectors)
+    await of_server.query(OWN, vectors[0].values, top_k=9, where=Filter())
+    shared = [path for path in files(tmp_path) if path.parent != tmp_path]
+    assert shared
+    await index.delete(OWN, [vectors[0].id])
+    assert not any(path.exists() for path in shared)
+    await of_command.close()
+    await file.close()
 
 
 def test_where_another_has_the_folder_nothing_is_shared(tmp_path: Path) -> None:
