@@ -83,14 +83,14 @@ _OVERRIDDEN = """
 """
 # Few agents have doubtful facts: whether the agent has one is asked once, and not for each memory. No agent: of all.
 _NOT_OVERRIDDEN = f"""
-CASE WHEN (SELECT ?1 ->> 'agent_id' IS NULL OR EXISTS (
-  SELECT 1 FROM claim AS doubtful WHERE doubtful.tenant_id = ?1 ->> 'tenant_id'
-    AND doubtful.agent_id = ?1 ->> 'agent_id' AND doubtful.key >= '{PERHAPS}' AND doubtful.key < '{_BEHIND_PERHAPS}'
-)) THEN NOT EXISTS (
+iif((SELECT ?1 ->> 'agent_id' IS NULL OR EXISTS (
+  SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
+    AND key >= '{PERHAPS}' AND key < '{_BEHIND_PERHAPS}'
+)), NOT EXISTS (
   SELECT 1 FROM claim AS doubt INDEXED BY claim_of_memory
   WHERE doubt.tenant_id = ?1 ->> 'tenant_id' AND doubt.agent_id = {{table}}.agent_id AND doubt.memory_id = {{table}}.id
     AND {{overridden}}
-) ELSE TRUE END
+), TRUE)
 """
 
 
