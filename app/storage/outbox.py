@@ -260,6 +260,11 @@ class PendingVectors:
         names = {name for query in queries for name in self._vectors.nearest(query, most)}
         return sorted(map(memory_of, names))
 
+    def forget_others(self, names: Sequence[str]) -> None:
+        """Forget what is not among these names; what is listed again is read again."""
+        self._vectors = self._vectors.of([name for name in reversed(names) if name in self._vectors])
+        self._damaged.intersection_update(names)
+
     def _forget(self, names: Sequence[str], newest: int, *, are_all: bool) -> None:
         """Forget what is not among these names, and what this process did not just queue."""
         named = set(names)

@@ -220,8 +220,9 @@ class CandidateGatherer:
         self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
-        if isinstance(compared, Had):
-            return await self._read(parsed, vectors, width, crowded=crowded, had=compared)
+        instead = compared if isinstance(compared, Had) else vectors.crowded_out(wanted.near, listed, had)
+        if isinstance(compared, Had) or instead is not None:
+            return await self._read(parsed, vectors, width, crowded=crowded, had=instead)
         fields, stats = read_candidates(rows)
         return _ReadCandidates(
             [Candidate(**values) for values in fields],

@@ -16,7 +16,7 @@ from app.ports.embedder import Embeddings
 from app.ports.vector_index import AwaitedHits, Hit, Hits
 from app.retrieval.channels import vector
 from app.services.tenant.backends import TenantBackends, TenantIndex
-from app.storage.outbox import Had, PendingVectors, QueuedRows, QueuedVectors
+from app.storage.outbox import Had, PendingVectors, QueuedRows, QueuedVectors, memory_of, revision_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +191,25 @@ class VectorSearch:
         pending = self.pending
         queued = pending.take(rows, are_all=not self._where)
         if rows.vectors:
-            pending_of = self._backends.data.caches.pending
-            pending_of.put(self._scope.tenant_id, (self._scope, self.config.index_name), pending, pending.size)
+            self._keep(pending)
         if queued is None:  # another process has queued it, at a moment that this process thought it knew
             return pending.had_of(rows.names) if had.since else Had()
         self._unreadable = queued.unreadable
         return queued
+
+    def crowded_out(self, near: Collection[str] | None, rows: QueuedRows, had: Had) -> Had | None:
+        """Return what to tell a run instead where others would have been near; None where none would.
+
+        Deleted vectors, and those that a model may not see, stood among the nearest in the place of listed ones.
+        """
+        if near is None or not set(near).difference(map(memory_of, rows.names)):
+            return None
+        if all(memory_of(name) in near or revision_of(name) > had.since for name in rows.names):
+            return None
+        pending = self.pending
+        pending.forget_others(rows.names)
+        self._keep(pending)
+        return pending.had_of(rows.names)
 
     def cosines(self, queued: QueuedVectors, present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines of the hits and of the queued vectors, by id; with ``present`` only those of these ids."""
@@ -209,6 +222,10 @@ class VectorSearch:
     def hypothetical_cosines(self, queued: QueuedVectors, present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines as ``cosines`` does, to the hypothetical answer; empty without such an answer."""
         return self._cosines(self.hypothetical, queued, present)
+
+    def _keep(self, pending: PendingVectors) -> None:
+        key = (self._scope, self.config.index_name)
+        self._backends.data.caches.pending.put(self._scope.tenant_id, key, pending, pending.size)
 
     def _cosines(
         self, search: "_Search", queued: QueuedVectors, present: Collection[str] | None

@@ -183,6 +183,25 @@ async def test_queued_vectors_that_pass_a_filter_are_found_where_many_nearer_one
     assert len(await contents(gateway, "otter lynx heron", top_k=6, where=Filter(metadata={"half": 1}))) == 6
 
 
+@pytest.mark.thorough
+async def test_deleted_vectors_that_were_nearer_keep_no_queued_ones_from_being_found(processes: Processes) -> None:
+    one, other = processes.begin(), processes.begin()
+    for n in range(6):
+        await other.store("bot", NewMemory(f"lakes and otters of region {n}"))
+    nearer = [await other.store("bot", NewMemory(f"otter lynx heron {n}")) for n in range(MANY)]
+    await set_rows(processes.bench, "outbox", {"revision": 2_000})
+    await other.store("bot", NewMemory("zebra"))
+    await contents(one, "lynx heron")
+    for id_ in nearer:
+        await other.delete("bot", id_)
+    for _ in range(2):
+        expected = await contents(processes.begin(), "lynx heron", top_k=6)
+        assert len(expected) == 6
+        runs = len(processes.database.read)
+        assert await contents(one, "lynx heron", top_k=6) == expected
+    assert len(processes.database.read) == runs + 1
+
+
 async def test_a_memory_that_expired_or_left_is_found_no_more(processes: Processes) -> None:
     gateway = processes.begin()
     ids = [await gateway.store("bot", NewMemory(f"note {n}")) for n in range(3)]
