@@ -25,6 +25,17 @@ def test_where_the_limit_can_be_raised_the_connections_are_those_of_the_settings
     assert not lines
 
 
+def test_files_that_it_can_do_without_are_asked_for_and_take_no_connection() -> None:
+    asked: list[int] = []
+
+    def allow(count: int) -> int:
+        asked.append(count)
+        return min(count, 1_100)
+
+    assert connection_limits(800, allow) == connection_limits(800, allow, beside=500) == ConnectionLimits(800, 400)
+    assert 490 <= asked[1] - asked[0] <= 510
+
+
 @pytest.mark.parametrize("allowed", [1, 64, 256, 900])
 def test_where_it_cannot_be_raised_fewer_connections_are_taken_and_one_line_says_so(allowed: int) -> None:
     with capture_logs() as lines:

@@ -100,7 +100,7 @@ async def serve_http(
         host=settings.host,
         port=settings.port,
         http=guarded(
-            connection_limits(settings.max_connections),
+            connection_limits(settings.max_connections, beside=0 if load is None else _files_of_vectors(settings)),
             finished={MCP_PATH},
             always=ALWAYS_ANSWERED,
             refusal=LoadShedding(
@@ -135,6 +135,11 @@ async def serve_http(
         for task in beside:
             task.cancel()
     return server.started
+
+
+def _files_of_vectors(settings: Settings) -> int:
+    """Return the most files that vectors which workers share have open: two for each block, of 1 MiB at least."""
+    return 2 * (settings.index_cache_bytes >> 20)
 
 
 def allowed_hosts(settings: Settings) -> list[str]:

@@ -27,15 +27,15 @@ Raise = Callable[[int], int]
 """Raises the limit of open files to a number, or as far as the system allows; returns the limit that it has then."""
 
 
-def connection_limits(connections: int, allow_files: Raise | None = None) -> ConnectionLimits:
+def connection_limits(connections: int, allow_files: Raise | None = None, *, beside: int = 0) -> ConnectionLimits:
     """Return the limits of a server with this many connections, or with as many as its limit of open files allows.
 
-    The limit of open files is raised as far as needed and allowed. Where fewer connections fit, the log says so; up to
-    a quarter of them are spare.
+    The limit of open files is raised as far as needed and allowed, and for ``beside`` files more, which the service can
+    do without. Where fewer connections fit, the log says so; up to a quarter of them are spare.
     """
     usual = ConnectionLimits(connections, connections // 2)
     others = _open_files() + _OWN_FILES + ACCEPTED_AT_ONCE
-    allowed = (allow_files or _allow_files)(others + connections + usual.spare)
+    allowed = (allow_files or _allow_files)(others + connections + usual.spare + beside)
     room = max(_LEAST, allowed - others)
     if room >= connections + usual.spare:
         return usual
