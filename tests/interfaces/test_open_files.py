@@ -30,7 +30,7 @@ def test_files_that_it_can_do_without_are_asked_for_and_take_no_connection() -> 
 
     def allow(count: int) -> int:
         asked.append(count)
-        return min(count, 1_100)
+        return asked[0] + 10  # never the files that are asked for beside: 10 may have been opened meanwhile
 
     assert connection_limits(800, allow) == connection_limits(800, allow, beside=500) == ConnectionLimits(800, 400)
     assert 490 <= asked[1] - asked[0] <= 510
