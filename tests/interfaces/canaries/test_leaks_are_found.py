@@ -65,7 +65,8 @@ class _NoTenant(_Passing):
     def _mutated(self, statement: Statement) -> Statement:
         if statement.writes or not isinstance(statement, ScopedStatement):
             return statement
-        return replace(statement, sql=_OF_TENANT.sub(r"\1tenant_id IS NOT NULL", statement.sql))
+        sql = _OF_TENANT.sub(r"\1tenant_id IS NOT NULL", statement.sql)
+        return replace(statement, sql=sql, stepwise=None)  # which would make the statement anew, with its tenant
 
 
 class _MixedUp(_Passing):
