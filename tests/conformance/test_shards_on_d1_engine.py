@@ -11,6 +11,7 @@ import pytest
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.shards import MAIN
 from tests.conformance.conftest import client_of
 from tests.conformance.d1_engine import ClockedDatabase, D1Engine, EngineDatabase
@@ -41,6 +42,8 @@ async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service
         with pytest.MonkeyPatch.context() as patch:
             for module in ("stacks", "provisioning", "databases"):
                 patch.setattr(f"app.bootstrap.{module}.SqliteDatabase", opened)
+            # No run of the engine can ask the files.
+            patch.setattr(SqliteVectorIndex, "ask_within", lambda *_, **__: None)
             async with sharded(data_dir) as service:
                 yield service
 
