@@ -53,7 +53,3 @@ class ScopeCache:
     def fits(self, vectors: int) -> bool:
         """Return whether a scope with this number of vectors fits the budget."""
         return bytes_of(vectors, self._dimensions) <= self._budget
-
-    def has_room(self, size: int) -> bool:
-        """Return whether a scope of this size fits the budget."""
-        return size <= self._budget
