@@ -95,6 +95,8 @@ async def filled(server: Server) -> tuple[dict[str, str], list[str]]:
     await ready(server)
     taken: list[str] = []
     async with server.client() as client:
+        # A version that refuses a body unread closes its connection without a word: no second request may use it.
+        client.headers["Connection"] = "close"
         for text, (method, path, body) in WRITES.items():
             answer = await client.request(method, path, json=body)
             if answer.status_code != 404:  # a path that a later version has
