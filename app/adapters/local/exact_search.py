@@ -1,6 +1,6 @@
 """Searches the vectors of a scope exactly: in memory, or from the file where they do not fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,6 +22,7 @@ from app.adapters.local.scope_vectors import (
     sorted_out,
 )
 from app.adapters.local.shared_blocks import SharedBlocks
+from app.adapters.local.sqlite_jobs import Work
 from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.memory import Scope
@@ -68,9 +69,15 @@ class ScopeSearch:
 class ExactSearch:
     """Searches the vectors that an index keeps of its scopes, and first brings them up to date with the file."""
 
-    def __init__(self, config: EmbeddingConfig, cache_bytes: int, shared: SharedBlocks | None) -> None:
-        """Keep at most ``cache_bytes`` of vectors in memory; ``shared`` is memory that other processes share."""
+    def __init__(
+        self, config: EmbeddingConfig, cache_bytes: int, shared: SharedBlocks | None, latest: Callable[[Work[int]], int]
+    ) -> None:
+        """Keep at most ``cache_bytes`` of vectors in memory.
+
+        ``shared`` is memory that other processes share; ``latest`` does work at once on the latest data.
+        """
         self._shared = shared
+        self._latest = latest
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
 
@@ -148,20 +155,37 @@ class ExactSearch:
         current = vector_changes.count(connection, scoped_argument(self._config, scope))
         if current < vectors.changes:
             return False
-        if current > vectors.changes:
-            if vectors.last:
-                self._follow(connection, scope, vectors, current)
-            vectors.changes = current
-            self._share(scope, vectors)
-        read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
-        while added := list(islice(read, _READ)):
-            vectors.append(added)
-            self._share(scope, vectors)
+        has_shared = False
+        try:
+            if current > vectors.changes:
+                if vectors.last:
+                    self._follow(connection, scope, vectors, current)
+                vectors.changes = current
+                has_shared |= self._share(scope, vectors)
+            read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
+            while added := list(islice(read, _READ)):
+                vectors.append(added)
+                has_shared |= self._share(scope, vectors)
+        finally:
+            if has_shared:
+                self._check_shared(scope, vectors)
         return True
 
-    def _share(self, scope: Scope, vectors: ScopeVectors) -> None:
-        if self._shared is not None:
-            vectors.share(self._shared, self._owner(scope))
+    def _share(self, scope: Scope, vectors: ScopeVectors) -> bool:
+        return self._shared is not None and vectors.share(self._shared, self._owner(scope))
+
+    def _check_shared(self, scope: Scope, vectors: ScopeVectors) -> None:
+        """Leave no shared block of the scope where something was removed after this search's snapshot.
+
+        Whoever removes a vector takes the shared blocks away then, which may have been before this one was written.
+        """
+        is_latest = False
+        try:
+            latest = self._latest(lambda newest: vector_changes.count(newest, self._owner(scope)))
+            is_latest = latest == vectors.changes
+        finally:
+            if not is_latest:
+                self.remove_shared(scope)
 
     def _owner(self, scope: Scope) -> str:
         return scoped_argument(self._config, scope)
@@ -169,7 +193,7 @@ class ExactSearch:
     def _follow(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors, current: int) -> None:
         """Remove and renew what was removed and renewed in the file."""
         since = scoped_argument(self._config, scope, changes=vectors.changes)
-        changes = vector_changes.since(connection, since, current - vectors.changes)
+        changes = vector_changes.since(connection, since, current - vectors.changes, vectors.first)
         if changes is None:
             kept = all_rows(connection, _NUMBERS, since)
             vectors.keep(np.array([number for (number,) in kept], np.int64))

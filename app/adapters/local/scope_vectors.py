@@ -74,6 +74,11 @@ class ScopeVectors:
         return self.numbers.count
 
     @property
+    def first(self) -> int:
+        """Return the lowest number, 0 when empty."""
+        return min([*self.numbers.values[:1].tolist(), *self.unreadable[:1]], default=0)
+
+    @property
     def last(self) -> int:
         """Return the highest number, 0 when empty."""
         readable = int(self.numbers.values[-1]) if self.count else 0
@@ -132,8 +137,12 @@ class ScopeVectors:
         here: npt.NDArray[np.intp] = positions[own[positions] == wanted[inside]]
         return here
 
-    def share(self, shared: SharedBlocks, owner: str) -> None:
-        """Put the blocks that stay as they are, which are all but the last, into memory that other processes share."""
+    def share(self, shared: SharedBlocks, owner: str) -> bool:
+        """Put the blocks that stay as they are, which are all but the last, into memory that other processes share.
+
+        Return whether there was one that is shared now and was not before.
+        """
+        has_shared = False
         start = 0
         for place, block in enumerate(self._blocks):
             end = start + block.shape[1]
@@ -143,7 +152,9 @@ class ScopeVectors:
                 if common is not None:
                     self._blocks[place] = common
                     self._reserved = common if place + 1 == len(self._blocks) else self._reserved
+                    has_shared = True
             start = end
+        return has_shared
 
     def _keep(self, kept: Mask) -> None:
         if self.filters is not None:

@@ -141,6 +141,19 @@ class SqliteFile:
         self._readers.read(tenant_id, job)
         return await job.future
 
+    def read_latest(self, work: Work[T]) -> T:
+        """Run ``work`` at once, in this thread, on the latest data: for a read that is on an older snapshot.
+
+        Raises:
+            DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
+        """
+        try:
+            self._place.check()
+            with closing(_open(self.path, *_READER)) as connection:
+                return work(connection)
+        except apsw.Error as error:
+            raise mapped(error) from error
+
     async def write(self, work: Work[T], tenant_id: str = "") -> T:
         """Run ``work`` in a transaction and return once it is on the disk; if it raises, nothing is written.
 

@@ -10,7 +10,7 @@ from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.exact_search import ExactSearch, ScopeSearch
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
-from app.adapters.local.vector_rows import SCHEMA, SCOPE, all_rows, insertions, is_as, put, scoped_argument, take
+from app.adapters.local.vector_rows import SCOPE, all_rows, insertions, is_as, prepare, put, scoped_argument, take
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
@@ -108,14 +108,14 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         self._file = file
         self._filter_seconds = filter_seconds
         self._config = config
-        self._search = ExactSearch(config, cache_bytes, shared)
+        self._search = ExactSearch(config, cache_bytes, shared, file.read_latest)
         self._large: set[Scope] = set()
         """Scopes that were found to have many vectors."""
         self._searches: Coalescer[Scope, ScopeSearch, Hits] = Coalescer(self._answer)
 
     async def prepare(self) -> None:
         """Create the tables of the index where they are absent."""
-        await self._file.write(lambda connection: [connection.execute(sql) for sql in SCHEMA])
+        await self._file.write(prepare)
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Score every vector of the scope that passes the filter and return the best ``top_k``.

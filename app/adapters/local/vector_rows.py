@@ -15,7 +15,7 @@ from app.ports.database import NOW
 from app.ports.index_admin import Expected
 from app.ports.vector_index import IndexedVector, Insertion, NewVector
 
-SCHEMA = (
+_SCHEMA = (
     """
     CREATE TABLE IF NOT EXISTS local_vector (
       number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -33,8 +33,6 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS local_vector_number ON local_vector (tenant_id, agent_id, index_name, number)",
     # For the operations that cross scopes: the ids in order, and their scopes.
     "CREATE INDEX IF NOT EXISTS local_vector_any_scope ON local_vector (index_name, id)",
-    *vector_changes.SCHEMA,
-    *removed_vectors.SCHEMA,
 )
 SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_name = ?1 ->> 'index_name'"
 
@@ -71,6 +69,14 @@ _NAMES_BYTES = 300
 _FLOAT_BYTES = 4
 
 
+def prepare(connection: apsw.Connection) -> None:
+    """Create the tables where they are absent."""
+    for sql in _SCHEMA:
+        connection.execute(sql)
+    vector_changes.prepare(connection)
+    removed_vectors.prepare(connection)
+
+
 def scoped_argument(config: EmbeddingConfig, scope: Scope, **more: Json) -> str:
     """Return the argument of a statement on a scope."""
     return to_json({"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "index_name": config.index_name, **more})
@@ -87,7 +93,7 @@ def put(connection: apsw.Connection, config: EmbeddingConfig, vector: IndexedVec
     written: dict[str, Json] = {"revision": vector.revision, "created_at": vector.created_at, "metadata": metadata}
     line = scoped_argument(config, vector.scope, id=vector.id, **written)
     values = vector.values.astype("<f4", copy=False).tobytes()
-    if removed_vectors.is_late(connection, line):
+    if removed_vectors.is_late(connection, config.index_name, vector.scope, vector.id, vector.revision):
         return
     if _changed(connection, _INSERT, line, values) or _changed(connection, _RENEW, line, values):
         return
@@ -97,7 +103,7 @@ def put(connection: apsw.Connection, config: EmbeddingConfig, vector: IndexedVec
 
 def take(connection: apsw.Connection, config: EmbeddingConfig, scope: Scope, ids: Sequence[str]) -> None:
     """Remove the vectors of a scope with these ids; an upsert that was queued before is left out for a minute."""
-    removed_vectors.remember(connection, scoped_argument(config, scope, ids=list(ids)))
+    removed_vectors.remember(connection, config.index_name, scope, ids)
     for id_ in ids:
         connection.execute(_REMOVE, (scoped_argument(config, scope, id=id_),))
 

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import apsw
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -15,7 +17,7 @@ from ulid import ULID
 from app.adapters.local import scope_vectors, shared_blocks
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
-from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.adapters.local.sqlite_index import HitsOfFile, SqliteVectorIndex
 from app.bootstrap import stacks
 from app.domain.embedding import EmbeddingConfig
 from app.domain.memory import Scope
@@ -123,6 +125,7 @@ def left_by_a_killed_process(memory: Path) -> Path:
     program = f"""
 import os, signal, sys
 from pathlib import Path
+import apsw
 import numpy as np
 from app.adapters.local import shared_blocks
 shared_blocks._SHARED_BYTES = 1
@@ -280,3 +283,32 @@ def column(vector: Block) -> bytes:
 
 def columns_of(path: Path) -> set[bytes]:
     return {vector.tobytes() for vector in np.frombuffer(path.read_bytes(), np.float32).reshape(8, -1).T}
+
+
+@pytest.mark.parametrize("removed", [1, 5])
+async def test_a_search_on_a_snapshot_before_a_removal_leaves_no_shared_vectors_with_what_was_removed(
+    tmp_path: Path, removed: int
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    path = tmp_path / "index.sqlite3"
+    file, other_file = SqliteFile(path), SqliteFile(path)
+    remover, slow = (
+        SqliteVectorIndex(each, EIGHT, cache_bytes=1 << 20, shared=SharedBlocks(path, memory))
+        for each in (file, other_file)
+    )
+    await remover.prepare()
+    vectors = [IndexedVector(OWN, str(ULID()), values, 1, 1) for values in np.eye(8, dtype=np.float32)]
+    await remover.upsert(vectors)
+    search = slow.ask_within(OWN, vectors[0].values, top_k=9, where=Filter())
+    assert isinstance(search, HitsOfFile)
+    with closing(apsw.Connection(str(path))) as older:
+        older.execute("BEGIN")
+        older.execute("SELECT count(*) FROM local_vector").fetchall()
+        await remover.delete(OWN, [vector.id for vector in vectors[:removed]])
+        search.search(older)
+    assert files(memory) == []
+    found = await slow.query(OWN, vectors[0].values, top_k=9, where=Filter())
+    assert {hit.id for hit in found.hits} == {vector.id for vector in vectors[removed:]}
+    for each in (file, other_file):
+        await each.close()
