@@ -7,6 +7,7 @@ question have to be in the sentence. Where the two are in different languages, w
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from app.language.dates.time_spans import expressions, without_times
@@ -25,10 +26,6 @@ _TELL: Final = {
     if "small" in language
 }
 """The small words by which a language is known."""
-_LIGHT: Final = frozenset(map(stem, words("light")))
-"""Stems that a sentence with no other words may leave out: "I was at the dentist"."""
-_BEGIN: Final = frozenset(map(stem, words("begin")))
-_END: Final = frozenset(map(stem, words("end")))
 _I: Final = words("i")
 _SELF: Final = _I | {"user"}
 """Words for the asking user in messages and in learned memories."""
@@ -79,7 +76,7 @@ def entailment(expected: Event, text: str, around: str = "", *, lasts: bool = Fa
     sentence = _Sentence(text, _tokens(bare.lower()), stems, missing, lacking(stems, expected.words))
     if not sentence.is_comparable(expected):
         return "unknown"
-    ends = lasts and not _END.isdisjoint(stems - expected.words)
+    ends = lasts and not _stemmed("end").isdisjoint(stems - expected.words)
     if ends or not sentence.has_subject(expected, around) or sentence.has_another_time(expected):
         return "differs"
     return "entails" if not sentence.missing or sentence.implies(expected, lasts=lasts) else "differs"
@@ -126,8 +123,8 @@ class _Sentence:
         if self.missing & expected.names or self.missing == expected.words:
             return False
         may_begin = lasts and len(self.missing) == 1
-        has_begun = may_begin and not _BEGIN.isdisjoint(map(stem, _tokens(self.text.lower())))
-        return has_begun or (not self.more and self.missing <= _LIGHT)
+        has_begun = may_begin and not _stemmed("begin").isdisjoint(map(stem, _tokens(self.text.lower())))
+        return has_begun or (not self.more and self.missing <= _stemmed("light"))
 
 
 def common(expected: Event, text: str) -> int:
@@ -138,6 +135,12 @@ def common(expected: Event, text: str) -> int:
 def extra(expected: Event, text: str) -> int:
     """Return the number of a text's words that an event does not have."""
     return len(lacking(_stems(without_times(text)), expected.words))
+
+
+@cache
+def _stemmed(name: str) -> frozenset[str]:
+    """Return the stems of the lexicon's words of a name, as "light": those that a sentence may leave out."""
+    return frozenset(map(stem, words(name)))
 
 
 def _tokens(text: str) -> list[str]:

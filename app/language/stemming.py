@@ -4,8 +4,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-import snowballstemmer
-
 from app.language.lexicon import LANGUAGES, patterns
 
 _STEMMERS: Final = [language["stemmer"] for language in LANGUAGES.values() if "stemmer" in language]
@@ -27,6 +25,8 @@ def stem(word: str) -> str:
     if word not in _FORMS and (participle := _PARTICIPLE.fullmatch(word)):
         word = participle[1]
     word = _FORMS.get(word, word)
+    import snowballstemmer  # noqa: PLC0415 - it loads the stemmers of forty languages: no start waits for them
+
     for language in _STEMMERS:
         word = snowballstemmer.stemmer(language).stemWord(word)
     return word

@@ -21,6 +21,7 @@ LATER = {
     "obstore": "the first object",
     "opentelemetry.sdk": "traces, where they are set",
     "requests": "nothing: no key is tried out",
+    "snowballstemmer": "the first question whose event is looked for",
     "torch": "nothing: training alone has it",
 }
 """Packages and modules that a server does not load before what is named beside them."""

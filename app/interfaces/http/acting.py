@@ -3,15 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from functools import wraps
-from inspect import get_annotations
 from typing import Any, TypeAlias
 
-from fastapi.params import Depends
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from app.domain.acts import ActName
-from app.interfaces.http.dependencies import is_administrative
+from app.interfaces.http.dependencies import dependencies_of, is_administrative
 from app.runtime.entry import CallEntry
 from app.services.access.acting import Acting
 
@@ -25,11 +23,7 @@ _IDS = (
 
 def administrates(endpoint: Callable[..., object]) -> bool:
     """Tell whether a route asks for an administrator's credential."""
-    return any(
-        isinstance(each, Depends) and is_administrative(each.dependency)
-        for annotation in get_annotations(endpoint).values()
-        for each in getattr(annotation, "__metadata__", ())
-    )
+    return any(map(is_administrative, dependencies_of(endpoint)))
 
 
 def acts(endpoint: Endpoint, name: ActName) -> Endpoint:

@@ -1,14 +1,17 @@
 """Dependencies of routes: the entry of a request, once its credential and its form were checked."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
+from inspect import get_annotations
+from threading import RLock
 from typing import Annotated, Any
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Request, Security, params
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from app.domain.acts import ActName
 from app.domain.author import WriteChannel
@@ -79,12 +82,51 @@ def is_administrative(dependency: object) -> bool:
     return isinstance(dependency, _Credential) and "admin" in dependency.scopes
 
 
-class NamedRoute(APIRoute):
-    """A route whose operation has the name of its function. It is made once, and applications serve it as it is."""
+def dependencies_of(endpoint: Callable[..., object]) -> Iterator[object]:
+    """Yield what the parameters of a route's function depend on."""
+    for annotation in get_annotations(endpoint).values():
+        for each in getattr(annotation, "__metadata__", ()):
+            if isinstance(each, params.Depends):
+                yield each.dependency
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
-        """Make the route with FastAPI's settings of a route."""
-        super().__init__(path, endpoint, **settings | {"generate_unique_id_function": lambda route: route.name})
+
+class NamedRoute(APIRoute):
+    """A route whose operation has the name of its function. It is made once, and applications serve it as it is.
+
+    FastAPI takes as long to make the routes as the service to answer a hundred requests, and few processes need all.
+    So a route knows its path, its methods and its function; the rest is made when it is first asked for: by the first
+    request of the route, or for the OpenAPI document.
+    """
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, method: str, settings: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        """Take the path, the function, the method, and what returns FastAPI's other settings of a route."""
+        self.path, self.endpoint, self.methods, self.name = path, endpoint, {method}, endpoint.__name__
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._settings: Callable[[], Mapping[str, Any]] | None = settings
+        self._making = RLock()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of FastAPI's
+        """Return an attribute that is not there until the rest is made; Python asks this for what it does not find."""
+        with self._making:  # the document is made on a thread
+            if name not in self.__dict__ and (settings := self._settings) is not None:
+                self._settings = None
+                try:
+                    self._make(**settings())
+                except BaseException:
+                    self._settings = settings
+                    raise
+            return object.__getattribute__(self, name)
+
+    def _make(self, **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
+        super().__init__(
+            self.path, self.endpoint, methods=self.methods, generate_unique_id_function=_name_of, **settings
+        )
+
+
+def _name_of(route: APIRoute) -> str:
+    return route.name
 
 
 class CredentialFirst(NamedRoute):
@@ -96,10 +138,10 @@ class CredentialFirst(NamedRoute):
     nothing and its body can be read again.
     """
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
-        """Make the route with FastAPI's settings of a route; raises ``TypeError`` where no scope is declared."""
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - as above
+        """Make the route as any; raises ``TypeError`` where no scope is declared."""
         super().__init__(path, endpoint, **settings)
-        declared = [needed.call for needed in self.dependant.dependencies if isinstance(needed.call, _Credential)]
+        declared = [each for each in dependencies_of(endpoint) if isinstance(each, _Credential)]
         if len(declared) != 1:
             raise TypeError(f"{path} does not say once which scopes it needs")
         self.scopes = declared[0].scopes

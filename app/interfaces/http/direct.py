@@ -5,7 +5,7 @@ of the path and a JSON body, and its answer is JSON; it answers as FastAPI's lay
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
+
+from app.interfaces.http.middleware import WITH_BODIES
 
 _UNREADABLE = 400
 _ABSENT = object()
@@ -157,7 +159,7 @@ class DirectRoutes:
         self._of_segment = {
             segment: [each for its, each in by_segment if its == segment or not its or "{" in its]
             for segment, route in by_segment
-            if _is_direct(route)
+            if _may_be_direct(route)
         }
         """The routes that a path with this first segment may belong to."""
 
@@ -180,6 +182,12 @@ class DirectRoutes:
         scope.update(route=route, endpoint=route.endpoint, path_params=parts)
         answer: Callable[[Request], Awaitable[Response]] = route.answer
         return answer
+
+
+def _may_be_direct(route: BaseRoute) -> bool:
+    """Tell whether a route may turn out to be direct, without making the parts of it by which that is known."""
+    methods: Collection[str] = getattr(route, "methods", None) or ()
+    return hasattr(type(route), "reader") and not WITH_BODIES.isdisjoint(methods)
 
 
 def _is_direct(route: BaseRoute) -> bool:

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from fastapi.dependencies.utils import get_dependant
-from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from app.domain.acts import ActName
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.http import problems
 from app.interfaces.http.acting import acts, administrates
-from app.interfaces.http.dependencies import CredentialFirst, no_query
+from app.interfaces.http.dependencies import CredentialFirst, NamedRoute, no_query
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.middleware import WITH_BODIES
 
@@ -33,7 +32,7 @@ class Router:
         self,
         tag: str,
         *errors: type[MemoryGatewayError],
-        route_class: type[APIRoute] = CredentialFirst,
+        route_class: type[NamedRoute] = CredentialFirst,
         describe: Callable[..., dict[int | str, dict[str, Any]]] = problems.responses,
         any_query: bool = False,
     ) -> None:
@@ -41,15 +40,13 @@ class Router:
 
         ``any_query``: query parameters that a route does not have are ignored.
         """
-        self._router = APIRouter(tags=[tag], route_class=route_class)
+        self.routes: list[BaseRoute] = []
+        """The routes that were declared."""
+        self._tag = tag
+        self._route_class = route_class
         self._errors = errors
         self._describe = describe
         self._any_query = any_query
-
-    @property
-    def routes(self) -> list[BaseRoute]:
-        """The routes that were declared."""
-        return self._router.routes
 
     def get(
         self,
@@ -119,13 +116,17 @@ class Router:
         settings: Mapping[str, Any],
         act: ActName | None,
     ) -> Callable[[_Endpoint], _Endpoint]:
-        responses = {**(answers or {}), **self._describe(*errors)}
-
         def declare(endpoint: _Endpoint) -> _Endpoint:
-            dependencies = [*self._checks(method, path, endpoint), *settings.get("dependencies", ())]
-            more = {**settings, "dependencies": dependencies}
+            def described() -> dict[str, Any]:
+                return {
+                    **settings,
+                    "tags": [self._tag],
+                    "dependencies": [*self._checks(method, path, endpoint), *settings.get("dependencies", ())],
+                    "responses": {**(answers or {}), **self._describe(*errors)},
+                }
+
             served = _acting(method, path, endpoint, act)
-            self._router.add_api_route(path, served, methods=[method], responses=responses, **more)
+            self.routes.append(self._route_class(path, served, method=method, settings=described))
             return endpoint
 
         return declare

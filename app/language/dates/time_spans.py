@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from app.language import lexicon
 from app.language.dates import time_words
@@ -62,14 +63,15 @@ _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
 _PART += rf"|(?:{_any(time_words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
 _LEAD = rf"(?:{_any(lead for lead in time_words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
-_SPAN = re.compile(
+_SPAN = (
     rf"(?P<unspaced>{_any(time_words.UNSPACED)})"
     r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
     rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
     rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
     f"(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _ATOMS.items())})"
-    rf"(?P<onwards>{_GAP}onwards?(?!\w))?",
+    rf"(?P<onwards>{_GAP}onwards?(?!\w))?"
 )
+"""The pattern of an expression of time."""
 _WORD = re.compile(r"\w+")
 _CUE_WORDS = frozenset({
     *time_words.MONTHS, *time_words.WEEKDAYS, *time_words.SEASONS,
@@ -161,6 +163,12 @@ class Span:
         return bool(self.follows or self.shift or self.part) or self.lead_is_open or self.lead in {"in", "between"}
 
 
+@cache
+def _any_span() -> re.Pattern[str]:
+    # Compiling it takes as long as a hundred requests: the first text that may have a time waits for it, no start does.
+    return re.compile(_SPAN)
+
+
 def in_small_letters(text: str) -> str:
     """Return a text in small letters, each in its place, with its digits as 0 to 9."""
     return text.translate(_PLAIN).lower()
@@ -172,7 +180,7 @@ def spans(query: str) -> Iterator[Span]:
     if _CUE_WORDS.isdisjoint(_WORD.findall(lowered)) and _CUE.search(lowered) is None:
         return
     before: Span | None = None
-    for _, match in zip(range(_MAX_CANDIDATES), _SPAN.finditer(lowered), strict=False):
+    for _, match in zip(range(_MAX_CANDIDATES), _any_span().finditer(lowered), strict=False):
         span = _span(match, before)
         if _is_time(span, query, lowered):
             yield span
