@@ -80,7 +80,7 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 @click.option(
     "--requests-per-minute",
     type=click.IntRange(1, 1_000_000),
-    help="Let it make so many requests in a minute, of each process; without it, as many as the settings say.",
+    help="Let it make so many requests in a minute, of each replica; without it, as many as the settings say.",
 )
 @as_json_option
 @administers("credential.mint", unless=lambda _: _is_of_another_command(), required=False)

@@ -78,7 +78,7 @@ class Principal:
     expires_at: int | None = None
     """Milliseconds since the epoch; None: it holds until it is revoked."""
     requests_per_minute: int | None = None
-    """How many requests the credential may make in a minute, of each process; None: as the settings say."""
+    """How many requests the credential may make in a minute, of each replica; None: as the settings say."""
     registered: bool = False
     """Whether the tenant's register keeps the credential, which one of this service's own secrets signed."""
 

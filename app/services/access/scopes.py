@@ -52,7 +52,7 @@ class CredentialWanted:
     seconds: int | None = DEFAULT_SECONDS
     """How long it is to hold; None: until it is revoked."""
     requests_per_minute: int | None = None
-    """Its own limit in each process; None: that of the settings."""
+    """Its own limit in each replica; None: that of the settings."""
 
 
 def granted(names: Iterable[AccessScope]) -> frozenset[AccessScope]:

@@ -68,7 +68,7 @@ class MintRequest(Request):
         Field(description="How long it holds. Only an operator's command mints one that does not expire."),
     ] = DEFAULT_SECONDS
     requests_per_minute: Annotated[int, Number, Within(limits.CREDENTIAL_REQUESTS)] | None = optional(
-        "How many requests it may make in a minute, of each process. Absent: as the settings say."
+        "How many requests it may make in a minute, of each replica. Absent: as the settings say."
     )
 
     def wanted(self) -> CredentialWanted:
@@ -92,7 +92,7 @@ class CredentialAnswer(Answer):
         )
     )
     requests_per_minute: Annotated[int | None, WithJsonSchema({"type": "integer"})] = absent_if_none(
-        "Its own limit, of each process. Absent: that of the settings."
+        "Its own limit, of each replica. Absent: that of the settings."
     )
     channel: OptionalText = absent_if_none(
         "By what it was minted: `command`, `http` or `console`. Absent: it was recorded when it was first used."

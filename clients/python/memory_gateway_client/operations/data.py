@@ -151,7 +151,7 @@ def mint_credential(
         speakers: The speakers that it may speak for. Absent: every speaker.
         ttl_seconds: How long it holds. Only an operator's command mints one that does not expire. Left out:
             ``7776000``.
-        requests_per_minute: How many requests it may make in a minute, of each process. Absent: as the settings say.
+        requests_per_minute: How many requests it may make in a minute, of each replica. Absent: as the settings say.
             From 1 to 1,000,000.
     """
     return Call(

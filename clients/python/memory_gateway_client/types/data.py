@@ -31,7 +31,7 @@ class Credential:
         id: Its claim ``jti``, which is no secret.
         agent_id: The only agent that it is good for. Absent: all of the tenant's.
         speakers: The speakers that it may speak for. Absent: every speaker. Empty: an erasure took the names away.
-        requests_per_minute: Its own limit, of each process. Absent: that of the settings.
+        requests_per_minute: Its own limit, of each replica. Absent: that of the settings.
         channel: By what it was minted: ``command``, ``http`` or ``console``. Absent: it was recorded when it was first
             used.
         minted_by: The credential that minted it. Absent: a command did, or it is not known.
