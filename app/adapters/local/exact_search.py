@@ -32,6 +32,8 @@ from app.storage import filters
 
 _VERSION = "PRAGMA data_version"
 """Changes for a connection when another one, of this process or of another, has committed."""
+_SCHEMA_VERSION = "PRAGMA schema_version"
+"""Changes with each migration, and where SQLite's backup has written another database into the file."""
 _COUNT = f"SELECT count(*) FROM local_vector WHERE {SCOPE}"
 _NUMBERS = f"SELECT number FROM local_vector WHERE {SCOPE}"
 _AFTER = f"FROM local_vector WHERE {SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
@@ -135,6 +137,7 @@ class ExactSearch:
             # The version of the data does not tell of what the connection itself has written.
             seen = (connection.execute(_VERSION).get, connection.total_changes(), vectors.changes)
             if vectors.checked.get(connection) != seen:
+                vectors.begin(connection.execute(_SCHEMA_VERSION).get)
                 scoped = scoped_argument(self._config, scope)
                 if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (scoped,)).get):
                     self._cache.forget(scope)

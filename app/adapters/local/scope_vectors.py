@@ -50,6 +50,8 @@ class ScopeVectors:
     dimensions: int
     changes: int = 0
     """The count of removals and renewals in the scope that the vectors show."""
+    schema: int = 0
+    """The version of the schema of the file that the vectors were read from."""
     numbers: Column[np.int64] = field(default_factory=lambda: Column(np.int64))
     ids: Texts = field(default_factory=Texts)
     filters: FilterColumns | None = None
@@ -93,6 +95,16 @@ class ScopeVectors:
         """Return the current vectors; later changes do not affect the snapshot."""
         filters = self.filters.snapshot() if self.filters else None
         return Snapshot(self.numbers.values, self.ids.snapshot(), tuple(self._blocks), len(self.unreadable), filters)
+
+    def begin(self, schema: int) -> None:
+        """Begin to read from a file with this version of its schema; with another than before, nothing is kept.
+
+        The file may hold another database than before, in which the same numbers stand for other vectors.
+        """
+        if self.schema != schema:
+            self._keep(np.zeros(self.count, np.bool_))
+            self.changes, self.unreadable, self.filters, self.filters_too_large = 0, [], None, False
+            self.schema = schema
 
     def append(self, rows: list[Row]) -> None:
         """Add rows of number, id and vector, numbers ascending and above ``last``."""

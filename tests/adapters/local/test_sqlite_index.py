@@ -188,3 +188,21 @@ async def test_a_large_scope_is_searched_apart_where_searches_share_a_pass(tmp_p
     assert index.ask_within(OWN, VALUES, top_k=9, where=Filter()) is None
     assert index.ask_within(OTHER, VALUES, top_k=9, where=Filter()) is not None
     await file.close()
+
+
+@pytest.mark.parametrize("again", [0, 1, 3, 5])
+async def test_a_database_that_is_restored_into_the_file_by_sqlite_is_searched_as_it_is(
+    index: SqliteVectorIndex, tmp_path: Path, again: int
+) -> None:
+    path = str(tmp_path / "index.sqlite3")
+    ids = await remembered(index, OWN, 2)
+    with closing(apsw.Connection(str(tmp_path / "backup.sqlite3"))) as copy:
+        with closing(apsw.Connection(path)) as source, copy.backup("main", source, "main") as backup:
+            backup.step()
+        since = await remembered(index, OWN, 3)
+        with closing(apsw.Connection(path)) as target, target.backup("main", copy, "main") as backup:
+            backup.step()
+    vectors = [IndexedVector(OWN, str(ULID()), VALUES, 1, 1) for _ in range(again)]
+    await index.upsert(vectors)  # under the numbers of those that were stored since the backup
+    assert await search(index, OWN) == {*ids, *(vector.id for vector in vectors)}
+    assert in_memory(since) == set()
