@@ -19,6 +19,7 @@ from app.domain.query import Filter
 from app.ports.database import Row, Select, Statement
 from app.ports.vector_index import AwaitedHits
 from app.storage import filters, outbox, what_holds
+from app.storage.postings import KeptPostings
 from app.storage.scoped import ScopedStatement
 from app.storage.words_search import NEXT_KIND, WordsBounds, search_words
 
@@ -146,10 +147,13 @@ class CandidateQuery:
         return self.width * _MAX_OF_CHANNEL
 
 
-def find_candidates(scope: Scope, query: CandidateQuery, awaits: AwaitedHits | None = None) -> ScopedStatement:
+def find_candidates(
+    scope: Scope, query: CandidateQuery, awaits: AwaitedHits | None = None, kept: KeptPostings | None = None
+) -> ScopedStatement:
     """Read the best memories of each channel that belong to the scope and pass the filter, and their neighbours.
 
     Returns rows that ``read_candidates`` reads. ``awaits``: hits of the vector index that are found in the same run.
+    ``kept``: postings of the scope by the query's words; a search in steps reads on from there.
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     argument: dict[str, Json] = {
@@ -170,7 +174,7 @@ def find_candidates(scope: Scope, query: CandidateQuery, awaits: AwaitedHits | N
         **({} if query.as_of is None else {"as_of": query.as_of}),
     }
     sql = _sql("searched" if query.search_words else "none", query)
-    stepwise = partial(_stepwise, query) if query.search_words else None
+    stepwise = partial(_stepwise, query, kept or KeptPostings()) if query.search_words else None
     return ScopedStatement(sql, argument, tenant_id=scope.tenant_id, awaits=awaits, stepwise=stepwise)
 
 
@@ -181,11 +185,11 @@ def _sql(words: Literal["searched", "found", "none"], query: CandidateQuery) -> 
     return sql
 
 
-def _stepwise(query: CandidateQuery, statement: Statement, select: Select) -> Statement:
+def _stepwise(query: CandidateQuery, kept: KeptPostings, statement: Statement, select: Select) -> Statement:
     """Search the index of words, and return the statement that reads what was found there."""
     argument = cast(Mapping[str, Json], statement.argument)
     bounds = select(_BOUNDS, (to_json({name: argument[name] for name in _OF_BOUNDS if name in argument}),))
-    found = search_words(select, argument, WordsBounds(*bounds))
+    found = search_words(select, argument, WordsBounds(*bounds), kept)
     return replace(statement, sql=_sql("found", query), argument={**argument, **found._asdict()}, stepwise=None)
 
 

@@ -1207,8 +1207,26 @@ CREATE TABLE words_index (
   -- The number up to which memories are in the index of words: -1: none, because the index is damaged;
   -- 9007199254740991: all. Triggers keep only the indexed memories: no write depends on a damaged index, and the
   -- memories behind the number are indexed again step by step (app/storage/system/words_index.py).
-  indexed_to INTEGER NOT NULL DEFAULT 9007199254740991
+  indexed_to INTEGER NOT NULL DEFAULT 9007199254740991,
+  -- Counts what was removed or reworded. While it stays, what a process has read of the index holds, and all that came
+  -- since has higher numbers (app/storage/postings.py).
+  removals INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+CREATE TRIGGER words_index_made_anew AFTER UPDATE OF indexed_to ON words_index
+BEGIN
+  UPDATE words_index SET removals = removals + 1;
+END;
+
+CREATE TRIGGER memory_number_removed AFTER DELETE ON memory_number
+BEGIN
+  UPDATE words_index SET removals = removals + 1;
+END;
+
+CREATE TRIGGER memory_number_reworded AFTER UPDATE ON memory_number
+BEGIN
+  UPDATE words_index SET removals = removals + 1;
+END;
 
 CREATE TRIGGER long_term_memory_worded AFTER INSERT ON long_term_memory
 BEGIN
@@ -3339,4 +3357,5 @@ INSERT INTO schema_compatibility (name, oldest) VALUES
   ('0053_credentials.sql', '0037_compatibility.sql'),
   ('0054_administrative_acts.sql', '0037_compatibility.sql'),
   ('0055_canaries_and_golden_questions.sql', '0037_compatibility.sql'),
-  ('0056_changed_memories.sql', '0037_compatibility.sql');
+  ('0056_changed_memories.sql', '0037_compatibility.sql'),
+  ('0057_removals_of_words.sql', '0037_compatibility.sql');

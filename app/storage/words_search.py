@@ -12,36 +12,31 @@ from functools import cached_property
 from math import fsum
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from app.domain.json_types import Json, to_json
 from app.ports.database import Select
+from app.storage.postings import (
+    NO_NUMBER,
+    KeptPostings,
+    Numbers,
+    WordsReader,
+    held,
+    newest_in_all,
+    newest_in_any,
+    together,
+)
 
 NEXT_KIND: Final = 65_536
 """The factor of a memory's number, to which the number of its kind is added: one JSON number tells both."""
 
-_WALKED = 1500
-"""The memories of a term that are walked: beyond, the index of words is asked for single memories."""
 _FEW = 24
 """Memories for each of which the index of words is asked whether it has a term, instead of walking the term's."""
+_SAMPLED = 16
+"""Each memory whose number is divisible by this is in the sample (schema.sql)."""
 _OWN, _SYNONYM = 2, 1
 """The weights of a word of the query and of a synonym."""
-_NO_NUMBER = 9_000_000_000_000_000_000
 
-_OLDEST = """
-SELECT json_group_array(number) FROM (
-  SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?1 ORDER BY rowid LIMIT ?2
-)
-"""
-_NEWEST = """
-SELECT json_group_array(number) FROM (
-  SELECT rowid AS number FROM memory_words WHERE memory_words MATCH ?1 AND rowid < ?2 AND rowid > ?3
-  ORDER BY rowid DESC LIMIT ?4
-)
-"""
-_COUNT = "SELECT json(count(*)) FROM (SELECT 1 FROM memory_words WHERE memory_words MATCH ?1 LIMIT ?2)"
-_AMONG = """
-SELECT json_group_array(value) FROM json_each(?2) CROSS JOIN memory_words
-WHERE memory_words MATCH ?1 AND memory_words.rowid = value
-"""
 _HITS = """
 SELECT json_group_array(json_array(number, place)) FROM (
   SELECT number, hit.key AS place FROM json_each(?1) AS hit
@@ -75,8 +70,8 @@ class _Term:
     term: int
     word: str
     own: int
-    every: Sequence[int] | None
-    """The numbers of all memories that have it, the oldest first; None where they were not all read."""
+    every: Numbers | None
+    """All memories that have it; None where they have not all been read."""
     numbers: Sequence[int]
     """The numbers of the newest of these within the window, the newest first; none are read of a common term."""
     is_complete: bool
@@ -102,9 +97,14 @@ class Words(NamedTuple):
     """The memories, the oldest first: each one's number times ``NEXT_KIND``, and the number of its kind added."""
 
 
-def search_words(select: Select, argument: Mapping[str, Any], bounds: WordsBounds) -> Words:
+def words_of(sections: Mapping[str, Any]) -> list[str]:
+    """Return the words that the sections of a candidate query look for, as FTS5 takes them."""
+    return [f"({word})" for name in ("lexical", "synonyms") for word in sections.get(name) or ()]
+
+
+def search_words(select: Select, argument: Mapping[str, Any], bounds: WordsBounds, kept: KeptPostings) -> Words:
     """Search the index of words for the terms of a candidate query's argument."""
-    return _WordsSearch(select, argument, bounds).words()
+    return _WordsSearch(select, argument, bounds, WordsReader(select, kept)).words()
 
 
 @dataclass(slots=True)
@@ -112,6 +112,7 @@ class _WordsSearch:
     select: Select
     argument: Mapping[str, Any]
     bounds: WordsBounds
+    reader: WordsReader
     found: list[_Term] = field(default_factory=list)
     """The terms that a memory has, the rarest first."""
 
@@ -143,14 +144,6 @@ class _WordsSearch:
             [number * NEXT_KIND + kinds[words[number]] for number in sorted(words)],
         )
 
-    def newest(self, expression: str, most: int, *, before: int = _NO_NUMBER, after: int = -1) -> Sequence[int]:
-        """Return the numbers of the newest memories that match, the newest first."""
-        return self._numbers(_NEWEST, expression, before, after, most)
-
-    def among(self, numbers: Collection[int], word: str) -> Sequence[int]:
-        """Return those of the memories that have a word, in their order."""
-        return self._numbers(_AMONG, word, str(list(numbers))) if numbers else []
-
     def hits(self) -> Sequence[tuple[int, int]]:
         """Return the numbers of the vector index's best hits, each with its place."""
         hits: Sequence[tuple[int, int]] = self.select(
@@ -158,43 +151,43 @@ class _WordsSearch:
         )
         return hits
 
-    def _numbers(self, sql: str, *parameters: str | int) -> list[int]:
-        numbers: list[int] = self.select(sql, parameters)
-        return numbers
-
     def _wanted(self) -> Iterable[tuple[int, str, int]]:
         """Give each word with its number and its weight; synonyms are numbered behind the query's own words."""
-        own, synonyms = (self.argument.get(name) or [] for name in ("lexical", "synonyms"))
-        for term, word in enumerate([*own, *synonyms]):
-            yield term, f"({word})", _OWN if term < len(own) else _SYNONYM
+        own = len(self.argument.get("lexical") or [])
+        for term, word in enumerate(words_of(self.argument)):
+            yield term, word, _OWN if term < own else _SYNONYM
 
     def _read(self, term: int, word: str, own: int) -> _Term:
         """Read the memories that have a term: all of them, or the newest of a term that seems to be common."""
         bounds, expression = self.bounds, self.bounds.in_scope + word
-        sampled = None if bounds.small else self._in_sample(word)
-        if sampled is not None and 16 * sampled >= bounds.common and self._fills_window(expression):
-            return _Term(term, word, own, None, [], is_complete=False, seen=self._estimated(sampled))
-        oldest = self._numbers(_OLDEST, expression, _WALKED)
-        every = oldest if len(oldest) < _WALKED else None
-        numbers = self.newest(expression, bounds.window) if every is None else every[: -bounds.window - 1 : -1]
+        every, sampled, common = self.reader.first_of(word, expression), None, False
+        if every is None and not bounds.small:
+            sampled = self._in_sample(word)
+            common = _SAMPLED * sampled >= bounds.common
+        if every is None:
+            every = self.reader.all_of(word, expression, common=common)
+        if every is not None:
+            numbers = every[: -bounds.window - 1 : -1].tolist()
+            sampled = int(np.count_nonzero(every & _SAMPLED - 1 == 0)) if len(numbers) == bounds.window else 0
+        elif common and self.reader.count(expression, bounds.window) == bounds.window:
+            return _Term(term, word, own, None, [], is_complete=False, seen=self._estimated(sampled or 0))
+        else:
+            numbers = self.reader.newest(expression, bounds.window)
         if len(numbers) < bounds.window:
             return _Term(term, word, own, every, numbers, is_complete=True, seen=len(numbers))
         seen = self._estimated(self._in_sample(word) if sampled is None else sampled)
         return _Term(term, word, own, every, numbers, is_complete=False, seen=seen)
 
     def _estimated(self, sampled: int) -> int:
-        """Return about how many memories have a word, of which ``sampled`` were counted among each 16th memory."""
-        return max(self.bounds.window, min(self.bounds.memories, 16 * sampled))
+        """Return about how many memories have a word, of which ``sampled`` were counted among each 16th memory.
 
-    def _fills_window(self, expression: str) -> bool:
-        """Tell whether as many memories match as are read of a term at most."""
-        count: int = self.select(_COUNT, (expression, self.bounds.window))
-        return count == self.bounds.window
+        The count ends where the word is common.
+        """
+        counted = min(sampled, self.bounds.common // _SAMPLED + 1)
+        return max(self.bounds.window, min(self.bounds.memories, _SAMPLED * counted))
 
     def _in_sample(self, word: str) -> int:
-        """Count the memories that have a word among each 16th memory; the count ends where the word is common."""
-        count: int = self.select(_COUNT, (self.bounds.in_sample + word, self.bounds.common // 16 + 1))
-        return count
+        return self.reader.count(self.bounds.in_sample + word, self.bounds.common // _SAMPLED + 1)
 
     def _choose(self, terms: Iterable[_Term]) -> Sequence[_Term]:
         """Weigh the terms, bring them into order, and choose those that memories are found by, and return these."""
@@ -214,17 +207,27 @@ class _WordsSearch:
         own = [term for term in self.found if term.own == _OWN]
         if not own:
             return [], []
-        numbers = self.newest(self.bounds.in_scope + self.found[0].word, self.bounds.window)
+        numbers = self._of_rarest()
         after, most = numbers[0] - 40 * (numbers[0] - numbers[-1]), self.bounds.shared
-        rarest, others = own[:3], own[3:]
-        with_all = self.newest(self._with_words(rarest), _FEW + 1 if others else most, after=after)
-        if others and len(with_all) > _FEW:
-            with_all = self.newest(self._with_words(own), most, after=after)
-            others = []
-        for term in others:
-            with_all = self.among(with_all, term.word)
+        every = _known(own)
+        with_all = self._search_all(own, after, most) if every is None else newest_in_all(every, after, most)
         found: list[Json] = [number * NEXT_KIND for number in sorted(with_all)]
         return [[fsum(term.weight for term in own), sum(term.bit for term in own)]], found
+
+    def _of_rarest(self) -> Sequence[int]:
+        """Return the newest memories that have the rarest term."""
+        rarest, window = self.found[0], self.bounds.window
+        return rarest.numbers or self.reader.newest(self.bounds.in_scope + rarest.word, window)
+
+    def _search_all(self, own: Sequence[_Term], after: int, most: int) -> Collection[int]:
+        """Search for the newest memories that have all of these terms, three at a time while they are many."""
+        rarest, others = own[:3], own[3:]
+        with_all = self.reader.newest(self._with_words(rarest), _FEW + 1 if others else most, after=after)
+        if others and len(with_all) > _FEW:
+            return self.reader.newest(self._with_words(own), most, after=after)
+        for term in others:
+            with_all = self.reader.among(with_all, term.word)
+        return with_all
 
     def _with_words(self, terms: Iterable[_Term]) -> str:
         return self.bounds.in_scope + " AND ".join(term.word for term in terms)
@@ -241,13 +244,16 @@ class _Further:
         self._compared = sum(term.chosen and term.is_complete for term in search.found) + search.bounds.compared
 
     @cached_property
-    def _hits(self) -> Sequence[tuple[int, int]]:
-        return self._search.hits()
+    def _hits(self) -> tuple[Numbers, Numbers]:
+        """The numbers of the vector index's best hits, and their places."""
+        hits = np.array(self._search.hits(), np.int64).reshape(-1, 2)
+        return hits[:, 0], hits[:, 1]
 
     @cached_property
-    def _of_chosen(self) -> Collection[int] | None:
+    def _of_chosen(self) -> Numbers | None:
         """All memories of the chosen terms; None where they are not known."""
-        return _together(self._chosen)
+        every = _known(self._chosen)
+        return None if every is None else together(every)
 
     def memories(self, term: _Term) -> Collection[int]:
         """Return the numbers of the further memories."""
@@ -265,30 +271,34 @@ class _Further:
 
         Where a search has the scope's own word too, FTS5 takes longer for it than for a few single memories.
         """
-        search, most, chosen = self._search, self._bounds.shared, self._of_chosen
+        reader, most, chosen = self._search.reader, self._bounds.shared, self._of_chosen
         if chosen is not None and term.every is not None:
-            return _newest(most, set(term.every).intersection(chosen))
+            return newest_in_any(chosen, [term.every], most)
         if chosen is not None and len(chosen) <= _FEW and self._bounds.in_scope.startswith("scope"):
-            return set(search.among(sorted(chosen, reverse=True), term.word)[:most])
-        return set(search.newest(self._expression(term, self._chosen), most, after=0))
+            return set(reader.among(chosen[::-1].tolist(), term.word)[:most])
+        return set(reader.newest(self._expression(term, self._chosen), most, after=0))
 
     def _with_other_words(self, term: _Term) -> set[int]:
         """Return the newest memories, older than the window, that have a chosen term and another term too."""
         others, most = [other for other in self._asked if other is not term], self._bounds.shared
         if not others:
             return set()
-        together = _together(others)
-        if together is not None and term.every is not None:
-            return _newest(most, set(term.every[: -len(term.numbers)]).intersection(together))
-        return set(self._search.newest(self._expression(term, others), most, before=term.numbers[-1], after=0))
+        every = _known(others)
+        if every is not None and term.every is not None:
+            return newest_in_any(term.every[: -len(term.numbers)], every, most)
+        reader = self._search.reader
+        return set(reader.newest(self._expression(term, others), most, before=term.numbers[-1], after=0))
 
     def _among_hits(self, term: _Term, found: Collection[int]) -> set[int]:
         """Return which of the vector index's hits have a term."""
         bounds = self._bounds
         most = bounds.hits if term.seen < bounds.common else bounds.hits_of_common
-        before = term.numbers[-1] if term.chosen else _NO_NUMBER
-        hits = {number for number, place in self._hits if place < most and number < before}.difference(found)
-        return hits.intersection(term.every) if term.every is not None else set(self._search.among(hits, term.word))
+        before = term.numbers[-1] if term.chosen else NO_NUMBER
+        numbers, places = self._hits
+        hits = numbers[(places < most) & (numbers < before)]
+        if term.every is None:
+            return set(self._search.reader.among(set(hits.tolist()).difference(found), term.word))
+        return set(hits[held(hits, term.every)].tolist())
 
     def _expression(self, term: _Term, others: Iterable[_Term]) -> str:
         return f"{self._bounds.in_scope}{term.word} AND ({' OR '.join(other.word for other in others)})"
@@ -303,15 +313,7 @@ def _bits(words: int) -> list[int]:
     return bits
 
 
-def _together(terms: Iterable[_Term]) -> Collection[int] | None:
-    """Return the memories that have one of the terms; None where not all of them were read."""
-    numbers = set[int]()
-    for term in terms:
-        if term.every is None:
-            return None
-        numbers.update(term.every)
-    return numbers
-
-
-def _newest(most: int, numbers: set[int]) -> set[int]:
-    return numbers if len(numbers) <= most else set(sorted(numbers)[-most:])
+def _known(terms: Sequence[_Term]) -> list[Numbers] | None:
+    """Return all memories of each term; None where not all of them have been read."""
+    every = [term.every for term in terms if term.every is not None]
+    return every if len(every) == len(terms) else None

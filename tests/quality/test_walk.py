@@ -95,8 +95,8 @@ async def walked(service: Service, call: Call) -> Walk:
     [
         (store, 49, 14, {"sensitive_content": "off"}),
         (store, 51, 14, {}),  # its texts are screened: by one rule, and one detector
-        (recall, 64, 16, {}),
-        (profile_recall, 71, 18, {}),
+        (recall, 65, 16, {}),
+        (profile_recall, 72, 18, {}),
         (listing, 32, 11, {}),
         (usage, 28, 11, {}),
     ],

@@ -1,20 +1,29 @@
 """The search in the index of words in steps, held against the one statement that finds the same."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import apsw
+import numpy as np
 import pytest
 
 from app.adapters.local.sqlite_index import HitsOfFile
 from app.bootstrap import DATABASE_FILE
 from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.ports.database import Database, Row, Statement
+from app.ports.database import Database, Row, Select, Statement
 from app.ports.vector_index import Hit, Hits
 from app.retrieval.channels.vector import points
+from app.services.tenant.caches import TenantCaches
 from app.storage.candidates import CandidateQuery, find_candidates
+from app.storage.damaged_words import MARK_DAMAGED
+from app.storage.postings import WALKED, KeptPostings, Postings
+from app.storage.system.words_index import REFILL_STEP, RESET
 from tests.contracts.conftest import sqlite_database
 from tests.contracts.memories import INDEX, OWN, Held, Memories
 from tests.support import migrated
@@ -39,9 +48,9 @@ def patterned(number: int) -> list[str]:
     return [word for word, held in ({"left": not number % 4, "right": not number % 4} | common).items() if held]
 
 
-async def filled(database: Database, scopes: dict[Scope, int]) -> dict[Scope, list[str]]:
+async def filled(memories: Memories, scopes: dict[Scope, int]) -> dict[Scope, list[str]]:
     """Fill scopes whose words are from rare to common, and one is in every memory; return the ids."""
-    memories, chance, ids = Memories(database), Random(5), dict[Scope, list[str]]()
+    chance, ids = Random(5), dict[Scope, list[str]]()
     for scope, count in scopes.items():
         held = [
             Held(
@@ -110,7 +119,7 @@ async def both(database: Database, scope: Scope, query: CandidateQuery) -> tuple
     ids=["the only scope", "a large scope of two", "a small scope of two"],
 )
 async def test_in_steps_the_same_is_found_as_by_one_statement(database: Database, scopes: dict[Scope, int]) -> None:
-    ids = await filled(database, scopes)
+    ids = await filled(Memories(database), scopes)
     for query in asked(ids[OWN]):
         in_steps, at_once = await both(database, OWN, query)
         assert in_steps == at_once, query.sections["lexical"]
@@ -118,7 +127,7 @@ async def test_in_steps_the_same_is_found_as_by_one_statement(database: Database
 
 
 async def test_a_few_memories_are_found_in_steps_as_by_one_statement(database: Database) -> None:
-    ids = await filled(database, {OWN: 95, OTHER: 30})
+    ids = await filled(Memories(database), {OWN: 95, OTHER: 30})
     for query in asked(ids[OWN])[::4]:
         in_steps, at_once = await both(database, OWN, query)
         assert in_steps == at_once
@@ -127,7 +136,7 @@ async def test_a_few_memories_are_found_in_steps_as_by_one_statement(database: D
 async def test_hits_that_are_found_in_the_same_run_are_searched_for_words_as_hits_that_were_given(
     database: Database,
 ) -> None:
-    ids = (await filled(database, {OWN: 1_100}))[OWN]
+    ids = (await filled(Memories(database), {OWN: 1_100}))[OWN]
     found = Hits([Hit(id_, 1 - place / 100) for place, id_ in enumerate(Random(6).sample(ids, k=90))])
     awaited = HitsOfFile(INDEX, lambda _: found)
     query = CandidateQuery({"lexical": [f'"{word}"' for word in WORDS[:5]]}, INDEX)
@@ -138,3 +147,126 @@ async def test_hits_that_are_found_in_the_same_run_are_searched_for_words_as_hit
         await database.run([find_candidates(OWN, waiting, awaited)]),
     )
     assert in_same_run == expected
+
+
+class Keeping:
+    """Searches the words of one scope, and keeps what it has read, as the service does."""
+
+    def __init__(self, memories: Memories, scope: Scope = OWN) -> None:
+        self.memories = memories
+        self.scope = scope
+        self.kept: dict[str, Postings] = {}
+
+    async def search(self, *words: str) -> None:
+        """Find the same as the one statement does, and keep what was read."""
+        query = CandidateQuery({"lexical": [f'"{word}"' for word in words]}, INDEX, max_pending=10)
+        kept = KeptPostings(self.kept)
+        steps = find_candidates(self.scope, query, kept=kept)
+        (found,) = await self.memories.database.run([steps])
+        (at_once,) = await self.memories.database.run([Statement(steps.sql, steps.argument)])
+        assert found == at_once, words
+        self.kept |= kept.read
+
+
+async def test_what_was_kept_of_the_words_finds_the_same_whatever_is_stored_and_removed_between(
+    database: Database,
+) -> None:
+    memories, chance = Memories(database), Random(8)
+    await filled(memories, {OWN: 250, OTHER: 60})
+    own, other = Keeping(memories), Keeping(memories, OTHER)
+    there: dict[Scope, list[str]] = {OWN: [], OTHER: []}
+    for number in range(60):
+        scope = chance.choice([OWN, OWN, OTHER])
+        if number % 7 == 6 and there[scope]:  # often the newest, whose number the next memory gets
+            await memories.remove(there[scope].pop(chance.choice([-1, -1, 0])), scope=scope)
+        else:
+            there[scope].append(f"{' '.join(chance.choices(WORDS, k=4))} left beta added{number}")
+            await memories.put(there[scope][-1], scope=scope)
+        words = chance.sample(WORDS, k=3)
+        for keeping in (own, other):
+            await keeping.search(*words, "left", f"added{number}")
+            await keeping.search("beta", "left", "every")
+    assert {'("left")', '("beta")'} <= own.kept.keys()
+
+
+async def test_a_word_whose_memories_are_too_many_for_one_search_is_read_on_by_the_next_ones(
+    database: Database,
+) -> None:
+    memories = Memories(database)
+    await filled(memories, {OWN: LARGE, OTHER: 20})
+    await memories.put(*(Held(f"every further memory {number}") for number in range(3 * WALKED)))
+    keeping, counts = Keeping(memories), list[int]()
+    while (counts[-1:] or [0]) != counts[-2:-1]:
+        await keeping.search("every", "further", "w1ord")
+        counts.append(len(keeping.kept['("every")'].numbers))
+    assert counts[0] < counts[1] < counts[-1] == LARGE + 3 * WALKED
+
+
+async def test_what_was_kept_after_a_store_is_right_for_a_run_on_the_snapshot_before_it(
+    database: Database, tmp_path: Path
+) -> None:
+    memories = Memories(database)
+    await filled(memories, {OWN: 40})
+    keeping = Keeping(memories)
+    query = CandidateQuery({"lexical": ['"every"', '"w1ord"']}, INDEX, max_pending=10)
+    with closing(apsw.Connection(str(tmp_path / DATABASE_FILE))) as before:
+        before.execute("BEGIN")
+
+        def select(sql: str, values: Sequence[str | int]) -> Any:
+            return json.loads(before.execute(sql, values).get)
+
+        expected = run_on(select, find_candidates(OWN, query))
+        await memories.put("every w1ord is new")
+        await keeping.search("every", "w1ord")
+        assert run_on(select, find_candidates(OWN, query, kept=KeptPostings(keeping.kept))) == expected
+    await keeping.search("every", "w1ord")
+
+
+def run_on(select: Select, statement: Statement) -> Any:
+    """Return what a search in steps gives the statement to read, by a snapshot's ``select``."""
+    assert statement.stepwise is not None
+    return statement.stepwise(statement, select).argument
+
+
+async def test_words_that_were_damaged_and_indexed_anew_are_read_anew(database: Database) -> None:
+    await filled(Memories(database), {OWN: 60})
+    keeping = Keeping(Memories(database))
+    await keeping.search("left")
+    before = keeping.kept['("left")']
+    await database.run([*RESET, MARK_DAMAGED])
+    await keeping.search("left")
+    await database.run(RESET)
+    for _ in range(3):
+        await database.run(REFILL_STEP)
+        await keeping.search("left")
+    after = keeping.kept['("left")']
+    assert (after.numbers.tolist(), after.removals > before.removals) == (before.numbers.tolist(), True)
+
+
+async def test_a_word_that_was_kept_is_not_looked_for_again(database: Database, tmp_path: Path) -> None:
+    await filled(Memories(database), {OWN: LARGE, OTHER: 20})
+    kept, asked = KeptPostings(), list[str]()
+    with closing(apsw.Connection(str(tmp_path / DATABASE_FILE))) as connection:
+
+        def select(sql: str, values: Sequence[str | int]) -> Any:
+            asked.append(sql)
+            return json.loads(connection.execute(sql, values).get)
+
+        counts = []
+        for _ in range(3):
+            query = CandidateQuery({"lexical": [f'"{word}"' for word in WORDS[:8]]}, INDEX, max_pending=10)
+            run_on(select, find_candidates(OWN, query, kept=kept))
+            counts.append(len(asked))
+            kept = KeptPostings({**kept.given, **kept.read})
+            asked.clear()
+    assert counts[0] > 3 * counts[1]
+    assert counts[1] == counts[2]
+
+
+def test_an_erasure_of_a_tenant_forgets_what_was_kept_of_its_words() -> None:
+    caches = TenantCaches()
+    caches.postings.put("acme", (OWN, "tea"), Postings(np.array([3]), 4, 0), size=10)
+    caches.postings.put("globex", (Scope("globex", "bot"), "tea"), Postings(np.array([2]), 4, 0), size=10)
+    caches.seen("acme", 1)
+    assert caches.postings.find((OWN, "tea")) is None
+    assert caches.postings.find((Scope("globex", "bot"), "tea")) is not None

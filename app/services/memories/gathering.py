@@ -26,8 +26,10 @@ from app.services.tenant.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
 from app.storage.outbox import Had, QueuedVectors, pending, read_pending
+from app.storage.postings import KeptPostings
 from app.storage.scoped import ScopedStatement
 from app.storage.topics import topics
+from app.storage.words_search import words_of
 
 ANALYSIS_UNAVAILABLE: Final = "analysis_unavailable"
 """In ``degraded``: a model's analysis of the query, or the hits of its statement, did not come in time."""
@@ -210,13 +212,14 @@ class CandidateGatherer:
             had = vectors.pending.had
             near = vectors.near(vectors.pending, width * vector.DEPTH)
             wanted = replace(wanted, near=near, since=had.since)
-        run = self._backends.data.database.run
+        run, kept = self._backends.data.database.run, self._kept(wanted)
         try:
-            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
-            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had))
+            (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
+        self._keep(kept)
         self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
@@ -267,12 +270,25 @@ class CandidateGatherer:
             for_answer=query.for_answer,
         )
 
-    def _statements(self, wanted: CandidateQuery, vectors: VectorSearch, had: Had) -> list[ScopedStatement]:
+    def _kept(self, wanted: CandidateQuery) -> KeptPostings:
+        """Return what this process has kept of the memories of the words that are looked for."""
+        cache = self._backends.data.caches.postings
+        found = ((word, cache.find((self._scope, word))) for word in words_of(wanted.sections))
+        return KeptPostings({word: postings for word, postings in found if postings is not None})
+
+    def _keep(self, kept: KeptPostings) -> None:
+        cache = self._backends.data.caches.postings
+        for word, postings in kept.read.items():
+            cache.put(self._scope.tenant_id, (self._scope, word), postings, postings.size)
+
+    def _statements(
+        self, wanted: CandidateQuery, vectors: VectorSearch, had: Had, kept: KeptPostings
+    ) -> list[ScopedStatement]:
         """Return the statements that read the state, the queued vectors, the candidates, and for a model the topics."""
         return [
             request_state.read_for_recall(self._scope),
             pending(self._scope, wanted.where, wanted.index_name, had, for_model=wanted.for_model),
-            find_candidates(self._scope, wanted, vectors.awaited),
+            find_candidates(self._scope, wanted, vectors.awaited, kept),
             *([] if self._analysing is None else [topics(self._scope)]),
         ]
 

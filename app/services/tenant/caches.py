@@ -9,6 +9,7 @@ from app.services.tenant.speakers import SpeakerCache
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.tenant.topics import HOLDS_MS, TopicCache
 from app.storage.outbox import PendingVectors
+from app.storage.postings import Postings
 
 _TOPIC_BYTES = 4 * 1024 * 1024
 _SPEAKER_BYTES = 4 * 1024 * 1024
@@ -16,6 +17,8 @@ _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
 _PENDING_BYTES = 64 * 1024 * 1024
 """About 10,000 queued vectors of 1,536 dimensions."""
+_POSTING_BYTES = 16 * 1024 * 1024
+"""Two million memories of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class TenantCaches:
     """The shared documents that were read lately."""
     pending: TenantCache[tuple[Scope, str], PendingVectors] = field(default_factory=lambda: TenantCache(_PENDING_BYTES))
     """The queued vectors of agents that this process has read or written, by scope and the name of their index."""
+    postings: TenantCache[tuple[Scope, str], Postings] = field(default_factory=lambda: TenantCache(_POSTING_BYTES))
+    """The memories of words that were searched for in steps, by scope and word."""
     _epochs: dict[str, int] = field(default_factory=dict)
 
     def seen(self, tenant_id: str, epoch: int) -> None:
@@ -38,5 +43,5 @@ class TenantCaches:
         if epoch == self._epochs.get(tenant_id, 0):
             return
         self._epochs[tenant_id] = epoch
-        for cache in (self.queries, self.topics, self.speakers, self.context, self.pending):
+        for cache in (self.queries, self.topics, self.speakers, self.context, self.pending, self.postings):
             cache.forget(tenant_id)
