@@ -2,21 +2,27 @@
 
 OpenVINO's wheel has code for graphics processors and for models in files of others, numpy's has its own tests, and
 apsw's has programs of SQLite. Together they are a quarter of what is installed (ADR 0096). What is deleted is first
-moved aside; where the rest does not work without it, all of it comes back, and only disk space is lost.
+moved aside; where the rest does not work without it, all of it comes back, and only disk space is lost. What a run that
+was ended has left aside comes back with the next one, which begins anew.
 """
 
-import contextlib
 import importlib.util
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 UNNEEDED: Mapping[str, Sequence[str]] = {
-    "apsw": ("sqlite_extra_binaries",),
-    "numpy": ("**/tests", "_core/include", "**/*.a", "distutils"),
+    "apsw": (  # all but the module that SQLite is in
+        *("sqlite_extra_binaries", "tests", "_unicode.*", "ext.py", "fts5*.py", "shell.py", "speedtest.py"),
+        *("trace.py", "unicode.py"),
+    ),
+    "jsonschema": ("tests", "benchmarks"),
+    "numpy": (
+        *("**/tests", "_core/include", "**/*.a", "distutils", "f2py", "_pyinstaller"),
+        *("_core/_simd.*", "_core/*_tests.*"),  # compiled for its tests
+    ),
     "openvino": (
         "libs/*_intel_gpu_plugin*",
         "libs/*_intel_npu_plugin*",
@@ -33,19 +39,34 @@ UNNEEDED: Mapping[str, Sequence[str]] = {
         "tools",
         "torch",
     ),
+    "referencing": ("tests",),
+    "stdnum": ("[!i]*.dat", "i[!b]*.dat", "*/*.dat"),  # tables of all numbers but of bank accounts
+    "yaml": ("_yaml.*",),  # the parser in C, beside which it has its own
 }
 """The files and folders of each package, as patterns."""
 
 _WORKS = """
 import sys
 sys.modules["openvino.tools.ovc"] = None  # tells its vendor of each use, and the service never loads it
-import apsw, numpy, openvino
+import apsw, detect_secrets.transformers.yaml, jsonschema, numpy, openvino, yaml
+from stdnum import iban
+assert yaml.safe_load("a: [1]") == {"a": [1]}
+assert iban.is_valid("DE89370400440532013000")
+jsonschema.validate(1, {"type": "integer"})
+assert numpy.random.default_rng(1).random() < 1
 ops = openvino.opset15
 values = ops.parameter([-1], numpy.float32)
 graph = openvino.Core().compile_model(openvino.Model([ops.result(ops.add(values, values))], [values]), "CPU")
 assert list(graph.create_infer_request().infer([numpy.ones(2, numpy.float32)]).values())[0].tolist() == [2, 2]
 apsw.Connection(":memory:").execute("SELECT 1")
 """
+
+_LEFT = """\
+Not all that the service never loads could be deleted of its packages. It works all the same, and only disk space is
+lost. Once the file can be deleted, call this again: deploy/unneeded.py, by the Python of the packages."""
+_BROKEN = """\
+What was moved aside of the packages could not be put back, and they do not work without it. Once the file can be
+written, call this again (deploy/unneeded.py, by the Python of the packages), or install the packages anew."""
 
 
 def unneeded(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
@@ -59,30 +80,76 @@ def works() -> bool:
     return subprocess.run([sys.executable, "-c", _WORKS], capture_output=True, check=False).returncode == 0
 
 
+def files(path: Path) -> Sequence[Path]:
+    """Return a file itself, and of a folder all files in it."""
+    return [file for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_symlink() or file.is_file()]
+
+
+def aside(folder: Path) -> Path:
+    """Return the folder beside a package where its files lie until it is known that nothing needs them."""
+    return folder.with_name(f"unneeded-{folder.name}")
+
+
 def delete(packages: Mapping[str, Path]) -> int:
     """Delete what is not needed of the packages in these folders; return its bytes, 0 where it had to be put back.
 
     It is put back after an error too, and where somebody interrupts this.
+
+    Raises:
+        OSError: a file cannot be moved, put back or deleted. What is aside then is where it can be put back from.
     """
-    with contextlib.ExitStack() as stack:
-        with contextlib.ExitStack() as putting_back:
-            moved: list[Path] = []
-            for name, folder in packages.items():
-                aside = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix="unneeded-")))
-                for number, path in enumerate(unneeded(folder, UNNEEDED[name])):
-                    # An image's file system does not rename folders of a layer below; they are copied then.
-                    moved.append(Path(shutil.move(path, aside / str(number))))
-                    putting_back.callback(shutil.move, moved[-1], path)
-            if not works():
-                return 0
-            putting_back.pop_all()
-        return sum(map(size, moved))
+    found = [(folder, path) for name, folder in packages.items() for path in unneeded(folder, UNNEEDED[name])]
+    needed = True
+    try:
+        move_aside(found)
+        needed = not works()
+    finally:
+        if needed:
+            put_back(packages)
+    if needed:
+        return 0
+    spares = [aside(folder) for folder in packages.values()]
+    deleted = sum(file.lstat().st_size for spare in spares for file in files(spare))
+    for left in [*spares, *(path for _, path in found)]:  # of a folder its empty folders are left
+        if left.is_dir():
+            shutil.rmtree(left)
+    return deleted
 
 
-def size(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.lstat().st_size for file in files if not file.is_dir())
+def move_aside(found: Sequence[tuple[Path, Path]]) -> None:
+    """Move what was found aside: the folder of its package, and its own path.
+
+    It is moved file by file: an image's file system does not rename folders of a layer below, and copies such files.
+    """
+    for folder, path in found:
+        for file in files(path):
+            spare = aside(folder) / file.relative_to(folder)
+            spare.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(file, spare)
+
+
+def put_back(packages: Mapping[str, Path]) -> None:
+    """Put back what lies aside of the packages. What has been installed in its place since then stays.
+
+    Raises:
+        OSError: a file cannot be put back; all others are.
+    """
+    failed: list[OSError] = []
+    for folder in packages.values():
+        for spare in files(aside(folder)):
+            place = folder / spare.relative_to(aside(folder))
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if place.exists():
+                    spare.unlink()
+                else:
+                    shutil.move(spare, place)
+            except OSError as error:
+                failed.append(error)
+        if aside(folder).is_dir() and not files(aside(folder)):
+            shutil.rmtree(aside(folder))
+    if failed:
+        raise failed[0]
 
 
 def installed() -> Mapping[str, Path]:
@@ -91,14 +158,28 @@ def installed() -> Mapping[str, Path]:
     return {name: Path(spec.origin).parent for name, spec in specs.items() if spec is not None and spec.origin}
 
 
-def main() -> None:
-    """Delete it, and tell how much it was; nothing where the packages do not work: the service may do without."""
-    if not works():
-        print("The packages do not work as they were installed, so nothing is deleted of them.")  # noqa: T201 - a program
-        return
-    deleted = delete(installed())
-    print(f"Deleted {deleted / 1e6:.0f} MB of the packages that the service does not load.")  # noqa: T201 - a program
+def main() -> int:
+    """Delete it, and tell how much it was; nothing where the packages do not work: the service may do without.
+
+    Returns 1 where they do not work because a file could not be put back, else 0: all else costs disk space alone.
+    """
+    packages = installed()
+    try:
+        put_back(packages)
+        if not works():
+            print("The packages do not work as they were installed, so nothing is deleted of them.")  # noqa: T201 - a program
+            return 0
+        deleted = delete(packages)
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}.", file=sys.stderr)  # noqa: T201
+        if not works():
+            print(_BROKEN, file=sys.stderr)  # noqa: T201
+            return 1
+        print(_LEFT, file=sys.stderr)  # noqa: T201
+        return 0
+    print(f"Deleted {deleted / 1e6:.0f} MB of the packages that the service does not load.")  # noqa: T201
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
