@@ -9,7 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
 from starlette.types import Receive, Scope, Send
+
+from app.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -20,10 +23,9 @@ class McpSessions:
 
     def __init__(self) -> None:
         """Create them; they answer nothing before ``running``."""
-        self._loading = asyncio.Lock()
         self._wanted = asyncio.Event()
-        self._runs = asyncio.Event()
-        self._manager: StreamableHTTPSessionManager | None = None
+        self._begun: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        """What messages wait for; None before the first one, and where the sessions have ended with an error."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -36,27 +38,39 @@ class McpSessions:
             await asyncio.wait([keeping])
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one message."""
-        if not self._runs.is_set():
-            await self._load()
-        assert self._manager is not None  # noqa: S101 - it runs
-        await self._manager.handle_request(scope, receive, send)
+        """Answer one message.
 
-    async def _load(self) -> None:
-        """Load the SDK on a thread, while other requests are answered."""
-        async with self._loading:
-            if self._manager is None:
-                self._manager = await asyncio.to_thread(_loaded)
+        Raises:
+            Unavailable: the service ends before the sessions have begun.
+            Exception: what else kept them from beginning; the next message has them begin anew.
+        """
+        if self._begun is None:
+            self._begun = asyncio.get_running_loop().create_future()
             self._wanted.set()
-            await self._runs.wait()
+        manager = await asyncio.shield(self._begun)  # one that is given up takes nothing from the others
+        await manager.handle_request(scope, receive, send)
 
     async def _run(self) -> None:
         """Run the sessions from the first message on. One task begins and ends them, which the SDK asks for."""
-        await self._wanted.wait()
-        assert self._manager is not None  # noqa: S101 - it was loaded
-        async with self._manager.run():
-            self._runs.set()
-            await asyncio.Event().wait()
+        while await self._wanted.wait():
+            self._wanted.clear()
+            begun = self._begun
+            assert begun is not None  # noqa: S101 - it is wanted
+            try:
+                manager = await asyncio.to_thread(_loaded)  # other requests are answered meanwhile
+                async with manager.run():
+                    begun.set_result(manager)
+                    await asyncio.Event().wait()
+            except Exception as error:  # noqa: BLE001 - every message that waits gets it
+                structlog.get_logger().warning("mcp_sessions_failed", exc_info=error)
+                if not begun.done():
+                    begun.set_exception(error)
+                    begun.exception()  # that it was read: those who waited may be gone
+                self._begun = None
+            finally:
+                if not begun.done():
+                    begun.set_exception(Unavailable("The service ends."))
+                    begun.exception()
 
 
 def _loaded() -> "StreamableHTTPSessionManager":
