@@ -18,7 +18,6 @@ from prometheus_client import (
     values,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.domain.circuits import CircuitState
 from app.domain.errors import MemoryGatewayError
@@ -29,6 +28,7 @@ from app.observability.gauges import NEWEST, OutboxGauges, ShardGauges
 from app.observability.latency import Latency, latencies
 from app.observability.names import OTHER, Names
 from app.observability.traces import Traces, fail
+from app.observability.worker_files import WorkersCollector
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -300,7 +300,7 @@ class Metrics:
         if not self._of_workers:
             return generate_latest(self.registry)
         together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        WorkersCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
 

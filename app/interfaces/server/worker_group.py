@@ -8,15 +8,15 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import mkdtemp
-
-from prometheus_client.multiprocess import mark_process_dead
 
 from app.bootstrap import DATABASE_FILE, load_shared
 from app.domain.errors import ConfigurationError
 from app.interfaces.server.worker_loads import WorkerLoad, WorkerLoads
 from app.interfaces.server.worker_processes import STOP_SIGNALS, ParentConnection, WorkerProcess, fork, start_anew
 from app.interfaces.server.workers import Workers
+from app.observability.worker_files import add_to_ended
 from app.services.turns.minute_tally import MinuteTally, SharedTally
 from app.settings import Settings
 
@@ -73,7 +73,7 @@ def serve_workers(
 
     def ended(number: int, pid: int) -> None:
         loads.clear(number)
-        mark_process_dead(pid, metrics)  # type: ignore[no-untyped-call]
+        add_to_ended(pid, Path(metrics))
 
     urls = " and ".join(map(url_of, sockets))
     workers = Workers(
