@@ -215,11 +215,11 @@ class CandidateGatherer:
         run, kept = self._backends.data.database.run, self._kept(wanted)
         try:
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
+            self._keep(kept)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
-        self._keep(kept)
         self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
