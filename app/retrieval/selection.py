@@ -1,5 +1,6 @@
 """Selects the candidates of a ranking that become entries: each content once, within limits, and learned ones first."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -7,11 +8,16 @@ from typing import TypeAlias
 
 from app.domain.limits import MAX_ANSWER_BYTES
 from app.domain.query import Query
+from app.ports.vector_index import Hits
+from app.retrieval.channels.vector import DEPTH
 from app.retrieval.pool import Candidate, newness
 from app.retrieval.query.terms import MAX_TERMS, terms
 
 MAX_COMPARED = 1024 * 1024
 """Characters of candidates that are compared with each other; candidates behind them, all worse, are left out."""
+
+_FOLDED_AT_ONCE = 16 * 1024
+"""Characters whose folding takes some milliseconds at most, whatever the text."""
 
 Restated: TypeAlias = Mapping[str, Sequence[Candidate]]
 """By the id of a candidate, the others that it stands for, the newest first."""
@@ -90,6 +96,18 @@ def compared(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
         yield candidate
 
 
+async def fold(candidates: Sequence[Candidate]) -> None:
+    """Fold the candidates that a collapse compares; the event loop goes on between parts of them."""
+    if sum(len(candidate.content) for candidate in candidates) <= _FOLDED_AT_ONCE:
+        return  # each candidate is folded where it is compared
+    characters = 0
+    for candidate in compared(candidates):
+        characters += len(candidate.folded)
+        if characters > _FOLDED_AT_ONCE:
+            characters = 0
+            await asyncio.sleep(0)
+
+
 def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Candidate]:
     """Leave out a candidate that does not fit into the tokens and bytes left; a shorter one behind it may fit."""
     left, left_bytes = max_tokens, MAX_ANSWER_BYTES
@@ -118,6 +136,25 @@ def counted(candidates: Iterable[Candidate], query: Query) -> Iterable[Candidate
         return candidates
     first: dict[tuple[str | None, str], Candidate] = {}
     return (candidate for candidate in candidates if first.setdefault(group_of(candidate), candidate) is candidate)
+
+
+def are_enough(candidates: Iterable[Candidate], query: Query) -> bool:
+    """Tell whether ``top_k`` of the candidates, or of their groups, may be entries."""
+    holding = (candidate for candidate in candidates if not candidate.superseded)
+    different = distinct(holding) if query.collapse else holding
+    return sum(1 for _ in islice(counted(different, query), query.top_k)) == query.top_k
+
+
+def is_crowded(hits: Hits, candidates: Iterable[Candidate], query: Query) -> bool:
+    """Tell whether rows that a program keeps may have taken the places of memories among the index's hits.
+
+    The index does not leave such rows out. A recall has to look further where the index gave ``DEPTH`` hits
+    or more, and fewer than ``top_k`` of them are candidates.
+    """
+    if not query.for_model or len(hits.hits) < DEPTH:
+        return False
+    present = {candidate.id for candidate in candidates}
+    return sum(hit.id in present for hit in hits.hits) < query.top_k
 
 
 def group_of(candidate: Candidate) -> tuple[str | None, str]:

@@ -256,7 +256,7 @@ seeds AS MATERIALIZED (
 reached AS (
   SELECT value AS row, place <= (SELECT likely FROM bounds) AS whole
   FROM (
-    SELECT place, CASE WHEN place > (SELECT around FROM bounds) THEN json_array(row) ELSE (
+    SELECT place, coalesce(CASE WHEN place <= (SELECT around FROM bounds) THEN (
       SELECT json_array(memory.row, coalesce((
           SELECT max(row) FROM own WHERE own.session_id = memory.session_id
             AND own.happened_at = memory.happened_at AND row < memory.row
@@ -270,8 +270,8 @@ reached AS (
           SELECT row FROM own WHERE own.session_id = memory.session_id
             AND own.happened_at > memory.happened_at ORDER BY own.happened_at, row LIMIT 1
         )))
-      FROM own AS memory WHERE memory.row = seed.row
-    ) END AS rows
+      FROM own AS memory WHERE memory.row = seed.row AND memory.session_id IS NOT NULL
+    ) END, json_array(row)) AS rows
     FROM (SELECT row, row_number() OVER (ORDER BY points DESC) AS place FROM seeds) AS seed
   ) CROSS JOIN json_each(rows) WHERE value IS NOT NULL
 ),
@@ -364,13 +364,14 @@ chosen AS (
 SELECT memory.id, CASE WHEN whole THEN content
     WHEN instr(content, ':') BETWEEN 1 AND 63 THEN substr(content, 1, instr(content, ':') + 1) ELSE '' END AS text,
   iif(whole, metadata, metadata -> '$.speaker') AS meta,
-  json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0), memory.row - coalesce((
+  json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0),
+    CASE WHEN session_id IS NOT NULL THEN memory.row - coalesce((
       SELECT max(row) FROM own WHERE own.session_id = memory.session_id
         AND own.happened_at = memory.happened_at AND row < memory.row
     ), (
       SELECT row FROM own WHERE own.session_id = memory.session_id
         AND own.happened_at < memory.happened_at ORDER BY own.happened_at DESC, row DESC LIMIT 1
-    )),
+    )) END,
     whole + 2 * speaker_holds + 4 * expired + 8 * forgotten + 16 * (CASE WHEN superseded THEN
       holding ->> 0 IS NOT NULL OR EXISTS (
         SELECT 1 FROM {{successors}} AND holder.forgotten AND NOT holder.expired

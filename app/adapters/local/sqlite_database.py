@@ -65,12 +65,22 @@ def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
         statement = _with_hits(statement, awaited, found)
     if statement.stepwise is not None:
         statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
-    cursor = connection.execute(statement.sql, statement.parameters)
+    cursor = connection.execute(statement.sql, _parameters(statement))
     try:
         names = [column[0] for column in cursor.get_description()]
     except apsw.ExecutionCompleteError:  # there is no row
         return []
     return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _parameters(statement: Statement) -> tuple[str, ...]:
+    """Return a statement's parameters. What is only read with is written faster, in a form that is not stored."""
+    if statement.argument is None or statement.writes:
+        return statement.parameters
+    try:
+        return (orjson.dumps(statement.argument).decode(),)
+    except TypeError:  # such as a number of more than 64 bits
+        return statement.parameters
 
 
 def _with_hits(statement: Statement, awaited: HitsOfFile, found: Hits) -> Statement:

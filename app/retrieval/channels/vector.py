@@ -20,8 +20,8 @@ _MOST = 1.5
 _ROUNDING = 0.002
 """A difference of cosines above the change that keeping vectors in 16 bits a number makes."""
 
-_DIGITS = 4
-"""Decimals of points. With all decimals of a float, SQLite takes a twentieth longer for the statement of a recall."""
+_PARTS = 10_000
+"""Points have four decimals. With all decimals of a float, SQLite takes a twentieth longer for a recall's statement."""
 
 
 class Vector(Channel):
@@ -76,7 +76,10 @@ def points(hits: Sequence[Hit]) -> list[Json]:
         return []
     low = hits[-1].score
     spread = hits[0].score - low
-    return [[hit.id, round((hit.score - low) / spread, _DIGITS)] if spread > 0 else [hit.id, 1.0] for hit in hits]
+    if spread <= 0:
+        return [[hit.id, 1.0] for hit in hits]
+    # ``round`` takes four times as long.
+    return [[id_, int((score - low) / spread * _PARTS + 0.5) / _PARTS] for id_, score in hits]
 
 
 def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """A language model's analysis of a query, as far as a search uses it."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,16 @@ class Analysis:
     """Other words for the query's words."""
     statement: str = ""
     """A text as a memory that answers the query may have it; "" where no such text is compared with memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingAnalysis:
+    """A language model's analysis of a query, under way."""
+
+    analysis: "asyncio.Task[Analysis | None]"
+    """The task ends in time, and raises nothing; its result is None where the model gave no useful analysis."""
+    ends: float
+    """The time until which a recall waits for the hits of the analysis' statement, by the clock of the event loop."""
 
 
 def synonym_terms(synonyms: Iterable[str], own: Sequence[Term]) -> tuple[Term, ...]:

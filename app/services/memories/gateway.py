@@ -17,8 +17,8 @@ from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
 from app.domain.request_note import MemoryOperation
+from app.retrieval.query.analysis import PendingAnalysis
 from app.services.memories.explain import Explainer, Explanation
-from app.services.memories.gathering import PendingAnalysis
 from app.services.memories.recall import Recall, search, select
 from app.services.memories.recall_model import RecallModel
 from app.services.memories.write import Keep, Warn, Writer

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final
 
 import structlog
@@ -17,7 +16,7 @@ from app.ports.vector_index import Hits
 from app.retrieval import selection
 from app.retrieval.channels import vector
 from app.retrieval.pool import Candidate, Pool, ScopeStats
-from app.retrieval.query.analysis import Analysis
+from app.retrieval.query.analysis import Analysis, PendingAnalysis
 from app.retrieval.query.parsing import ParsedQuery, embedded_texts, parse
 from app.retrieval.query.sentences import QuerySentences
 from app.services.memories.vector_search import Outage, VectorSearch
@@ -41,19 +40,6 @@ _MAX_WIDTH = 16
 """The largest factor for the usual number of candidates, where other candidates took the places of entries."""
 _WIDTH_FOR_GROUPS = 4
 """The same where only groups lack: there may be few sessions, however many candidates are read."""
-
-_FOLDED_AT_ONCE = 16 * 1024
-"""Characters whose folding takes some milliseconds at most, whatever the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class PendingAnalysis:
-    """A language model's analysis of a query, under way."""
-
-    analysis: "asyncio.Task[Analysis | None]"
-    """The task ends in time, and raises nothing; its result is None where the model gave no useful analysis."""
-    ends: float
-    """The time until which a recall waits for the hits of the analysis' statement, by the clock of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +146,8 @@ class CandidateGatherer:
             if not settled or not (vectors.hits.filtered or read.wanted.fill):
                 continue  # the run did not ask the index, or the hits are not filtered and no newest memories were read
             if query.collapse:
-                await fold(read.readable)
-            crowded = is_crowded(vectors.hits, read.candidates, query)
+                await selection.fold(read.readable)
+            crowded = selection.is_crowded(vectors.hits, read.candidates, query)
             if self._is_enough(read, vectors.hits, width, crowded=crowded):
                 break
             width = min(4 * width, _MAX_WIDTH)
@@ -212,14 +198,15 @@ class CandidateGatherer:
             had = vectors.pending.had
             near = vectors.near(vectors.pending, width * vector.DEPTH)
             wanted = replace(wanted, near=near, since=had.since)
-        run, kept = self._backends.data.database.run, self._kept(wanted)
+        run, caches = self._backends.data.database.run, self._backends.data.caches
+        kept = caches.kept_postings(self._scope, words_of(wanted.sections))
         try:
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
-            self._keep(kept)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
+        caches.keep_postings(self._scope, kept)
         self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
@@ -270,17 +257,6 @@ class CandidateGatherer:
             for_answer=query.for_answer,
         )
 
-    def _kept(self, wanted: CandidateQuery) -> KeptPostings:
-        """Return what this process has kept of the memories of the words that are looked for."""
-        cache = self._backends.data.caches.postings
-        found = ((word, cache.find((self._scope, word))) for word in words_of(wanted.sections))
-        return KeptPostings({word: postings for word, postings in found if postings is not None})
-
-    def _keep(self, kept: KeptPostings) -> None:
-        cache = self._backends.data.caches.postings
-        for word, postings in kept.read.items():
-            cache.put(self._scope.tenant_id, (self._scope, word), postings, postings.size)
-
     def _statements(
         self, wanted: CandidateQuery, vectors: VectorSearch, had: Had, kept: KeptPostings
     ) -> list[ScopedStatement]:
@@ -295,7 +271,7 @@ class CandidateGatherer:
     def _is_enough(self, read: _ReadCandidates, hits: Hits, width: int, *, crowded: bool) -> bool:
         """Tell whether these candidates are enough, or all that there are."""
         readable = read.readable
-        if not crowded and _are_enough(readable, self._query):
+        if not crowded and selection.are_enough(readable, self._query):
             return True
         unread = len(read.candidates) >= read.wanted.most or len(readable) < len(read.candidates)
         more = hits.more or unread or (crowded and not read.wanted.fill)
@@ -317,38 +293,7 @@ def _words_away() -> Outage:
     return Outage("lexical_unavailable", DatabaseUnavailable(detail))
 
 
-async def fold(candidates: Sequence[Candidate]) -> None:
-    """Fold the candidates that a collapse compares; the event loop goes on between parts of them."""
-    if sum(len(candidate.content) for candidate in candidates) <= _FOLDED_AT_ONCE:
-        return  # each candidate is folded where it is compared
-    characters = 0
-    for candidate in selection.compared(candidates):
-        characters += len(candidate.folded)
-        if characters > _FOLDED_AT_ONCE:
-            characters = 0
-            await asyncio.sleep(0)
-
-
-def _are_enough(candidates: Iterable[Candidate], query: Query) -> bool:
-    """Tell whether ``top_k`` of the candidates, or of their groups, may be entries."""
-    holding = (candidate for candidate in candidates if not candidate.superseded)
-    different = selection.distinct(holding) if query.collapse else holding
-    return sum(1 for _ in islice(selection.counted(different, query), query.top_k)) == query.top_k
-
-
 def _most_width(candidates: Iterable[Candidate], query: Query, *, crowded: bool) -> int:
     """Return the largest factor for the usual number of candidates, where these candidates are not enough."""
-    only_groups_lack = not crowded and _are_enough(candidates, replace(query, group_by=None))
+    only_groups_lack = not crowded and selection.are_enough(candidates, replace(query, group_by=None))
     return _WIDTH_FOR_GROUPS if only_groups_lack else _MAX_WIDTH
-
-
-def is_crowded(hits: Hits, candidates: Iterable[Candidate], query: Query) -> bool:
-    """Tell whether rows that a program keeps may have taken the places of memories among the index's hits.
-
-    The index does not leave such rows out. A recall has to look further where the index gave ``DEPTH`` hits
-    or more, and fewer than ``top_k`` of them are candidates.
-    """
-    if not query.for_model or len(hits.hits) < vector.DEPTH:
-        return False
-    present = {candidate.id for candidate in candidates}
-    return sum(hit.id in present for hit in hits.hits) < query.top_k

@@ -17,8 +17,8 @@ from app.retrieval import answering, restatements
 from app.retrieval.pool import Candidate
 from app.retrieval.reranking import to_rate
 from app.retrieval.search import Search
+from app.retrieval.selection import fold
 from app.retrieval.succession import decide, succeeded, undecided
-from app.services.memories.gathering import fold
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.tenant.backends import TenantModels

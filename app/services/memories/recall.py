@@ -10,10 +10,11 @@ from app.domain.moments import DAY_MS
 from app.domain.query import Entry, Group, Query
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
+from app.retrieval.query.analysis import PendingAnalysis
 from app.retrieval.search import Search
-from app.retrieval.selection import counted
+from app.retrieval.selection import counted, is_crowded
 from app.retrieval.weights import WEIGHTS, Weights
-from app.services.memories.gathering import CandidateGatherer, PendingAnalysis, is_crowded
+from app.services.memories.gathering import CandidateGatherer
 from app.services.memories.judging import judge
 from app.services.memories.vector_search import VectorSearch
 from app.services.tenant import topics

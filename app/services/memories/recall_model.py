@@ -10,9 +10,8 @@ import structlog
 
 from app.domain.errors import ModelAnswerRejected, QuotaExceeded, Unavailable, UpstreamTimeout
 from app.domain.memory import Scope
-from app.retrieval.query.analysis import Analysis
+from app.retrieval.query.analysis import Analysis, PendingAnalysis
 from app.services.learning.analysing import analysed, analysis
-from app.services.memories.gathering import PendingAnalysis
 from app.services.models.language_model import TenantLanguageModel
 from app.services.models.request import ModelRequest
 from app.services.tenant.backends import TenantBackends

@@ -1,5 +1,6 @@
 """The caches of a process for its tenants. No value is older than the last erasure of its tenant that is known."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.domain.memory import Scope
@@ -9,7 +10,7 @@ from app.services.tenant.speakers import SpeakerCache
 from app.services.tenant.tenant_cache import TenantCache
 from app.services.tenant.topics import HOLDS_MS, TopicCache
 from app.storage.outbox import PendingVectors
-from app.storage.postings import Postings
+from app.storage.postings import KeptPostings, Postings
 
 _TOPIC_BYTES = 4 * 1024 * 1024
 _SPEAKER_BYTES = 4 * 1024 * 1024
@@ -45,3 +46,13 @@ class TenantCaches:
         self._epochs[tenant_id] = epoch
         for cache in (self.queries, self.topics, self.speakers, self.context, self.pending, self.postings):
             cache.forget(tenant_id)
+
+    def kept_postings(self, scope: Scope, words: Iterable[str]) -> KeptPostings:
+        """Return what is kept of the memories of a scope that have these words."""
+        found = ((word, self.postings.find((scope, word))) for word in words)
+        return KeptPostings({word: postings for word, postings in found if postings is not None})
+
+    def keep_postings(self, scope: Scope, kept: KeptPostings) -> None:
+        """Keep what a search of the scope has read."""
+        for word, postings in kept.read.items():
+            self.postings.put(scope.tenant_id, (scope, word), postings, postings.size)

@@ -23,8 +23,7 @@ from app.domain.errors import (
 )
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.retrieval.query.analysis import Analysis
-from app.services.memories.gathering import PendingAnalysis
+from app.retrieval.query.analysis import Analysis, PendingAnalysis
 from app.services.memories.recall import Recall
 from tests.services.scripted_reader import ScriptedReader
 from tests.support.damage import damage
