@@ -30,8 +30,10 @@ _COMPARED = 512
 _NONE = np.empty(0, np.int64)
 
 _STATE = f"""
-SELECT json_array(removals, indexed_to = {ALL_INDEXED}, (SELECT coalesce(max(number), -1) FROM memory_number))
-FROM words_index
+SELECT json_array(
+  json_array(removals, schema_version), indexed_to = {ALL_INDEXED},
+  (SELECT coalesce(max(number), -1) FROM memory_number)
+) FROM words_index CROSS JOIN pragma_schema_version
 """
 _NEXT = """
 SELECT json_group_array(number) FROM (
@@ -56,8 +58,9 @@ class Postings(NamedTuple):
 
     numbers: Numbers
     upto: int
-    removals: int
-    """The database's count of what was removed or reworded, as of which these hold."""
+    state: Sequence[int]
+    """The state of the database as of which these hold: its count of what was removed or reworded, and the version of
+    its schema, which is another one where SQLite's backup has written another database into the file."""
 
     @property
     def size(self) -> int:
@@ -80,7 +83,7 @@ class WordsReader:
     def __init__(self, select: Select, kept: KeptPostings) -> None:
         """Read with ``select``, and what was kept, of the scope that the expressions name."""
         self._select = select
-        self._removals, is_whole, self._newest = select(_STATE, ())
+        self._state, is_whole, self._newest = select(_STATE, ())
         self._kept = kept if is_whole else KeptPostings()
         self._left = _READ_ON
 
@@ -97,7 +100,7 @@ class WordsReader:
 
     def _read(self, word: str, expression: str, most: int) -> Numbers | None:
         """Read on for at most so many memories; return all, or None where there are more."""
-        postings = self._kept_of(word) or Postings(_NONE, -1, self._removals)
+        postings = self._kept_of(word) or Postings(_NONE, -1, self._state)
         if postings.upto < self._newest and most:
             postings = self._read_on(word, expression, postings, min(most, WALKED))
         if postings.upto > self._newest:  # a search on a newer snapshot has read on
@@ -106,13 +109,13 @@ class WordsReader:
 
     def _kept_of(self, word: str) -> Postings | None:
         postings = self._kept.read.get(word) or self._kept.given.get(word)
-        return None if postings is None or postings.removals != self._removals else postings
+        return None if postings is None or postings.state != self._state else postings
 
     def _read_on(self, word: str, expression: str, postings: Postings, most: int) -> Postings:
         more = self._numbers(_NEXT, expression, postings.upto, most)
         self._left = max(0, self._left - len(more))
         numbers = np.concatenate([postings.numbers, np.array(more, np.int64)]) if more else postings.numbers
-        postings = Postings(numbers, self._newest if len(more) < most else more[-1], self._removals)
+        postings = Postings(numbers, self._newest if len(more) < most else more[-1], self._state)
         self._kept.read[word] = postings
         return postings
 

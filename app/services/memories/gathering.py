@@ -202,11 +202,11 @@ class CandidateGatherer:
         kept = caches.kept_postings(self._scope, words_of(wanted.sections))
         try:
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
+            caches.keep_postings(self._scope, kept)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             wanted = replace(wanted, search_words=False)
             (state,), queued, rows, *known = await run(self._statements(wanted, vectors, had, kept))
-        caches.keep_postings(self._scope, kept)
         self._check(state, vectors)
         listed = read_pending(queued)
         compared = vectors.take(listed, had)
