@@ -1,6 +1,6 @@
 """A filter that is compared in memory gives what SQL gives, whatever was written, renewed and removed before."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tests.contracts.conftest import sqlite_database
 from tests.contracts.memories import Memories
 from tests.support import migrated
 from tests.support.generation import examples
+from tests.support.service import serving
 
 FOUR = EmbeddingConfig("test", "four", 4)
 OWN, OTHER = Scope("tenant", "agent"), Scope("tenant", "other")
@@ -190,6 +191,75 @@ async def test_vectors_that_are_newer_than_the_last_filter_on_metadata_pass_a_fi
         for index in (first, second, in_sql):
             assert {hit.id for hit in await found(index, Filter(type="event"))} == set(ids)
             assert {hit.id for hit in await found(index, Filter(type="event", metadata={"a": 1}))} == set(ids)
+
+
+EVENTS: dict[str, Callable[[int], bool]] = {
+    "all": lambda _: True,
+    "none": lambda _: False,
+    "those nearest": lambda rank: rank < 9,
+    "all but one of those nearest": lambda rank: rank < 10 and rank != 4,
+    "one too few of those looked up": lambda rank: rank < 8 or rank > 300,
+    "enough of those looked up, the last among them": lambda rank: rank < 8 or rank == 255,
+    "enough but for one just behind those looked up": lambda rank: rank < 8 or rank == 256,
+    "those farthest": lambda rank: rank > 350,
+    "one in ten": lambda rank: rank % 10 == 3,
+    "one, the farthest": lambda rank: rank == 359,
+}
+
+
+@pytest.mark.parametrize("of_one_score", [False, True])
+async def test_a_filter_on_types_finds_the_nearest_that_pass_whether_some_are_looked_up_or_all(
+    tmp_path: Path, *, of_one_score: bool
+) -> None:
+    migrated.prepare(tmp_path)
+    async with (
+        indexes(tmp_path / DATABASE_FILE) as (first, _, in_sql),
+        sqlite_database(tmp_path / DATABASE_FILE) as database,
+    ):
+        ids = await Memories(database).put(*(f"memory {number}" for number in range(360)), scope=OWN)
+        angles = np.linspace(0, 1.5, len(ids)) * (0 if of_one_score else 1)  # from what is asked for
+        ranked = [*reversed(ids)] if of_one_score else ids  # of equals the newest comes first
+        towards, beside = np.array([1, 0.5, 0, 0]) / 1.25, np.array([0, 0, 1, 0])
+        values = [(np.cos(a) * towards + np.sin(a) * beside).astype(np.float32) for a in angles]
+        await first.upsert(
+            [
+                IndexedVector(OWN, *of, number % 2, 1, {"n": number % 3})
+                for number, of in enumerate(zip(ids, values, strict=True))
+            ]
+        )
+        for name, is_event in EVENTS.items():
+            events = [id_ for rank, id_ in enumerate(ranked) if is_event(rank)]
+            sql = "UPDATE long_term_memory SET type = iif(id IN (SELECT value FROM json_each(?1)), 'event', 'task')"
+            await database.run([Statement(sql, events, writes=True)])
+            hits = await found(first, Filter(type="event"))
+            assert [hit.id for hit in hits] == events[:9], name
+            for where in (Filter(type="event"), Filter(type="event", created_after=0, metadata={"n": 1})):
+                expected = [hit.id for hit in await found(in_sql, where)]
+                assert [hit.id for hit in await found(first, where)] == expected, name
+
+
+@pytest.mark.parametrize("doubts", [["bot"], ["other"], ["bot", "other"], []])
+async def test_a_filter_on_types_leaves_out_the_doubtful_facts_of_its_agent_in_whose_place_a_sure_one_holds(
+    tmp_path: Path, doubts: list[str]
+) -> None:
+    async with serving(tmp_path) as service:
+        for agent in ("bot", "other"):
+            fact = {"agent_id": agent, "subject": "user", "predicate": "lives in", "single": True}
+            if agent in doubts:
+                await service.post("/facts", fact | {"object": "Lima", "confidence": 0.2})
+            await service.post("/facts", fact | {"object": "Rome"})
+            await service.post("/facts", fact | {"subject": "Ann", "object": "Oslo", "confidence": 0.2})
+        backends = service.runtime.backends
+        question = np.ones(backends.embedder.config.dimensions, np.float32)
+        for agent in ("bot", "other"):
+            scope = Scope("acme", agent)
+            hits = (await backends.index.query(scope, question, top_k=9, where=Filter(type="fact"))).hits
+            memories = {
+                each["id"]: each["content"] for each in await service.recall("where do they live", agent_id=agent)
+            }
+            assert sorted(memories[hit.id] for hit in hits) == ["Perhaps Ann lives in - Oslo", "user lives in - Rome"]
+            everything = (await backends.index.query(scope, question, top_k=9, where=Filter())).hits
+            assert len(everything) == 2 + (agent in doubts)
 
 
 async def test_another_scope_has_filters_of_its_own(tmp_path: Path) -> None:

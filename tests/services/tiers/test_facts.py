@@ -10,10 +10,12 @@ import pytest
 from app.domain.author import Author
 from app.domain.episodes import NewRun
 from app.domain.errors import InvalidRequest, NotFound
+from app.domain.explicit import about
 from app.domain.facts import Fact, FactStatement
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
-from app.domain.query import Query
+from app.domain.query import Filter, Query
+from app.services.memories.browse import Browser
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.facts import SemanticMemory, StoredFact
 from tests.services.scripted_reader import EVENT, ScriptedReader
@@ -259,3 +261,25 @@ async def test_a_recall_names_of_a_text_of_an_older_version_what_was_asked_for_a
     await learn(bench, "user", "lives in", "Oslo", day=2)
     found = await tier(bench).recall("bot", Query("Rome dentist Oslo", 5))
     assert {each.fact and each.fact.object for each in found.entries} == {"hale", "Oslo"}
+
+
+async def test_a_filter_over_all_agents_leaves_out_each_doubtful_fact_in_whose_place_a_sure_one_of_its_agent_holds(
+    bench: Bench,
+) -> None:
+    doubtful = Fact("user", "lives in", "Lima", 0.2, single=True)
+    await tier(bench).learn("bot", doubtful)
+    await tier(bench).learn("bot", Fact("user", "lives in", "Rome", single=True))
+    await tier(bench).learn("other", Fact("user", "lives in", "Kyoto", 0.2, single=True))
+    await tier(bench).learn("sure", Fact("user", "lives in", "Oslo", single=True))
+    browser = Browser(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    for where in (Filter(type="fact"), Filter(about=about(None, "lives in"))):
+        listed = {
+            agent: {memory.content for memory in (await browser.list(agent, where, limit=9, after=None)).items}
+            for agent in (None, "bot", "other", "sure")
+        }
+        assert listed.pop(None) == {content for contents in listed.values() for content in contents}
+        assert listed == {
+            "bot": {"user lives in - Rome"},
+            "other": {"Perhaps user lives in - Kyoto"},
+            "sure": {"user lives in - Oslo"},
+        }
