@@ -217,9 +217,25 @@ periods AS MATERIALIZED (
     ) LIMIT 1
   ) AS meant FROM json_each(?1 -> 'dated') AS named
 ),
+-- few: whether the index has given all memories that pass the filter, because they are fewer than it gives at most. Then no
+-- others are read: where few pass, the newest that do may be far back. An index that lags behind an import is not asked.
+few AS MATERIALIZED (
+  SELECT ?1 -> 'where' IS NOT NULL AND ?1 ->> 'fill' = 0 AND json_array_length(?1 -> 'semantic') < 100 AND NOT EXISTS (
+    SELECT 1 FROM outbox WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
+      AND index_name = ?1 ->> 'index_name' AND in_bulk = 1
+  ) AS few
+),
 dated AS (
-  SELECT row FROM periods CROSS JOIN passing
-  WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
+  SELECT * FROM (
+    SELECT row FROM periods CROSS JOIN few CROSS JOIN passing
+    WHERE NOT few AND happened_at >= meant ->> 0 AND happened_at < meant ->> 1
+    ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
+  ) UNION ALL SELECT * FROM (
+    SELECT row FROM periods CROSS JOIN json_each(iif((SELECT few FROM few), ?1 -> 'semantic', '[]')) AS hit
+      CROSS JOIN passing ON passing.id = hit.value ->> 0
+    WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1
+    ORDER BY happened_at DESC, row DESC LIMIT 20 * (?1 ->> 'width')
+  )
 ),
 -- name: keyed
 -- The memories whose claims of a key hold (schema.sql) and that may be entries.

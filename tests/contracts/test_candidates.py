@@ -33,6 +33,10 @@ QUEUE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', '{INDEX}', 'upsert', 1, 'AAAA', 1
 """
+QUEUE_IN_BULK = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', '{INDEX}', 'upsert', 1, 'AAAA', 1, 1
+"""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("d1-double", marks=pytest.mark.thorough)])
@@ -448,6 +452,28 @@ async def test_of_a_period_that_is_asked_for_what_another_channel_finds_too_is_r
     assert whole <= set(of_then)
     without = await memories.gather(hits=hits, likely=10, max_pending=0)
     assert not without.candidates[of_then[0]].whole
+
+
+async def test_a_period_has_the_same_candidates_whether_the_index_has_given_all_that_pass_a_filter_or_may_have_more(
+    memories: Memories, database: Database
+) -> None:
+    passing = await memories.put(*[Held(f"the fox {n}", {"kind": "x"}, at=NOW - 5000 + n) for n in range(60)])
+    others = await memories.put(*[Held(f"the hare {n}", {"kind": "y"}, at=NOW - 2000 + n) for n in range(1100)])
+    asked: dict[str, Any] = {
+        "where": Filter(metadata={"kind": "x"}),
+        "sections": {"dated": [[[NOW - 4970, NOW]], [[NOW - 4990, NOW - 4960]]]},
+        "max_pending": 0,
+    }
+    hits = [(id_, 1 - place / 60) for place, id_ in enumerate(passing)]  # the newest 20 of the period are the farthest
+    given_all = await memories.gather(hits=hits, **asked)
+    may_have_more = await memories.gather(hits=[*hits, *((f"01K9{n:022d}", 0.0) for n in range(40))], **asked)
+    whole = {id_: one.whole for id_, one in given_all.candidates.items()}
+    assert {id_: one.whole for id_, one in may_have_more.candidates.items()} == whole
+    assert set(passing[-20:]) <= set(whole) < set(passing)
+    assert set(passing[-20:]) <= set((await memories.gather(hits=[], **asked, fill=1)).candidates)
+    assert not (await memories.gather(hits=[], **asked)).candidates  # an index that gives no hit says that none passes
+    await database.run([Statement(QUEUE_IN_BULK, {**OWN.argument, "id": others[0]}, writes=True)])
+    assert set((await memories.gather(hits=[], **asked)).candidates) == set(passing[-20:])
 
 
 async def test_what_happened_close_to_a_period_that_is_asked_for_comes_before_what_happened_far_from_it(
