@@ -8,17 +8,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import apsw
 
+from bench.short.following import followed, of_request
+
 _RUNS, _STEPS = "SQLITE_STMTSTATUS_RUN", "SQLITE_STMTSTATUS_VM_STEP"
 _CALLS = frozenset({"call", "c_call"})
-_FOLLOWED: ContextVar[bool] = ContextVar("counted", default=False)
-"""Whether a task is the request's own, or one that it began: the process's own work in the background is neither."""
 
 
 @dataclass(slots=True)
@@ -58,21 +57,20 @@ class Counter:
     def request(self) -> Iterator[Counts]:
         """Count what is done meanwhile for the request that the block makes."""
         self.counts = Counts()
-        token = _FOLLOWED.set(True)
-        sys.setprofile(self._profile)
-        sys.settrace(self._enter)
-        self.counting = True
-        try:
-            yield self.counts
-        finally:
-            self.counting = False
-            sys.settrace(None)
-            sys.setprofile(None)
-            _FOLLOWED.reset(token)
+        with followed():
+            sys.setprofile(self._profile)
+            sys.settrace(self._enter)
+            self.counting = True
+            try:
+                yield self.counts
+            finally:
+                self.counting = False
+                sys.settrace(None)
+                sys.setprofile(None)
 
     @property
     def _counted(self) -> bool:
-        return self.counting and (_FOLLOWED.get() or threading.current_thread() is not threading.main_thread())
+        return self.counting and of_request()
 
     def _enter(self, frame: FrameType, _event: str, _: object) -> Callable[..., Any]:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False

@@ -98,68 +98,42 @@ def _fill(
     prefill(directory, embedder, scopes, memories, labelled)
 
 
+def _shape(
+    name: str,
+    rows: Sequence[str],
+    scopes: Sequence[Scope],
+    fill: Callable[..., None],
+    *,
+    embedder: str = "hashing",
+    settings: Mapping[str, str] = ALONE,
+) -> Shape:
+    """Return a store whose scopes are filled and asked."""
+    return Shape(name, partial(fill, embedder=embedder, scopes=scopes), scopes, rows, embedder, settings)
+
+
 _ALL_ROWS = [name for name in ROWS if name != FACTS]
 _FEW_ROWS = [SHORT, LONG, ALL, EMPTY, STORE]
-LARGE = Shape(
-    "100k in one agent",
-    partial(_fill, scopes=one_agent(), memories=100_000),
-    one_agent(),
-    [name for name in _ALL_ROWS if name != WRITER],
-)
-USUAL = Shape(
-    "10k in one of 20 agents",
-    partial(_fill, beside=_ONE_OF[1:], scopes=_ONE_OF[:1], memories=10_000),
-    _ONE_OF[:1],
-    _ALL_ROWS,
-)
-_TENANTS = Shape(
-    "100k over 100 tenants", partial(_fill, scopes=tenants(100), memories=100_000), tenants(100), _FEW_ROWS
-)
+_1K, _10K, _100K = (partial(_fill, memories=memories) for memories in (1_000, 10_000, 100_000))
+_10K_OF_20 = partial(_fill, memories=10_000, beside=_ONE_OF[1:])
+LARGE = _shape("100k in one agent", [name for name in _ALL_ROWS if name != WRITER], one_agent(), _100K)
+USUAL = _shape("10k in one of 20 agents", _ALL_ROWS, _ONE_OF[:1], _10K_OF_20)
 COLUMNS = (
-    Shape("1k in one agent", partial(_fill, scopes=one_agent(), memories=1_000), one_agent(), _ALL_ROWS),
+    _shape("1k in one agent", _ALL_ROWS, one_agent(), _1K),
     USUAL,
-    Shape("10k over 20 agents", partial(_fill, scopes=_ONE_OF, memories=10_000), _ONE_OF, _FEW_ROWS),
-    Shape("10k over 1,000 agents", partial(_fill, scopes=agents(1000), memories=10_000), agents(1000), _FEW_ROWS),
+    _shape("10k over 20 agents", _FEW_ROWS, _ONE_OF, _10K),
+    _shape("10k over 1,000 agents", _FEW_ROWS, agents(1000), _10K),
     LARGE,
-    _TENANTS,
+    _shape("100k over 100 tenants", _FEW_ROWS, tenants(100), _100K),
 )
 """The columns of the table."""
-MODEL = Shape(
-    "10k in one of 20 agents, MiniLM",
-    partial(_fill, embedder="local", beside=_ONE_OF[1:], scopes=_ONE_OF[:1], memories=10_000),
-    _ONE_OF[:1],
-    [SHORT, LONG, ALL, EMPTY, STORE],
-    embedder="local",
-)
+MODEL = _shape("10k in one of 20 agents, MiniLM", _FEW_ROWS, _ONE_OF[:1], _10K_OF_20, embedder="local")
+_READ = "1k in one agent, MiniLM and its reader, as installed"
 OTHERS = (
     MODEL,
-    Shape(
-        "1k in one agent, MiniLM",
-        partial(_fill, embedder="local", scopes=one_agent(), memories=1_000),
-        one_agent(),
-        [SHORT],
-        embedder="local",
-    ),
-    Shape(
-        "1k in one agent, MiniLM and its reader, as installed",
-        partial(_fill, embedder="local", scopes=one_agent(), memories=1_000),
-        one_agent(),
-        [SHORT],
-        embedder="local",
-        settings=INSTALLED,
-    ),
-    Shape(
-        "10k of ingested conversations",
-        partial(ingest, embedder="hashing", scopes=one_agent(), messages=10_000),
-        one_agent(),
-        [SHORT, LONG],
-    ),
-    Shape(
-        "20k facts in one agent",
-        partial(prefill, embedder="hashing", scopes=one_agent(), memories=20_000, making=fact),
-        one_agent(),
-        [FACTS],
-    ),
+    _shape("1k in one agent, MiniLM", [SHORT], one_agent(), _1K, embedder="local"),
+    _shape(_READ, [SHORT], one_agent(), _1K, embedder="local", settings=INSTALLED),
+    _shape("10k of ingested conversations", [SHORT, LONG], one_agent(), partial(ingest, messages=10_000)),
+    _shape("20k facts in one agent", [FACTS], one_agent(), partial(prefill, memories=20_000, making=fact)),
 )
 """The other stores, of which fewer things are asked."""
 

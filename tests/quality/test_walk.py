@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,12 +15,10 @@ import httpx
 import pytest
 
 import app
+from bench.short.following import followed, of_request
 from tests.support.service import Service, serving
 
 ROOT = str(Path(app.__file__).parent)
-FOLLOWED: ContextVar[bool] = ContextVar("followed", default=False)
-"""Whether a task is the request's own, or one that it began; the background work of the process is neither."""
-
 Call = Callable[[Service], Awaitable[httpx.Response]]
 
 
@@ -33,8 +30,7 @@ class Walk:
         self.depth = 0
 
     def enter(self, frame: FrameType, event: str, _: Any) -> None:
-        of_request = FOLLOWED.get() or threading.current_thread() is not threading.main_thread()
-        if event != "call" or not of_request or not frame.f_code.co_filename.startswith(ROOT):
+        if event != "call" or not of_request() or not frame.f_code.co_filename.startswith(ROOT):
             return
         self.files.add(frame.f_code.co_filename.removeprefix(ROOT))
         self.depth = max(self.depth, sum(outer.f_code.co_filename.startswith(ROOT) for outer in outwards(frame)))
@@ -47,16 +43,15 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 @contextmanager
-def followed(walk: Walk) -> Iterator[None]:
-    token = FOLLOWED.set(True)
-    threading.setprofile(walk.enter)
-    sys.setprofile(walk.enter)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-        FOLLOWED.reset(token)
+def walking(walk: Walk) -> Iterator[None]:
+    with followed():
+        threading.setprofile(walk.enter)
+        sys.setprofile(walk.enter)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
 
 
 async def store(service: Service) -> httpx.Response:
@@ -84,7 +79,7 @@ async def usage(service: Service) -> httpx.Response:
 async def walked(service: Service, call: Call) -> Walk:
     """Return the way of one call. With much to do on the machine it may be longer: a read that waits calls for help."""
     walk = Walk()
-    with followed(walk):
+    with walking(walk):
         answer = await call(service)
     assert answer.is_success, answer.text
     return walk
