@@ -12,10 +12,12 @@ from tests.process.server import environment
 
 LATER = {
     "app.interfaces.cli.transfer": "its command",
+    "app.interfaces.console.endpoint": "the first request of the console",
     "app.interfaces.mcp.server": "the first message over MCP",
     "authlib": "nothing: tests alone have it",
     "fastapi_swagger": "the first look at /docs",
     "httpx2": "the first message over MCP",
+    "jinja2": "the first page of the console",
     "mcp": "the first message over MCP",
     "mcp_types": "the first message over MCP",
     "obstore": "the first object",

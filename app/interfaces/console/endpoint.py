@@ -1,15 +1,14 @@
 """The console at ``/console``: finds the page of a request, lets the request in, and answers with HTML."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route, compile_path
+from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from app.domain.advice import advice
@@ -83,7 +82,6 @@ class Console:
 
     def __init__(self, shards: Shards, times: SessionTimes, pages: Sequence[ConsolePage] = PAGES) -> None:
         """Take the shards, how long sessions hold, and the pages."""
-        self.routes = [Route(ROOT, self), Route(f"{ROOT}/{{path:path}}", self)]
         self._pages = pages
         self._door = door = Door(shards, times)
         self._form_keys = FormKeys(shards.main.credentials)
@@ -101,11 +99,6 @@ class Console:
             _place(sign_in.OUT_PATH, "POST", signing.sign_out),
             *(_place(route.path, route.method, self._visited(route)) for page in pages for route in page.routes),
         ]
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Do nothing for as long as the application runs: the console has no work in the background."""
-        yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, a failure with a page that tells of it."""

@@ -21,7 +21,6 @@ from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.moments import wall_clock
 from app.interfaces.asgi import create_app, session_times
-from app.interfaces.canaries.rounds import keep_probing
 from app.interfaces.console.sign_in import sign_in_link
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.metrics_readers import MetricsReaders
@@ -124,6 +123,8 @@ async def serve_http(
     if load is not None:
         beside.append(asyncio.create_task(load.keep_beating()))
     if settings.canary_minutes:
+        from app.interfaces.canaries.rounds import keep_probing  # noqa: PLC0415 - it loads the pages of the console
+
         beside.append(
             asyncio.create_task(
                 keep_probing(application, shards, minutes=settings.canary_minutes, most_probes=settings.canary_probes)
