@@ -104,6 +104,8 @@ def words_of(sections: Mapping[str, Any]) -> list[str]:
 
 def search_words(select: Select, argument: Mapping[str, Any], bounds: WordsBounds, kept: KeptPostings) -> Words:
     """Search the index of words for the terms of a candidate query's argument."""
+    if not bounds.memories:
+        return Words([[term, 0] for term, _ in enumerate(words_of(argument))], [], [])
     return _WordsSearch(select, argument, bounds, WordsReader(select, kept)).words()
 
 
@@ -117,10 +119,7 @@ class _WordsSearch:
     """The terms that a memory has, the rarest first."""
 
     def words(self) -> Words:
-        wanted = self._wanted()
-        if not self.bounds.memories:
-            return Words([[term, 0] for term, _, _ in wanted], [], [])
-        terms = [self._read(term, word, own) for term, word, own in wanted]
+        terms = [self._read(term, word, own) for term, word, own in self._wanted()]
         chosen = self._choose(terms)
         seen: list[Json] = [[term.term, term.seen] for term in terms]
         if not chosen:
