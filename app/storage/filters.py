@@ -54,14 +54,20 @@ _RELATION = """
     = ?1 ->> '$.where.about.relation' || '/'
   OR {metadata} ->> '$.fact.predicate' = ?1 ->> '$.where.about.predicate')
 """
-_ABOUT = """
-{table}.id IN (
-  SELECT told.memory_id FROM {tables}
-  WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id' AND {about}
-)
+_TOLD = """
+SELECT told.memory_id FROM {tables}
+WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id' AND {about}
 """
 _TELLER = """(SELECT teller.metadata FROM long_term_memory AS teller
   WHERE teller.tenant_id = ?1 ->> 'tenant_id' AND teller.agent_id = ?1 ->> 'agent_id' AND teller.id = told.memory_id)"""
+_OF_TELLERS = """
+SELECT memory.id FROM ({told}) AS told CROSS JOIN long_term_memory AS memory ON memory.id = told.memory_id
+WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
+"""
+_OF_AGENT = """
+SELECT memory.id FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+"""
 _ABOUT_ONE = """
 EXISTS (
   SELECT 1 FROM claim AS told INDEXED BY claim_of_memory
@@ -143,8 +149,12 @@ def _of_subjects(where: Filter, table: str) -> str:
     """
     if where.about is None or where.about.subjects is None:
         return "TRUE"
-    claims, about = claims_of_subjects("claim AS told"), of_key(where.about, "told", _TELLER)
-    return _ABOUT.format(table=table, tables=claims, about=about)
+    return f"{table}.id IN ({_told(where.about)})"
+
+
+def _told(about: About) -> str:
+    """Return a SELECT of the ids of the agent's memories that state a claim of a condition, once for each claim."""
+    return _TOLD.format(tables=claims_of(about, "claim AS told"), about=of_key(about, "told", _TELLER))
 
 
 def states(where: Filter, table: str) -> str:
@@ -162,6 +172,15 @@ def states(where: Filter, table: str) -> str:
     if where.about is not None and where.about.subjects is None:
         parts.append(_ABOUT_ONE.format(table=table, about=of_key(where.about, "told", f"{table}.metadata")))
     return " AND ".join([*parts, _NOT_OVERRIDDEN.format(table=table, overridden=overridden("doubt"))])
+
+
+def stating(where: Filter) -> str:
+    """Return a SELECT of the ids of the agent's memories that have the type and the claims of a filter.
+
+    Of claims that the filter names, only the memories are looked up, and not all that the agent has.
+    """
+    memories = _OF_AGENT if where.about is None else _OF_TELLERS.format(told=_told(where.about))
+    return f"{memories} AND {states(where, 'memory')}"
 
 
 def of_living(where: Filter, table: str) -> str:

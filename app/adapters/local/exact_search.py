@@ -39,10 +39,6 @@ _NUMBERS = f"SELECT number FROM local_vector WHERE {SCOPE}"
 _AFTER = f"FROM local_vector WHERE {SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
 _VECTORS = f"SELECT number, id, vector {_AFTER}"
 _FACTS = f"SELECT number, created_at, metadata {_AFTER}"
-_STATING = """
-SELECT memory.id FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-"""
 # json_each gives the ids in their order, the nearest first, and no more are looked up than are asked for.
 _STATING_OF = """
 SELECT asked.key FROM json_each(?1, '$.ids') AS asked CROSS JOIN long_term_memory AS memory ON memory.id = asked.value
@@ -255,7 +251,7 @@ class ExactSearch:
         """Return the numbers of the scope's vectors that pass the filter in SQL."""
         sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
         if where.looks_into_the_database:  # the database is in the same file
-            sql += f" AND id IN ({_STATING} AND {filters.states(where, 'memory')})"
+            sql += f" AND id IN ({filters.stating(where)})"
         passing = all_rows(connection, sql, scoped_argument(self._config, scope, where=filters.argument(where)))
         return np.fromiter((number for (number,) in passing), np.int64)
 

@@ -9,8 +9,10 @@ from app.domain.facts import About
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
+from app.storage import filters
 from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.listing import ListPosition
+from app.storage.scoped import ScopedStatement
 from app.storage.tiers.facts import Facts
 from app.storage.tiers.runs import agent_of_run
 from tests.support.plans import plan
@@ -108,6 +110,19 @@ def test_a_recall_of_a_subject_searches_the_claims_by_their_keys_and_not_for_eac
     assert told == {f"SEARCH told USING PRIMARY KEY {OF_SUBJECT}"}
     searches = [place for place, each in enumerate(details) if each.startswith("SEARCH told ")]
     assert {details[place - 2].rstrip("0123456789") for place in searches} == {"LIST SUBQUERY "}  # and none correlated
+
+
+@pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None), about(None, "lives in")])
+def test_the_memories_that_state_what_a_filter_names_are_looked_up_from_their_claims(
+    tmp_path: Path, asked: About
+) -> None:
+    where = Filter(type="fact", about=asked)
+    stating = ScopedStatement.read(SCOPE, filters.stating(where), where=filters.argument(where))
+    details = plan(tmp_path, stating)
+    assert scanned(details) == []
+    assert {each.split(" INDEX ")[-1] for each in details if each.startswith(("SEARCH memory", "SEARCH teller"))} == {
+        "sqlite_autoindex_long_term_memory_1 (id=?)"
+    }
 
 
 def recall(asked: About | None) -> Statement:
