@@ -188,6 +188,8 @@ class NamedVectors:
 
     def compared(self, names: Sequence[str]) -> Callable[[Vector], list[float]]:
         """Return what compares the vectors of these names with a query, and returns the cosine of each."""
+        if not names:  # mostly none is queued
+            return lambda _: []
         rows = np.fromiter(map(self._rows.__getitem__, names), np.intp, len(names))
         units = self._units[: len(self._rows)]
         if len(units) > _ROWS_FOR_EACH * len(names):

@@ -84,7 +84,7 @@ class Candidate:
         """Its author, channel and moment of writing; None for a row from before these were kept."""
         return Provenance.of(self.written_by, self.written_through, self.written_at)
 
-    @cached_property
+    @property
     def asks(self) -> bool:
         """Whether it only asks, and so states nothing that could be an answer; most texts do not end with a mark."""
         return self.whole and self.content.rstrip(_BEHIND_A_MARK).endswith(_ASKS) and only_asks(self.content)

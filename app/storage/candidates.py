@@ -200,6 +200,8 @@ _FLAGGED: list[dict[str, Any]] = [
 """The fields that are flags, by the number that the statement adds them up to."""
 _USUAL: Any = 0
 """The number that a row has for the source of the newest memory, which most other memories have too."""
+_NO_DETAILS = (None, None, _USUAL, None)
+"""What a row without details has in their place."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -223,40 +225,40 @@ def _fields(
 ) -> dict[str, Any]:
     """Return the fields of a candidate; ``ids`` has the ids of memories by the numbers of their rows."""
     number, session_id, size, words, back_to_before, flags, created_at, details, *learned = facts
-    message_id, sources = learned or (None, None)
-    metadata = row["meta"] or "null"
-    of_speaker = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
     flagged = _FLAGGED[flags]
-    fields: dict[str, Any] = flagged | {
-        "id": row["id"],
-        "content": row["text"],
-        "metadata_json": metadata if flagged["whole"] else of_speaker,
-        "created_at": created_at,
-        "happened_at": created_at,
-        "session_id": session_id,
-        "before": None if back_to_before is None else ids.get(number - back_to_before),
-        "bytes": size,
-        "words": words,
-        "message_id": message_id,
-        "sources": sources,
-    }
+    metadata = row["meta"] or "null"
     if not flagged["whole"]:
-        return fields
-    occurred_at, holding, source, fields["speakers"], *more = details or (None, None, _USUAL, None)
-    fields |= zip(MORE_FIELDS, more, strict=False)
+        metadata = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
+    fields = dict(
+        flagged,
+        id=row["id"],
+        content=row["text"],
+        metadata_json=metadata,
+        created_at=created_at,
+        happened_at=created_at,
+        session_id=session_id,
+        before=None if back_to_before is None else ids.get(number - back_to_before),
+        bytes=size,
+        words=words,
+    )
+    if learned:
+        fields["message_id"], fields["sources"] = learned
+    if flagged["whole"]:
+        _add_details(fields, details or _NO_DETAILS, usual_source)
+    return fields
+
+
+def _add_details(fields: dict[str, Any], details: Sequence[Any], usual_source: Sequence[Any] | None) -> None:
+    """Add what only a row that may be an entry has: its moment, its successor, its speakers and its writer."""
+    occurred_at, holding, source, fields["speakers"], *more = details
+    if more:
+        fields |= zip(MORE_FIELDS, more, strict=False)
     if occurred_at is not None:
         fields["occurred_at"] = fields["happened_at"] = occurred_at
     if holding is not None:
         fields["current"], fields["until"], fields["update"] = holding
     source = usual_source if source == _USUAL else source
     if source is not None:
-        fields |= _source_fields(source, created_at)
-    return fields
-
-
-def _source_fields(source: Sequence[Any], created_at: int) -> dict[str, Any]:
-    """Return the fields that tell a candidate's writer, the channel of its writing, and the time."""
-    written_by, written_through, written_at = source
-    if written_at is None and written_through is not None:
-        written_at = created_at
-    return {"written_by": written_by, "written_through": written_through, "written_at": written_at}
+        fields["written_by"], fields["written_through"], fields["written_at"] = source
+        if fields["written_at"] is None and fields["written_through"] is not None:
+            fields["written_at"] = fields["created_at"]
