@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.interfaces.http.application import openapi_document
 from tests.process.server import environment
 
 LATER = {
@@ -34,7 +35,9 @@ import click
 def told(text, **_):
     if "is ready on" not in text:
         return
-    print(json.dumps({"modules": [*sys.modules], "looks": gc.isenabled(), "frozen": gc.get_freeze_count()}), flush=True)
+    found = {"modules": [*sys.modules], "looks": gc.isenabled(), "frozen": gc.get_freeze_count()}
+    from app.interfaces.http.application import openapi_document
+    print(json.dumps({**found, "document": openapi_document()}), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 click.echo = told
 from app.interfaces.command import main
@@ -71,3 +74,8 @@ def test_a_server_that_listens_has_loaded_nothing_that_a_later_call_needs(listen
 def test_what_a_server_is_made_of_is_not_looked_through_for_garbage(listening: dict[str, Any]) -> None:
     assert listening["looks"], "what requests leave is looked for"
     assert listening["frozen"] > 100_000
+
+
+@pytest.mark.thorough
+def test_a_server_that_builds_the_models_of_its_document_late_describes_the_same(listening: dict[str, Any]) -> None:
+    assert json.dumps(listening["document"]) == json.dumps(openapi_document())

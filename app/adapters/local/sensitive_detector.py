@@ -7,6 +7,7 @@ begins.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from string import ascii_uppercase
 from typing import Final, TypeAlias
@@ -80,14 +81,12 @@ _IBAN: Final = re.compile(
 )
 
 
+@cache
 def _iban_lengths() -> Mapping[str, int]:
     """Return the length of an IBAN by its country."""
     countries = ("".join(letters) for letters in product(ascii_uppercase, repeat=2))
     forms = {country: numdb.get("iban").info(country)[0][1].get("bban", "") for country in countries}
     return {country: 4 + sum(map(int, re.findall("[0-9]+", form))) for country, form in forms.items() if form}
-
-
-_IBAN_LENGTHS: Final = _iban_lengths()
 
 
 def _whole(*patterns: re.Pattern[str], needs: str = "") -> Callable[[str], _Spans]:
@@ -156,7 +155,7 @@ def _cards(text: str) -> _Spans:
 
 def _ibans(text: str) -> _Spans:
     for match in _IBAN.finditer(text):
-        length = _IBAN_LENGTHS.get(match[1][:2], 0)
+        length = _iban_lengths().get(match[1][:2], 0)
         number = re.match(f"(?: ?[A-Z0-9]){{{length}}}(?![A-Za-z0-9])", match[1]) if length else None
         if number is not None and iban.is_valid(number[0], check_country=False):
             yield match.start(1), match.start(1) + number.end()

@@ -98,10 +98,6 @@ _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
 _COUNT = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}) (?:{_any(time_words.FORMS_OF_UNITS)})"
 _RELATIVE_TIMES = lexicon.table("relative_times")
-_EXPRESSION = re.compile(
-    "|".join(rf"(?<!\w)({pattern})(?!\w)" for pattern in _RELATIVE_TIMES)
-    .replace("COUNT", _COUNT).replace("WEEKDAY", _any(time_words.WEEKDAYS)).replace(" ", _GAP)
-)  # fmt: skip
 _IF = lexicon.words("if")
 _WHETHER = re.compile(rf"(?:{lexicon.patterns('whether')})\s$")
 _NO_PAST = lexicon.words("no_past")
@@ -163,10 +159,20 @@ class Span:
         return bool(self.follows or self.shift or self.part) or self.lead_is_open or self.lead in {"in", "between"}
 
 
+# Compiling these two takes as long as twenty requests: the first text that may have a time waits for it, no start does.
 @cache
 def _any_span() -> re.Pattern[str]:
-    # Compiling it takes as long as a hundred requests: the first text that may have a time waits for it, no start does.
     return re.compile(_SPAN)
+
+
+@cache
+def _any_expression() -> re.Pattern[str]:
+    return re.compile(
+        "|".join(rf"(?<!\w)({pattern})(?!\w)" for pattern in _RELATIVE_TIMES)
+        .replace("COUNT", _COUNT)
+        .replace("WEEKDAY", _any(time_words.WEEKDAYS))
+        .replace(" ", _GAP)
+    )
 
 
 def in_small_letters(text: str) -> str:
@@ -275,7 +281,7 @@ _AMBIGUOUS: Mapping[str, Callable[[Span, str], bool]] = {
 
 
 def _relative_times(lowered: str) -> Iterator[Span]:
-    for _, match in zip(range(_MAX_CANDIDATES), _EXPRESSION.finditer(lowered), strict=False):
+    for _, match in zip(range(_MAX_CANDIDATES), _any_expression().finditer(lowered), strict=False):
         kind, _, text = list(_RELATIVE_TIMES.values())[(match.lastindex or 0) - 1].partition(" ")
         if not text.endswith("from now") or _is_ahead(match, lowered):
             words = match[0].split()
