@@ -13,6 +13,8 @@ def main() -> None:
     else:
         if sys.argv[1:2] == ["serve"]:
             gc.disable()  # until all is loaded (serving.py): what modules are made of stays, and there is much of it
+            # Where rich is installed, structlog and httpx load it, for tracebacks and a command that are not used.
+            sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # a module that is None cannot be imported
             _load_openapi_unbuilt()
         from app.interfaces.cli import main as command_line  # noqa: PLC0415 - the other one
 

@@ -24,6 +24,7 @@ LATER = {
     "obstore": "the first object",
     "opentelemetry.sdk": "traces, where they are set",
     "requests": "nothing: no key is tried out",
+    "rich.console": "nothing: what would use it is loaded without",
     "snowballstemmer": "the first question whose event is looked for",
     "torch": "nothing: training alone has it",
 }
