@@ -91,7 +91,7 @@ def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool)
     The cosines of an approximate index are further off than the outbox's, which are taken there.
     """
     if not exact:
-        return {hit.id: hit.score for hit in hits} | dict(queued)
-    shown = {hit.id: hit.score for hit in hits}
+        return dict(hits) | dict(queued)
+    shown = dict(hits)
     anew = {id_: cosine for id_, cosine in queued.items() if abs(shown.get(id_, -2.0) - cosine) > _ROUNDING}
     return shown | anew
