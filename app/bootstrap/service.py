@@ -224,6 +224,7 @@ class _Process:
             first,
             database=stack.database,
             index=stack.open_index(self._embedder.config),
+            caches=replace(first.caches, shard=shard.name),
             background=Background(),
             last_answer=LastAnswer(),
             deliveries=Deliveries(),

@@ -103,6 +103,20 @@ async def test_a_moved_tenant_finds_all_that_it_has_stored(tmp_path: Path) -> No
         assert left == []
 
 
+async def test_words_that_were_searched_before_a_move_are_found_where_the_tenant_lives_now(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await placed(service, "globex", _EAST)
+        await service.store("an owl", tenant="globex")
+        for content in ("a fox in the snow", "a bear in the wood"):
+            await service.store(content, tenant="acme")
+        here = await service.recall("fox", tenant="acme")
+        await moved(service, "acme", _EAST)
+        there = await service.recall("fox", tenant="acme")
+        assert [entry["content"] for entry in there] == [entry["content"] for entry in here]
+        assert there[0]["score"] == pytest.approx(here[0]["score"], abs=0.01)  # the outbox has rounded vectors
+
+
 @pytest.fixture
 def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no work of the process change a row between two looks."""

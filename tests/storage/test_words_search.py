@@ -281,10 +281,20 @@ async def test_a_word_that_was_kept_is_not_looked_for_again(database: Database, 
     assert counts[1] == counts[2]
 
 
-def test_an_erasure_of_a_tenant_forgets_what_was_kept_of_its_words() -> None:
-    caches = TenantCaches()
-    caches.postings.put("acme", (OWN, "tea"), Postings(np.array([3]), 4, [0, 1]), size=10)
-    caches.postings.put("globex", (Scope("globex", "bot"), "tea"), Postings(np.array([2]), 4, [0, 1]), size=10)
+def test_an_erasure_of_a_tenant_forgets_what_was_kept_of_its_words_in_each_shard() -> None:
+    caches, theirs, kept = TenantCaches(), Scope("globex", "bot"), KeptPostings()
+    kept.read["tea"] = Postings(np.array([3]), 4, [0, 1])
+    of_shards = [caches, replace(caches, shard="east")]
+    for each in of_shards:
+        each.keep_postings(OWN, kept)
+        each.keep_postings(theirs, kept)
     caches.seen("acme", 1)
-    assert caches.postings.find((OWN, "tea")) is None
-    assert caches.postings.find((Scope("globex", "bot"), "tea")) is not None
+    assert [{*each.kept_postings(OWN, ["tea"]).given} for each in of_shards] == [set(), set()]
+    assert [{*each.kept_postings(theirs, ["tea"]).given} for each in of_shards] == [{"tea"}, {"tea"}]
+
+
+def test_what_is_kept_of_words_is_counted_with_the_words() -> None:
+    caches, kept = TenantCaches(), KeptPostings()
+    kept.read["long" * 1_000] = Postings(np.array([3]), 4, [0, 1])
+    caches.keep_postings(OWN, kept)
+    assert caches.postings.held > 4_000

@@ -247,14 +247,18 @@ class VectorSearch:
 
 
 def merged(answers: Sequence[Hits]) -> Hits:
-    """Return the hits of several searches as those of one search: each id once, with its best score, best first."""
+    """Return the hits of several searches as those of one search: each id once, with its best score, best first.
+
+    A search that found nothing, or was not answered, takes nothing from the others; where none was answered, no filter
+    was applied.
+    """
     best: dict[str, float] = {}
     for hits in answers:
         for hit in hits.hits:
             best[hit.id] = max(hit.score, best.get(hit.id, hit.score))
     return Hits(
         [Hit(id_, score) for id_, score in sorted(best.items(), key=lambda each: each[1], reverse=True)],
-        filtered=all(hits.filtered for hits in answers if hits.hits),
+        filtered=all(hits.filtered for hits in answers if hits.hits) and any(hits.filtered for hits in answers),
         more=any(hits.more for hits in answers),
         unreadable=sum(hits.unreadable for hits in answers),
     )

@@ -1,9 +1,12 @@
 """The caches of a process for its tenants. No value is older than the last erasure of its tenant that is known."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from app.domain.memory import Scope
+from app.domain.shards import MAIN
 from app.services.tenant.context_cache import ContextCache
 from app.services.tenant.embedder import QueryCache
 from app.services.tenant.speakers import SpeakerCache
@@ -18,6 +21,7 @@ _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
 _PENDING_BYTES = 64 * 1024 * 1024
 """About 10,000 queued vectors of 1,536 dimensions."""
+PostingsKey: TypeAlias = tuple[str, Scope, str]
 _POSTING_BYTES = 16 * 1024 * 1024
 """Two million memories of words."""
 
@@ -35,8 +39,10 @@ class TenantCaches:
     """The shared documents that were read lately."""
     pending: TenantCache[tuple[Scope, str], PendingVectors] = field(default_factory=lambda: TenantCache(_PENDING_BYTES))
     """The queued vectors of agents that this process has read or written, by scope and the name of their index."""
-    postings: TenantCache[tuple[Scope, str], Postings] = field(default_factory=lambda: TenantCache(_POSTING_BYTES))
-    """The memories of words that were searched for in steps, by scope and word."""
+    postings: TenantCache[PostingsKey, Postings] = field(default_factory=lambda: TenantCache(_POSTING_BYTES))
+    """The memories of words that were searched for in steps, by shard, scope and word."""
+    shard: str = MAIN
+    """The shard whose tenants use the caches. Each numbers its memories: a tenant that moves gets other numbers."""
     _epochs: dict[str, int] = field(default_factory=dict)
 
     def seen(self, tenant_id: str, epoch: int) -> None:
@@ -49,10 +55,11 @@ class TenantCaches:
 
     def kept_postings(self, scope: Scope, words: Iterable[str]) -> KeptPostings:
         """Return what is kept of the memories of a scope that have these words."""
-        found = ((word, self.postings.find((scope, word))) for word in words)
+        found = ((word, self.postings.find((self.shard, scope, word))) for word in words)
         return KeptPostings({word: postings for word, postings in found if postings is not None})
 
     def keep_postings(self, scope: Scope, kept: KeptPostings) -> None:
         """Keep what a search of the scope has read."""
         for word, postings in kept.read.items():
-            self.postings.put(scope.tenant_id, (scope, word), postings, postings.size)
+            size = postings.size + sys.getsizeof(word)
+            self.postings.put(scope.tenant_id, (self.shard, scope, word), postings, size)

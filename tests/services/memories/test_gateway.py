@@ -114,6 +114,23 @@ async def test_when_the_index_is_away_a_recall_goes_by_words_and_says_so(bench: 
     assert found.degraded == ["index_unavailable"]
 
 
+async def test_when_the_index_is_away_a_period_that_several_questions_name_is_looked_for_among_all_that_pass(
+    bench: Bench,
+) -> None:
+    sold = NewMemory("The green house is sold", {"place": "oslo"}, occurred_at=1_772_539_200_000)
+    await bench.gateway.store("bot", sold)
+    await bench.deliver()
+    bench.later(3600)
+    await bench.deliver()
+    bench.index.error = Unavailable("The index is away.")
+    asked = Query(
+        "What happened on March 3, 2026? Where does my sister Emma live?", where=Filter(metadata={"place": "oslo"})
+    )
+    found = await bench.gateway.recall("bot", asked)
+    assert [entry.content for entry in found.entries] == ["The green house is sold"]
+    assert found.degraded == ["index_unavailable"]
+
+
 async def test_when_the_database_fails_nothing_is_acknowledged_or_indexed(bench: Bench) -> None:
     bench.database.error = StorageFull("There is no room.")
     with pytest.raises(StorageFull):
