@@ -103,7 +103,7 @@ class MemoryListing:
         Memories that a program keeps for itself are left out. A page has at most ``limit`` memories, and fewer where
         they are large. The rows are for ``read_memory``; each has in ``following`` whether more come after it.
         """
-        conditions = [_TENANT, _AGENT, holding("memory"), shown("memory")]
+        conditions = [_TENANT, _AGENT]
         index = "long_term_memory_newest"
         if type_ is not None:
             conditions.append("memory.type = ?1 ->> 'type'")
@@ -115,6 +115,7 @@ class MemoryListing:
             conditions.append("memory.session_id = ?1 ->> 'session_id'")
         if after is not None:
             conditions.append(_AFTER)
+        conditions += [holding("memory"), shown("memory")]  # last, because they cost most
         newest_first = "ORDER BY memory.created_at DESC, memory.id DESC"
         bytes_ = "length(CAST(memory.content AS BLOB)) + length(CAST(memory.metadata AS BLOB))"
         return ScopedStatement.read(

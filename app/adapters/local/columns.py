@@ -89,8 +89,8 @@ class TextsSnapshot:
 
     def at(self, positions: Sequence[int]) -> list[str]:
         """Return the texts at these positions."""
-        starts = [int(self._ends[position - 1]) if position else 0 for position in positions]
-        return [
-            self._bytes[start : self._ends[position]].tobytes().decode()
-            for start, position in zip(starts, positions, strict=True)
-        ]
+        places = np.array(positions, np.intp)
+        ends = self._ends[places].tolist()
+        starts = np.where(places > 0, self._ends[places - 1], 0).tolist()
+        every = self._bytes.data
+        return [str(every[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
