@@ -14,8 +14,10 @@ WORDS = {
     "no settings": "DELETE FROM memory_words_config",
     "emptied": _EMPTIED,
 }
+_NOT_A_NUMBER = "UPDATE local_vector SET vector = unhex(replace(hex(zeroblob(length(vector) / 4)), '00', '0000C07F'))"
 VECTORS = {
     "cut vector": "UPDATE local_vector SET vector = substr(vector, 1, 10)",
+    "vector of no numbers": _NOT_A_NUMBER,
     "cut vector in the outbox": "UPDATE outbox SET vector = substr(vector, 1, 12)",
 }
 _CHECK = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"

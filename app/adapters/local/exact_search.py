@@ -292,9 +292,12 @@ def _best(scores: Matrix, positions: Positions | None, count: int) -> Positions:
 
 
 def _highest(scores: Matrix, count: int) -> Positions:
-    """Return the positions of the ``count`` highest scores; of equal scores the last, which are the newest."""
+    """Return the positions of the ``count`` highest scores; of equal scores the last, which are the newest.
+
+    The score of a damaged vector may be no number; it is not among them.
+    """
     if len(scores) <= count:
-        return np.arange(len(scores))
+        return np.flatnonzero(~np.isnan(scores))
     least = np.partition(scores, -count)[-count]
     above, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
     return np.concatenate([above, equal[len(above) - count :]])

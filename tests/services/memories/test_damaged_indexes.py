@@ -184,6 +184,18 @@ async def test_a_vector_that_is_cut_short_is_left_out_and_made_again_by_a_repair
         assert (await reconcile(bench)).unreadable == 0
 
 
+@pytest.mark.parametrize("memories", [range(3, 4), range(COUNT)], ids=["one", "all"])
+async def test_a_vector_whose_bytes_are_no_numbers_keeps_no_memory_from_being_found(
+    tmp_path: Path, memories: range
+) -> None:
+    async with bench_on(tmp_path) as bench:
+        ids = await filled(bench)
+        for number in memories:
+            await damage(bench, "vector of no numbers", id_=ids[number])
+    async with bench_on(tmp_path) as bench:
+        assert len(await bench.contents("parcel 7 Lisbon", top_k=COUNT)) == COUNT
+
+
 async def test_a_queued_vector_that_is_cut_short_keeps_no_other_from_the_index(bench: Bench) -> None:
     bench.index.error = UpstreamUnavailable("away")
     ids = [await bench.gateway.store("bot", NewMemory(f"parcel {number} reached Lisbon")) for number in range(4)]
