@@ -26,6 +26,15 @@ from app.storage.words_search import NEXT_KIND, WordsBounds, search_words
 _AT = "(SELECT at FROM moment)"
 _STATES = "TRUE/*states*/"
 """The mark in whose place the condition on types and claims is put, where a recall's filter has one."""
+_BESIDE = """(
+  SELECT row FROM own WHERE own.session_id = memory.session_id
+    AND (own.happened_at, row) {sign}= (memory.happened_at, (memory.row {step} 1) COLLATE BINARY)
+  ORDER BY own.happened_at {order}, row {order} LIMIT 1
+)"""
+"""The row of the memory next to ``memory`` in its session, as SQL. A session's memories may all be of one moment.
+
+SQLite seeks by moment and row at once only where the right side has a collation and no affinity, which an expression
+has not. Without the step of 1 it would read ``memory`` itself first."""
 _RULES = {
     "horizon": what_holds.HORIZON,
     "states": _STATES,
@@ -36,6 +45,8 @@ _RULES = {
     "superseded": what_holds.ended("long_term_memory", _AT),
     "claim_holds": what_holds.claim_holds("claim", _AT),
     "ended": what_holds.ended("stated", _AT),
+    "before": _BESIDE.format(sign="<", step="-", order="DESC"),
+    "after": _BESIDE.format(sign=">", step="+", order="ASC"),
     "successors": what_holds.successors("memory.stated_by", "?1 ->> 'agent_id'", _AT, "own AS holder"),
 }
 _TEXT = re.sub(

@@ -1,5 +1,5 @@
 -- One statement finds the candidates of a recall and reads them. It takes JSON text as ?1. A name in two braces is a
--- rule that other statements have too: candidates.py puts its text in, which filters.py and what_holds.py make.
+-- rule that other statements have too, or that stands here more than once: candidates.py puts its text in.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name,
 -- max_pending, max_in_bulk, newest_in_bulk, fill, also; width: the factor by which more candidates are read than usual;
@@ -273,19 +273,7 @@ reached AS (
   SELECT value AS row, place <= (SELECT likely FROM bounds) AS whole
   FROM (
     SELECT place, coalesce(CASE WHEN place <= (SELECT around FROM bounds) THEN (
-      SELECT json_array(memory.row, coalesce((
-          SELECT max(row) FROM own WHERE own.session_id = memory.session_id
-            AND own.happened_at = memory.happened_at AND row < memory.row
-        ), (
-          SELECT row FROM own WHERE own.session_id = memory.session_id
-            AND own.happened_at < memory.happened_at ORDER BY own.happened_at DESC, row DESC LIMIT 1
-        )), coalesce((
-          SELECT min(row) FROM own WHERE own.session_id = memory.session_id
-            AND own.happened_at = memory.happened_at AND row > memory.row
-        ), (
-          SELECT row FROM own WHERE own.session_id = memory.session_id
-            AND own.happened_at > memory.happened_at ORDER BY own.happened_at, row LIMIT 1
-        )))
+      SELECT json_array(memory.row, {{before}}, {{after}})
       FROM own AS memory WHERE memory.row = seed.row AND memory.session_id IS NOT NULL
     ) END, json_array(row)) AS rows
     FROM (SELECT row, row_number() OVER (ORDER BY points DESC) AS place FROM seeds) AS seed
@@ -381,13 +369,7 @@ SELECT memory.id, CASE WHEN whole THEN content
     WHEN instr(content, ':') BETWEEN 1 AND 63 THEN substr(content, 1, instr(content, ':') + 1) ELSE '' END AS text,
   iif(whole, metadata, metadata -> '$.speaker') AS meta,
   json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0),
-    CASE WHEN session_id IS NOT NULL THEN memory.row - coalesce((
-      SELECT max(row) FROM own WHERE own.session_id = memory.session_id
-        AND own.happened_at = memory.happened_at AND row < memory.row
-    ), (
-      SELECT row FROM own WHERE own.session_id = memory.session_id
-        AND own.happened_at < memory.happened_at ORDER BY own.happened_at DESC, row DESC LIMIT 1
-    )) END,
+    CASE WHEN session_id IS NOT NULL THEN memory.row - {{before}} END,
     whole + 2 * speaker_holds + 4 * expired + 8 * forgotten + 16 * (CASE WHEN superseded THEN
       holding ->> 0 IS NOT NULL OR EXISTS (
         SELECT 1 FROM {{successors}} AND holder.forgotten AND NOT holder.expired
