@@ -55,14 +55,15 @@ _SCHEMA = (
     """,
     # One row. removals: the count of every scope that has none of its own, above all that were forgotten.
     "CREATE TABLE IF NOT EXISTS local_vector_floor (removals INTEGER NOT NULL) STRICT",
-    # Versions before counted the last vector of a scope too.
-    "DROP TRIGGER IF EXISTS local_vector_removal",
+)
+_TRIGGERS = (
     f"""
     CREATE TRIGGER IF NOT EXISTS local_vector_removal_of_several AFTER DELETE ON local_vector
     WHEN {_HAS_OTHERS} BEGIN {_COUNT_AND_KEEP} END
     """,
+    # A version before, which counted the last vector of a scope too, makes its trigger where none has this name.
     f"""
-    CREATE TRIGGER IF NOT EXISTS local_vector_removal_of_last AFTER DELETE ON local_vector
+    CREATE TRIGGER IF NOT EXISTS local_vector_removal AFTER DELETE ON local_vector
     WHEN NOT {_HAS_OTHERS} BEGIN {_FORGET_SCOPE} END
     """,
     f"""
@@ -107,11 +108,15 @@ def prepare(connection: apsw.Connection) -> None:
     """Create the tables and triggers where they are absent; of a version before, forget the scopes without vectors."""
     for sql in _SCHEMA:
         connection.execute(sql)
-    if connection.execute("SELECT count(*) FROM local_vector_floor").get:
-        return
-    connection.execute("INSERT INTO local_vector_floor SELECT coalesce(max(removals), 0) FROM local_vector_removals")
-    for table in ("local_vector_change", "local_vector_removals"):
-        connection.execute(f"DELETE FROM {table} AS counted WHERE {_WITHOUT_VECTORS}")
+    if not connection.execute("SELECT count(*) FROM local_vector_floor").get:
+        connection.execute("DROP TRIGGER IF EXISTS local_vector_removal")
+        connection.execute(
+            "INSERT INTO local_vector_floor SELECT coalesce(max(removals), 0) FROM local_vector_removals"
+        )
+        for table in ("local_vector_change", "local_vector_removals"):
+            connection.execute(f"DELETE FROM {table} AS counted WHERE {_WITHOUT_VECTORS}")
+    for sql in _TRIGGERS:
+        connection.execute(sql)
 
 
 def count(connection: apsw.Connection, argument: str) -> int:

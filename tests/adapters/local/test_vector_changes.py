@@ -24,6 +24,16 @@ VALUES = np.eye(1, 4, dtype=np.float32)[0]
 _STEPS = 60
 _SEEDS = range(200 if generation.LONG else 4)
 
+_TRIGGER_OF_BEFORE = """
+CREATE TRIGGER IF NOT EXISTS local_vector_removal AFTER DELETE ON local_vector BEGIN
+  INSERT INTO local_vector_removals VALUES (old.tenant_id, old.agent_id, old.index_name, 1)
+  ON CONFLICT DO UPDATE SET removals = removals + 1;
+  INSERT INTO local_vector_change
+  SELECT tenant_id, agent_id, index_name, removals, old.number FROM local_vector_removals
+  WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND index_name = old.index_name;
+END
+"""
+
 
 @pytest.fixture
 async def processes(tmp_path: Path) -> AsyncIterator[list[SqliteVectorIndex]]:
@@ -166,6 +176,22 @@ async def test_processes_find_what_the_file_has_whatever_is_stored_renewed_and_e
                 assert await found(each, scope, where) == expected, f"step {step}"
         assert await found(processes[2], scope) == set(ids)
         assert (OWN.agent_id in all_text(tmp_path)) == bool(here[OWN])
+
+
+async def test_a_version_before_that_starts_beside_this_one_changes_no_count(
+    processes: list[SqliteVectorIndex], tmp_path: Path
+) -> None:
+    with closing(apsw.Connection(str(tmp_path / "index.sqlite3"))) as before:
+        before.execute(_TRIGGER_OF_BEFORE)
+    first, second, _ = processes
+    for _ in range(3):
+        await first.delete(OTHER, await stored(first, OTHER))
+    ids = await stored(first, count=2)
+    assert await found(second) == set(ids)
+    await one_by_one(first, ids)
+    again = await stored(first, count=12)
+    await one_by_one(first, again[:10])
+    assert await found(second) == set(again[10:])
 
 
 async def test_names_that_a_version_before_has_kept_go_with_the_next_start(
