@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.json_types import Json, to_json
 from app.ports.database import Select
 from app.storage.damaged_words import ALL_INDEXED
 
@@ -50,6 +51,12 @@ _COUNT = "SELECT json(count(*)) FROM (SELECT 1 FROM memory_words WHERE memory_wo
 _AMONG = """
 SELECT json_group_array(value) FROM json_each(?2) CROSS JOIN memory_words
 WHERE memory_words MATCH ?1 AND memory_words.rowid = value
+"""
+_HITS = """
+SELECT json_group_array(json_array(number, place)) FROM (
+  SELECT number, hit.key AS place FROM json_each(?1) AS hit
+    CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0 LIMIT ?2
+)
 """
 
 
@@ -131,6 +138,11 @@ class WordsReader:
         """Return how many memories match; the count ends at ``most``."""
         count: int = self._select(_COUNT, (expression, most))
         return count
+
+    def hits(self, semantic: Json, most: int) -> tuple[Numbers, Numbers]:
+        """Return the numbers of the first hits of the vector index that are memories, and the place of each."""
+        hits = np.array(self._select(_HITS, (to_json(semantic), most)), np.int64).reshape(-1, 2)
+        return hits[:, 0], hits[:, 1]
 
     def _numbers(self, sql: str, *parameters: str | int) -> list[int]:
         numbers: list[int] = self._select(sql, parameters)

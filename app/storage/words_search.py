@@ -14,18 +14,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from app.domain.json_types import Json, to_json
+from app.domain.json_types import Json
 from app.ports.database import Select
-from app.storage.postings import (
-    NO_NUMBER,
-    KeptPostings,
-    Numbers,
-    WordsReader,
-    held,
-    newest_in_all,
-    newest_in_any,
-    together,
-)
+from app.storage import postings
+from app.storage.postings import NO_NUMBER, KeptPostings, Numbers, WordsReader, held
 
 NEXT_KIND: Final = 65_536
 """The factor of a memory's number, to which the number of its kind is added: one JSON number tells both."""
@@ -36,13 +28,6 @@ _SAMPLED = 16
 """Each memory whose number is divisible by this is in the sample (schema.sql)."""
 _OWN, _SYNONYM = 2, 1
 """The weights of a word of the query and of a synonym."""
-
-_HITS = """
-SELECT json_group_array(json_array(number, place)) FROM (
-  SELECT number, hit.key AS place FROM json_each(?1) AS hit
-    CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0 LIMIT ?2
-)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +91,11 @@ def search_words(select: Select, argument: Mapping[str, Any], bounds: WordsBound
     """Search the index of words for the terms of a candidate query's argument."""
     if not bounds.memories:
         return Words([[term, 0] for term, _ in enumerate(words_of(argument))], [], [])
-    return _WordsSearch(select, argument, bounds, WordsReader(select, kept)).words()
+    return _WordsSearch(argument, bounds, WordsReader(select, kept)).words()
 
 
 @dataclass(slots=True)
 class _WordsSearch:
-    select: Select
     argument: Mapping[str, Any]
     bounds: WordsBounds
     reader: WordsReader
@@ -142,13 +126,6 @@ class _WordsSearch:
             [[fsum([weights[bit] for bit in _bits(kind)]), kind] for kind in kinds],
             [number * NEXT_KIND + kinds[words[number]] for number in sorted(words)],
         )
-
-    def hits(self) -> Sequence[tuple[int, int]]:
-        """Return the numbers of the vector index's best hits, each with its place."""
-        hits: Sequence[tuple[int, int]] = self.select(
-            _HITS, (to_json(self.argument.get("semantic") or []), self.bounds.hits)
-        )
-        return hits
 
     def _wanted(self) -> Iterable[tuple[int, str, int]]:
         """Give each word with its number and its weight; synonyms are numbered behind the query's own words."""
@@ -209,7 +186,7 @@ class _WordsSearch:
         numbers = self._of_rarest()
         after, most = numbers[0] - 40 * (numbers[0] - numbers[-1]), self.bounds.shared
         every = _known(own)
-        with_all = self._search_all(own, after, most) if every is None else newest_in_all(every, after, most)
+        with_all = self._search_all(own, after, most) if every is None else postings.newest_in_all(every, after, most)
         found: list[Json] = [number * NEXT_KIND for number in sorted(with_all)]
         return [[fsum(term.weight for term in own), sum(term.bit for term in own)]], found
 
@@ -245,14 +222,14 @@ class _Further:
     @cached_property
     def _hits(self) -> tuple[Numbers, Numbers]:
         """The numbers of the vector index's best hits, and their places."""
-        hits = np.array(self._search.hits(), np.int64).reshape(-1, 2)
-        return hits[:, 0], hits[:, 1]
+        search = self._search
+        return search.reader.hits(search.argument.get("semantic") or [], self._bounds.hits)
 
     @cached_property
     def _of_chosen(self) -> Numbers | None:
         """All memories of the chosen terms; None where they are not known."""
         every = _known(self._chosen)
-        return None if every is None else together(every)
+        return None if every is None else postings.together(every)
 
     def memories(self, term: _Term) -> Collection[int]:
         """Return the numbers of the further memories."""
@@ -272,7 +249,7 @@ class _Further:
         """
         reader, most, chosen = self._search.reader, self._bounds.shared, self._of_chosen
         if chosen is not None and term.every is not None:
-            return newest_in_any(chosen, [term.every], most)
+            return postings.newest_in_any(chosen, [term.every], most)
         if chosen is not None and len(chosen) <= _FEW and self._bounds.in_scope.startswith("scope"):
             return set(reader.among(chosen[::-1].tolist(), term.word)[:most])
         return set(reader.newest(self._expression(term, self._chosen), most, after=0))
@@ -284,7 +261,7 @@ class _Further:
             return set()
         every = _known(others)
         if every is not None and term.every is not None:
-            return newest_in_any(term.every[: -len(term.numbers)], every, most)
+            return postings.newest_in_any(term.every[: -len(term.numbers)], every, most)
         reader = self._search.reader
         return set(reader.newest(self._expression(term, others), most, before=term.numbers[-1], after=0))
 

@@ -120,9 +120,13 @@ class NamedRoute(APIRoute):
             return object.__getattribute__(self, name)
 
     def _make(self, **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
-        super().__init__(
-            self.path, self.endpoint, methods=self.methods, generate_unique_id_function=_name_of, **settings
+        """Make the rest on a copy, and take it at once: another thread sees all of it, or waits."""
+        whole = object.__new__(type(self))
+        vars(whole).update(vars(self))
+        APIRoute.__init__(
+            whole, self.path, self.endpoint, methods=self.methods, generate_unique_id_function=_name_of, **settings
         )
+        vars(self).update(vars(whole))
 
 
 def _name_of(route: APIRoute) -> str:

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from inspect import Signature
 from threading import Barrier
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from app.interfaces.http.dependencies import CredentialFirst, NamedRoute, ReadCaller
 from app.interfaces.http.router import Router
@@ -70,6 +71,26 @@ def test_threads_that_ask_together_find_one_whole_route() -> None:
     finally:
         sys.setswitchinterval(switched)
     assert (len(found), settings.asked) == (1, 1)
+
+
+def test_no_part_of_a_route_is_seen_while_it_is_made() -> None:
+    seen: list[set[str]] = []
+
+    class Watching:
+        """A dependency that FastAPI looks at while it makes the route."""
+
+        @property
+        def __signature__(self) -> Signature:
+            seen.append(vars(route).keys() - declared)
+            return Signature()
+
+        def __call__(self) -> None: ...
+
+    route = made(lambda: {"dependencies": [Depends(Watching())]})
+    declared = set(vars(route))
+    assert len(route.dependant.dependencies) == 1
+    assert seen
+    assert not any(seen)
 
 
 def test_a_route_that_could_not_be_made_says_why_each_time_and_is_made_once_it_can() -> None:
