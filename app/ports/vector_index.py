@@ -86,14 +86,7 @@ class AwaitedHits:
         return to_json([[self.marker, 1.0]])
 
 
-class BesideDatabase:
-    """An index that stands beside the database: runs of other databases cannot have what it offers them."""
-
-    beside: str = ""
-    """How the ``backend`` of the database begins; empty: any database may be beside it."""
-
-
-class AsksWithin(BesideDatabase, ABC):
+class AsksWithin(ABC):
     """An index that a run of the database can ask in the same call. An adapter may be one; no index has to be.
 
     An adapter says so by its base class: each recall checks it, and a check for the methods of a protocol takes long.
@@ -124,7 +117,7 @@ class Insertion:
     vectors: Sequence[Json]
 
 
-class WritesWithin(BesideDatabase, ABC):
+class WritesWithin(ABC):
     """An index in the database's own file: the run that writes new memories can write their vectors too.
 
     Then no vector is queued for the index, and none has to be confirmed. An adapter may be one; no index has to be.

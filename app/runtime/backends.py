@@ -9,7 +9,7 @@ from functools import partial
 from app.domain.author import Author
 from app.domain.circuits import Circuit
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
-from app.domain.errors import ConfigurationError, EmbeddingConfigMismatch
+from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.query import RECALL_PART_SECONDS
 from app.domain.request_note import RequestNote
 from app.domain.shards import MAIN
@@ -25,7 +25,6 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.processes import Processes, UnknownProcesses
 from app.ports.reader import Reader
 from app.ports.reranker import Reranker
-from app.ports.vector_index import BesideDatabase
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
@@ -171,18 +170,6 @@ class Backends:
     """Age in days from which memories, episodes and ended runs are archived; None: nothing is archived."""
     snapshots_kept: int = 0
     """How many snapshots of each tenant are kept in the object store; 0: no snapshots are made."""
-
-    def __post_init__(self) -> None:
-        """Refuse an index beside another database than its own.
-
-        Raises:
-            ConfigurationError: runs of the database cannot ask the index, which would have them do it.
-        """
-        index, backend = self.index, self.database.backend
-        if isinstance(index, BesideDatabase) and not backend.startswith(index.beside):
-            raise ConfigurationError(
-                f"The index {index.backend} stands beside a database of {index.beside}, and not beside {backend}."
-            )
 
     @property
     def acknowledgements(self) -> Acknowledgements:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.ports.database import Database
 from app.storage.migrations.runner import SCHEMA, applied_migrations, known_migrations, migrate
 from tests.contracts.test_database import *  # noqa: F403 - the same suite, not a copy of it
-from tests.support.apart import IndexApart
 from tests.support.service import serving
 
 
@@ -22,7 +22,8 @@ async def test_the_migrations_apply_once(database: Database) -> None:
 async def test_a_service_stores_recalls_and_deletes(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.bootstrap.stacks.SqliteVectorIndex", IndexApart)
+    # The vectors are in a file, which no run of the engine can ask.
+    monkeypatch.setattr(SqliteVectorIndex, "ask_within", lambda *_, **__: None)
     async with serving(tmp_path, change=lambda ports: replace(ports, database=database)) as service:
         await service.store("Invoices go out in Swedish", metadata={"topic": "billing"}, session_id="s1")
         await service.store("The meeting is on Thursday", metadata={"topic": "calendar", "rooms": [1, None, {"x": 2}]})

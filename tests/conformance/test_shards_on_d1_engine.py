@@ -11,12 +11,12 @@ import pytest
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.shards import MAIN
 from tests.conformance.conftest import client_of
 from tests.conformance.d1_engine import ClockedDatabase, D1Engine, EngineDatabase
 from tests.runtime.killed_movers import MOMENTS, check_killed
 from tests.runtime.test_moving import everything, moved, nothing_in_the_background
-from tests.support.apart import IndexApart
 from tests.support.clock import clock_of
 from tests.support.service import Service
 from tests.support.sharded import placed, sharded
@@ -42,7 +42,8 @@ async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service
         with pytest.MonkeyPatch.context() as patch:
             for module in ("stacks", "provisioning", "databases"):
                 patch.setattr(f"app.bootstrap.{module}.SqliteDatabase", opened)
-            patch.setattr("app.bootstrap.stacks.SqliteVectorIndex", IndexApart)
+            # No run of the engine can ask the files.
+            patch.setattr(SqliteVectorIndex, "ask_within", lambda *_, **__: None)
             async with sharded(data_dir) as service:
                 yield service
 

@@ -60,10 +60,6 @@ class Beside:
     act: Callable[[], Awaitable[object]]
     calls: int = 0
 
-    @property
-    def backend(self) -> str:
-        return self.inner.backend
-
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self.calls += 1
         if self.calls == self.number:

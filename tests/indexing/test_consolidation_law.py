@@ -68,10 +68,6 @@ class Killing:
     done: float
     calls: int = 0
 
-    @property
-    def backend(self) -> str:
-        return self.inner.backend
-
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self.calls += 1
         if self.calls > self.number:
@@ -193,10 +189,6 @@ def moments(statements: Sequence[int]) -> Iterator[tuple[int, float]]:
 class Counting:
     inner: Database
     statements: list[int]
-
-    @property
-    def backend(self) -> str:
-        return self.inner.backend
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self.statements.append(len(statements))

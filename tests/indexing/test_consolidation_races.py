@@ -220,10 +220,6 @@ class Timed:
     inner: Database
     seconds: list[float]
 
-    @property
-    def backend(self) -> str:
-        return self.inner.backend
-
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         began = perf_counter()
         rows = await self.inner.run(statements)

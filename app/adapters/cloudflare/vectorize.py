@@ -71,7 +71,6 @@ class VectorizeIndex(AsksWithin):
     the upsert that arrives last wins.
     """
 
-    beside = "cloudflare-d1"
     visible_at_once = False
     confirm_seconds = 180.0
     """The margin of 120 s, and up to a minute for the processing of a batch."""

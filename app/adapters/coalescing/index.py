@@ -12,7 +12,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.observability.traces import shared_context
 from app.ports.index_admin import Expected, IdPage, IndexAdmin, IndexRecord
-from app.ports.vector_index import AsksWithin, AwaitedHits, BesideDatabase, Hits, IndexedVector
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 MOST = Size(items=500, bytes=4_000_000)
 _FLOAT_BYTES = 12
@@ -30,8 +30,6 @@ class CoalescingIndex(AsksWithin):
     def __init__(self, below: IndexAdmin, metering: Metering = FREE) -> None:
         """Wrap an index; ``metering`` is charged for each call of it that is for tenants."""
         self._below = below
-        if isinstance(below, BesideDatabase):
-            self.beside = below.beside
         self._metering = metering
         self._upserts: Gatherer[Sequence[IndexedVector], int] = Gatherer(
             self._upsert_all, parts=of_one_part(_size), most=MOST, refused=(VectorRefused,), linger=metering.linger

@@ -86,7 +86,6 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
     """
 
     backend = "sqlite-exact"
-    beside = "sqlite"
     visible_at_once = True
     confirm_seconds = 0.0
     removal_grace_ms = 0
