@@ -139,6 +139,8 @@ class CandidateQuery:
     """The number of the newest memories passing the filter that are candidates in any case."""
     also: str | None = None
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
+    index_depth: int = 0
+    """The number of hits from which on the index may have more: with fewer it has given all that pass the filter."""
     width: int = 1
     """The factor by which more candidates are read than usual."""
     likely: int = 50
@@ -179,6 +181,7 @@ def find_candidates(
         "since": query.since,
         "fill": query.fill,
         "also": query.also,
+        "index_depth": query.index_depth,
         "width": query.width,
         "likely": query.likely,
         "for_model": query.for_model,

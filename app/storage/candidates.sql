@@ -2,7 +2,8 @@
 -- rule that other statements have too, or that stands here more than once: candidates.py puts its text in.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name,
--- max_pending, max_in_bulk, newest_in_bulk, fill, also; width: the factor by which more candidates are read than usual;
+-- max_pending, max_in_bulk, newest_in_bulk, fill, also; index_depth: the number of hits from which on the index may have more;
+-- width: the factor by which more candidates are read than usual;
 -- likely: the number of the best rows whose content is read in a large scope; for_model: whether a model reads the
 -- answer; as_of: the moment as of which memories hold, absent for now. An array is taken out of ?1 before json_each
 -- reads it: with a path json_each would parse all of ?1 each time. A line "-- name: ..." begins a section; the columns
@@ -220,7 +221,8 @@ periods AS MATERIALIZED (
 -- few: whether the index has given all memories that pass the filter, because they are fewer than it gives at most. Then no
 -- others are read: where few pass, the newest that do may be far back. An index that lags behind an import is not asked.
 few AS MATERIALIZED (
-  SELECT ?1 -> 'where' IS NOT NULL AND ?1 ->> 'fill' = 0 AND json_array_length(?1 -> 'semantic') < 100 AND NOT EXISTS (
+  SELECT ?1 -> 'where' IS NOT NULL AND ?1 ->> 'fill' = 0 AND json_array_length(?1 -> 'semantic') < ?1 ->> 'index_depth'
+    AND NOT EXISTS (
     SELECT 1 FROM outbox WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
       AND index_name = ?1 ->> 'index_name' AND in_bulk = 1
   ) AS few

@@ -25,7 +25,7 @@ WALKED = 1500
 _FIRST = 200
 """The memories of a word that are read before it is known whether the word is common."""
 _READ_ON = 4 * WALKED
-"""The memories of all words together that are read in one search, where words seem to be common or have begun."""
+"""The memories read in one search of all words together that seem to be common, or were read in part before."""
 _COMPARED = 512
 """The numbers that are looked for at once in others: the newest come first, and few are wanted."""
 _NONE = np.empty(0, np.int64)

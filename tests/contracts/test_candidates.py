@@ -15,6 +15,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.indexing.jobs.merge_words import merge_words
 from app.ports.database import Database, Statement
+from app.retrieval.channels.vector import DEPTH
 from memory_gateway_double.server import Handle
 from tests.contracts.conftest import Opened, d1_database, sqlite_database
 from tests.contracts.memories import INDEX, NOW, OWN, Held, Memories
@@ -463,6 +464,7 @@ async def test_a_period_has_the_same_candidates_whether_the_index_has_given_all_
         "where": Filter(metadata={"kind": "x"}),
         "sections": {"dated": [[[NOW - 4970, NOW]], [[NOW - 4990, NOW - 4960]]]},
         "max_pending": 0,
+        "index_depth": DEPTH,
     }
     hits = [(id_, 1 - place / 60) for place, id_ in enumerate(passing)]  # the newest 20 of the period are the farthest
     given_all = await memories.gather(hits=hits, **asked)

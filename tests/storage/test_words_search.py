@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -211,15 +211,24 @@ async def test_what_was_kept_after_a_store_is_right_for_a_run_on_the_snapshot_be
     query = CandidateQuery({"lexical": ['"every"', '"w1ord"']}, INDEX, max_pending=10)
     with closing(apsw.Connection(str(tmp_path / DATABASE_FILE))) as before:
         before.execute("BEGIN")
-
-        def select(sql: str, values: Sequence[str | int]) -> Any:
-            return json.loads(before.execute(sql, values).get)
-
+        select = Selecting(before)
         expected = run_on(select, find_candidates(OWN, query))
         await memories.put("every w1ord is new")
         await keeping.search("every", "w1ord")
         assert run_on(select, find_candidates(OWN, query, kept=KeptPostings(keeping.kept))) == expected
     await keeping.search("every", "w1ord")
+
+
+@dataclass(slots=True)
+class Selecting:
+    """Selects by a connection, as a run does, and counts how often."""
+
+    connection: apsw.Connection
+    count: int = 0
+
+    def __call__(self, sql: str, values: Sequence[str | int]) -> Any:
+        self.count += 1
+        return json.loads(self.connection.execute(sql, values).get)
 
 
 def run_on(select: Select, statement: Statement) -> Any:
@@ -263,20 +272,14 @@ async def test_words_of_a_database_that_was_restored_into_the_file_are_read_anew
 
 async def test_a_word_that_was_kept_is_not_looked_for_again(database: Database, tmp_path: Path) -> None:
     await filled(Memories(database), {OWN: LARGE, OTHER: 20})
-    kept, asked = KeptPostings(), list[str]()
+    kept, counts = KeptPostings(), list[int]()
     with closing(apsw.Connection(str(tmp_path / DATABASE_FILE))) as connection:
-
-        def select(sql: str, values: Sequence[str | int]) -> Any:
-            asked.append(sql)
-            return json.loads(connection.execute(sql, values).get)
-
-        counts = []
         for _ in range(3):
             query = CandidateQuery({"lexical": [f'"{word}"' for word in WORDS[:8]]}, INDEX, max_pending=10)
+            select = Selecting(connection)
             run_on(select, find_candidates(OWN, query, kept=kept))
-            counts.append(len(asked))
+            counts.append(select.count)
             kept = KeptPostings({**kept.given, **kept.read})
-            asked.clear()
     assert counts[0] > 3 * counts[1]
     assert counts[1] == counts[2]
 

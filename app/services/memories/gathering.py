@@ -250,6 +250,7 @@ class CandidateGatherer:
             where=query.where,
             fill=fill,
             also=self._also,
+            index_depth=vector.DEPTH,
             width=width,
             likely=max(_LIKELY * width, 2 * query.most_entries),
             for_model=query.for_model,

@@ -21,9 +21,11 @@ _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
 _PENDING_BYTES = 64 * 1024 * 1024
 """About 10,000 queued vectors of 1,536 dimensions."""
-PostingsKey: TypeAlias = tuple[str, Scope, str]
 _POSTING_BYTES = 16 * 1024 * 1024
 """Two million memories of words."""
+
+PostingsKey: TypeAlias = tuple[str, Scope, str]
+"""The shard, the scope and the word."""
 
 
 @dataclass(frozen=True, slots=True)
