@@ -51,7 +51,7 @@ class CountsUnreadable(ABC):
 
     @abstractmethod
     async def count_unreadable(self) -> int:
-        """Return how many vectors, of all scopes, have another length than the config's.
+        """Return how many vectors, of all scopes, have another length than the config's, or a value that is not finite.
 
         Raises:
             Unavailable: the index cannot be asked.

@@ -20,7 +20,8 @@ async def failing(service: Service) -> list[str]:
     ("how", "part"),
     [
         *(("emptied", "index of words"), ("blocks of zeros", "index of words")),
-        *(("cut vector", "vectors"), ("cut vector in the outbox", "vectors")),
+        *(("cut vector", "vectors"), ("vector of no numbers", "vectors")),
+        *(("vector with an infinite number", "vectors"), ("cut vector in the outbox", "vectors")),
     ],
 )
 async def test_the_doctor_fails_at_the_index_that_is_damaged(tmp_path: Path, how: str, part: str) -> None:

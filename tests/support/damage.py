@@ -18,6 +18,7 @@ _NOT_A_NUMBER = "UPDATE local_vector SET vector = unhex(replace(hex(zeroblob(len
 VECTORS = {
     "cut vector": "UPDATE local_vector SET vector = substr(vector, 1, 10)",
     "vector of no numbers": _NOT_A_NUMBER,
+    "vector with an infinite number": "UPDATE local_vector SET vector = unhex('0000807F' || substr(hex(vector), 9))",
     "cut vector in the outbox": "UPDATE outbox SET vector = substr(vector, 1, 12)",
 }
 _CHECK = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"

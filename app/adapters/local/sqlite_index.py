@@ -10,7 +10,17 @@ from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.exact_search import ExactSearch, ScopeSearch
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
-from app.adapters.local.vector_rows import SCOPE, all_rows, insertions, is_as, prepare, put, scoped_argument, take
+from app.adapters.local.vector_rows import (
+    SCOPE,
+    all_rows,
+    insertions,
+    is_as,
+    is_damaged,
+    prepare,
+    put,
+    scoped_argument,
+    take,
+)
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
@@ -54,13 +64,14 @@ SELECT id, tenant_id, agent_id, created_at, metadata, vector FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
 """
 _LISTED = """
-SELECT id, max(length(vector) <> 4 * ?1 ->> 'dimensions') FROM local_vector
-WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' GROUP BY id ORDER BY id LIMIT ?1 ->> 'most'
+SELECT id, vector FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND id IN (
+  SELECT DISTINCT id FROM local_vector
+  WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
+)
+ORDER BY id
 """
-_UNREADABLE = """
-SELECT count(*) FROM local_vector
-WHERE index_name = ?1 ->> 'index_name' AND length(vector) <> 4 * ?1 ->> 'dimensions'
-"""
+_VECTORS = "SELECT vector FROM local_vector WHERE index_name = ?1 ->> 'index_name'"
 _DESTROY = "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'"
 
 
@@ -199,18 +210,21 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return the ids that follow the cursor, which is an id itself and never expires."""
-        page: dict[str, Json] = {"after": cursor or "", "most": _LIST_IDS, "dimensions": self._config.dimensions}
-        argument = to_json({"index_name": self._config.index_name, **page})
+        argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
         rows = await self._file.read(lambda connection: all_rows(connection, _LISTED, argument))
-        ids = [id_ for id_, _ in rows]
-        unreadable = [id_ for id_, is_unreadable in rows if is_unreadable]
-        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None, unreadable)
+        ids = list(dict.fromkeys(id_ for id_, _ in rows))  # two scopes may have one id
+        unreadable = {id_: True for id_, values in rows if is_damaged(values, self._config.dimensions)}
+        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None, [*unreadable])
 
     async def count_unreadable(self) -> int:
-        """Look at the length of each vector of this config."""
-        argument = to_json({"index_name": self._config.index_name, "dimensions": self._config.dimensions})
-        ((unreadable,),) = await self._file.read(lambda connection: all_rows(connection, _UNREADABLE, argument))
-        return int(unreadable)
+        """Look at each vector of this config."""
+        argument = (to_json({"index_name": self._config.index_name}),)
+
+        def count(connection: apsw.Connection) -> int:
+            read = connection.execute(_VECTORS, argument)
+            return sum(is_damaged(values, self._config.dimensions) for (values,) in read)
+
+        return await self._file.read(count)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         """Read ids from the file, because a search scores every vector in it."""

@@ -127,6 +127,11 @@ def is_as(expected: Expected, tenant_id: str, agent_id: str, created_at: int, me
     return len(values) == 4 * len(expected.values) and same_text(np.frombuffer(values, "<f4"), expected.values)
 
 
+def is_damaged(values: bytes, dimensions: int) -> bool:
+    """Tell whether the bytes of a row's vector have another length than all, or are not all finite numbers."""
+    return len(values) != _FLOAT_BYTES * dimensions or not np.isfinite(np.frombuffer(values, "<f4")).all()
+
+
 def _written(vector: NewVector) -> Json:
     values = vector.values.astype("<f4", copy=False).tobytes().hex()
     return {"agent_id": vector.agent_id, "id": vector.id, "content_hash": vector.content_hash, "vector": values}

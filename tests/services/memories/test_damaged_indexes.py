@@ -196,6 +196,29 @@ async def test_a_vector_whose_bytes_are_no_numbers_keeps_no_memory_from_being_fo
         assert len(await bench.contents("parcel 7 Lisbon", top_k=COUNT)) == COUNT
 
 
+@pytest.mark.parametrize("how", ["vector of no numbers", "vector with an infinite number"])
+async def test_a_vector_that_is_not_all_finite_numbers_is_found_and_made_again_by_a_repair(
+    tmp_path: Path, how: str
+) -> None:
+    async with bench_on(tmp_path) as bench:
+        ids = await filled(bench)
+        bench.later(300)
+        await bench.quiet()
+        before = await bench.index.vectors("acme", ids)
+        for number in (3, 7):
+            await damage(bench, how, id_=ids[number])
+        found = await reconcile(bench, repair=False)
+        assert (found.unreadable, found.repaired, found.examples["unreadable"]) == (2, 0, sorted([ids[3], ids[7]]))
+        found = await reconcile(bench)
+        assert (found.unreadable, found.repaired) == (2, 2)
+        await bench.quiet()
+        after = await bench.index.vectors("acme", ids)
+        assert {id_: vector.tolist() for id_, vector in after.items()} == {
+            id_: pytest.approx(vector.tolist(), abs=1e-3) for id_, vector in before.items()
+        }
+        assert (await reconcile(bench)).unreadable == 0
+
+
 async def test_a_queued_vector_that_is_cut_short_keeps_no_other_from_the_index(bench: Bench) -> None:
     bench.index.error = UpstreamUnavailable("away")
     ids = [await bench.gateway.store("bot", NewMemory(f"parcel {number} reached Lisbon")) for number in range(4)]
