@@ -31,7 +31,7 @@ from app.observability.metrics import Metrics
 from app.observability.traces import QUERY_CHARACTERS, RECORD_CHARACTERS, RECORDS, Traces
 from app.settings.loading import notices
 from tests.support.backends import running_on
-from tests.support.collector import Collector, TakenSpan, collecting
+from tests.support.collector import Collector, TakenSpan, collecting, wait_for_exports
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving, settings_for
 
@@ -41,10 +41,11 @@ UNSAMPLED = CALLER[:-1] + "0"
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
+def _nothing_is_left() -> Iterator[None]:
     root, theirs = logging.getLogger(), logging.getLogger("opentelemetry")
     handlers, level = root.handlers[:], root.level
     yield
+    wait_for_exports()
     structlog.reset_defaults()
     root.handlers, root.level = handlers, level
     theirs.setLevel(logging.NOTSET)

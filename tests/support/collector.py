@@ -97,7 +97,15 @@ def collecting(manner: Manner = "takes") -> Iterator[Collector]:
             yield collector
         finally:
             collector.let_go.set()
+            wait_for_exports()
             server.shutdown()
+            thread.join()
+
+
+def wait_for_exports() -> None:
+    """Wait until no thread exports any more: a retry draws random numbers, which Hypothesis refuses in another test."""
+    for thread in threading.enumerate():
+        if thread.name == "traces":
             thread.join()
 
 
