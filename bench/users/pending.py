@@ -89,9 +89,9 @@ def _show_costs(section: Section, costs: Mapping[int, Sequence[float]], floors: 
     for count, values in costs.items():
         figure = Figure(f"recall on Cloudflare, {count:,} pending vectors", CPU, values, floors)
         added = [value - without for value, without in zip(values, costs[0], strict=True)]
-        more = Figure(f"what {count:,} pending vectors add to a recall", CPU, added, limit=_ADDED.get(count))
+        more = Figure(f"what {count:,} pending vectors add to a recall", CPU, added, floors, _ADDED.get(count))
         section.figures += [figure, more] if count else [figure]
-        rows.append((f"{count:,}", cell(figure), number(more.median) if count else ""))
+        rows.append((f"{count:,}", cell(figure), cell(more) if count else ""))
     section.show("CPU of a recall, ms", [("pending vectors of the agent", "ms CPU", "more than without"), *rows])
 
 

@@ -38,6 +38,15 @@ def test_a_cell_is_the_median_and_how_many_times_the_floor_it_is() -> None:
     assert cell(Figure("rate", "a second", [380.4])) == "380"
 
 
+@pytest.mark.parametrize(("floor", "over"), [(0.1, True), (0.25, False), (None, True)])
+def test_a_limit_of_cpu_time_is_one_of_a_machine_whose_floor_takes_a_tenth_of_a_millisecond(
+    floor: float | None, over: bool
+) -> None:
+    floors = [] if floor is None else [floor] * 3
+    assert Figure("recall", "ms CPU", [3.0, 2.0, 4.0], floors, limit=2.5).over is over
+    assert Figure("recall", "ms", [3.0, 2.0, 4.0], floors, limit=2.5).over
+
+
 def test_a_section_takes_the_place_of_what_was_measured_before_and_leaves_the_others(tmp_path: Path) -> None:
     data, page = tmp_path / "table.json", tmp_path / "table.md"
     for name, title in (("cpu", "First"), ("weight", "Second"), ("cpu", "Third")):
