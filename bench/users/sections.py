@@ -16,8 +16,8 @@ _HEAD = """\
 CPU is that of the server's processes, user and system, all threads, in milliseconds for each request, with what it
 leaves to the background. `29x` is how many times the floor of the same run: a bare FastAPI application that parses the
 same bodies. Figures are medians of three rounds; the least and the most are in the lists below the tables. No question
-comes twice. Limits of CPU time are aims for a machine on which the floor takes 0.1 ms: what is compared with them is the
-ratio. Each section says when it was measured, of which commit, and how busy the machine was just before.
+comes twice. A limit of CPU time is an aim for a machine on which the floor takes 0.1 ms: the ratio is compared with it.
+Each section says when it was measured, of which commit, and how busy the machine was just before.
 `make bench` measures all of it, `make bench PARTS="table"` the first section alone.
 """
 

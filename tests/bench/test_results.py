@@ -40,7 +40,8 @@ def test_a_cell_is_the_median_and_how_many_times_the_floor_it_is() -> None:
 
 @pytest.mark.parametrize(("floor", "over"), [(0.1, True), (0.25, False), (None, True)])
 def test_a_limit_of_cpu_time_is_one_of_a_machine_whose_floor_takes_a_tenth_of_a_millisecond(
-    floor: float | None, over: bool
+    floor: float | None,
+    over: bool,  # noqa: FBT001 - what pytest names
 ) -> None:
     floors = [] if floor is None else [floor] * 3
     assert Figure("recall", "ms CPU", [3.0, 2.0, 4.0], floors, limit=2.5).over is over

@@ -22,7 +22,7 @@ from app.adapters.local.vector_rows import (
     take,
 )
 from app.domain.embedding import EmbeddingConfig, Vector
-from app.domain.json_types import Json, to_json
+from app.domain.json_types import to_json
 from app.domain.memory import Scope
 from app.domain.moments import wall_clock
 from app.domain.query import Filter
