@@ -8,7 +8,7 @@ order of each session.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -204,7 +204,7 @@ def _stepwise(query: CandidateQuery, kept: KeptPostings, statement: Statement, s
     argument = cast(Mapping[str, Json], statement.argument)
     bounds = select(_BOUNDS, (to_json({name: argument[name] for name in _OF_BOUNDS if name in argument}),))
     found = search_words(select, argument, WordsBounds(*bounds), kept)
-    return replace(statement, sql=_sql("found", query), argument={**argument, **found._asdict()}, stepwise=None)
+    return Statement(_sql("found", query), {**argument, **found._asdict()})
 
 
 _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added", "uncompared", "learned")

@@ -108,18 +108,15 @@ class ExactSearch:
         snapshot = self._current(connection, scope, vectors, compared=any(_is_compared(s.where) for s in searches))
         if snapshot is None:
             return self._from_file(connection, scope, searches)
-        scores = cosines(np.stack([search.vector for search in searches]), snapshot.blocks)
+        scores = cosines(np.array([search.vector for search in searches]), snapshot.blocks)
         hits: list[Hits] = []
         for search, of_search in zip(searches, scores, strict=True):
             positions = self._positions(connection, scope, snapshot, search, of_search) if search.where else None
             best = _best(of_search, positions, search.top_k)
-            found = zip(
-                np.clip(of_search[best], -1, 1).tolist(),
-                snapshot.numbers[best].tolist(),
-                snapshot.ids.at(best.tolist()),
-                strict=True,
-            )
-            hits.append(_hits([*found], search.top_k, snapshot.unreadable))
+            nearness = np.clip(of_search[best], -1, 1)
+            order = np.lexsort((snapshot.numbers[best], nearness))[::-1]  # of equal scores the newest is first
+            found = [*map(Hit, snapshot.ids.at(best[order].tolist()), nearness[order].tolist())]
+            hits.append(Hits(found, more=len(found) == search.top_k, unreadable=snapshot.unreadable))
         return hits
 
     def _current(

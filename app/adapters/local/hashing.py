@@ -22,6 +22,8 @@ _INLINE_CHARACTERS = 4096
 """Texts up to this length are embedded in less than a millisecond."""
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_SIGNED = 2 * _CONFIG.dimensions
+"""The dimensions, each with two signs."""
 _FINGERPRINT_LENGTH = 0.3
 _MULTIPLIER = np.uint32(0x9E3779B1)
 
@@ -55,15 +57,18 @@ def _embed(texts: Sequence[str]) -> list[Vector]:
 def _vector(text: str) -> Vector:
     folded = _fold(text)
     words = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded)]
-    mixed = _mix(np.concatenate([np.array(words, np.uint32), _trigrams(f" {folded} ")]))
-    signs = 1.0 - 2.0 * (mixed & np.uint32(1))
-    sums = np.bincount((mixed >> np.uint32(1)) % np.uint32(_CONFIG.dimensions), signs, _CONFIG.dimensions)
+    features = _mix(np.concatenate([np.array(words, np.uint32), _trigrams(f" {folded} ")]))
+    # The last bit of a feature is its sign, and the others tell its dimension.
+    counts = np.bincount(features % _SIGNED, minlength=_SIGNED)
+    sums = counts[0::2] - counts[1::2]
     # The tenth occurrence of a word says less than the first.
     weights = np.copysign(np.log1p(np.abs(sums)), sums)
-    if not (words and weights.any()):
+    square = weights @ weights
+    if not (words and square):
         # White space has no features, features may cancel each other, and one or two symbols may share theirs.
         weights += _fingerprint(text)
-    unit: Vector = (weights / math.sqrt(weights @ weights)).astype(np.float32)
+        square = weights @ weights
+    unit: Vector = (weights / math.sqrt(square)).astype(np.float32)
     return unit
 
 
@@ -76,16 +81,16 @@ def _fold(text: str) -> str:
 
 
 def _trigrams(text: str) -> npt.NDArray[np.uint32]:
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32) * _MULTIPLIER
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4") * _MULTIPLIER
     return (codes[:-2] * _MULTIPLIER + codes[1:-1]) * _MULTIPLIER + codes[2:]
 
 
 def _mix(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """Distribute numbers over all 32 bits, wrapping around."""
     mixed = numbers * _MULTIPLIER
-    mixed ^= mixed >> np.uint32(15)
+    mixed ^= mixed >> 15
     mixed *= _MULTIPLIER
-    mixed ^= mixed >> np.uint32(13)
+    mixed ^= mixed >> 13
     return mixed
 
 

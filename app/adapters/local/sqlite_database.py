@@ -1,7 +1,6 @@
 """The ``Database`` port on a SQLite file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import apsw
 import orjson
@@ -89,4 +88,4 @@ def _with_hits(statement: Statement, awaited: HitsOfFile, found: Hits) -> Statem
         return statement
     awaiting, hits = points(awaited.until_then.hits), points(found.hits)
     argument = {name: hits if value == awaiting else value for name, value in statement.argument.items()}
-    return replace(statement, argument=argument)
+    return Statement(statement.sql, argument, stepwise=statement.stepwise)

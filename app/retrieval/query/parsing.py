@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from app.domain.claim import TOPIC
@@ -70,6 +70,10 @@ class ParsedQuery:
         }
         return frozenset(cue for cue, value in given.items() if value)
 
+    def with_hits(self, hits: Sequence[Hit]) -> "ParsedQuery":
+        """Return the query with these hits of the vector index."""
+        return self if hits is self.hits else replace(self, hits=hits)
+
 
 def embedded_texts(query: Query, sentences: QuerySentences, speakers: Collection[str]) -> Sequence[str]:
     """Return the texts to embed, without the names of speakers: the query's, and then each of several questions."""
@@ -79,7 +83,14 @@ def embedded_texts(query: Query, sentences: QuerySentences, speakers: Collection
     return tuple(without_speakers(text, speakers) for text in asked) if speakers else asked
 
 
-def parse(query: Query, sentences: QuerySentences, analysis: Analysis, now: int) -> ParsedQuery:
+def parse(
+    query: Query,
+    sentences: QuerySentences,
+    analysis: Analysis,
+    now: int,
+    hits: Sequence[Hit] = (),
+    hypothetical_hits: Sequence[Hit] = (),
+) -> ParsedQuery:
     """Return the query as the channels read it, with what its analysis adds; ``now`` is in ms since the epoch."""
     moment = query.as_of if query.reference_time is None else query.reference_time
     reference = now if moment is None else moment
@@ -92,5 +103,7 @@ def parse(query: Query, sentences: QuerySentences, analysis: Analysis, now: int)
         periods(sentences.asking, reference),
         [TOPIC + topic for topic in analysis.topics],
         None if query.recency_days is None else Recency(reference, query.recency_days * DAY_MS),
-        synonyms=synonym_terms(analysis.synonyms, own) if analysis.synonyms else (),
+        hits,
+        synonym_terms(analysis.synonyms, own) if analysis.synonyms else (),
+        hypothetical_hits,
     )

@@ -139,7 +139,8 @@ class CandidateGatherer:
             self._note.config = active.label
         width, crowded = 1 if query.top_k <= _USUAL_TOP_K else 2, False
         analysis = await self._begin(vectors, embedded, width * vector.DEPTH)
-        parsed = parse(query, self._sentences, analysis, self._backends.clock())
+        now, hits, further = self._backends.clock(), vectors.hits.hits, vectors.hypothetical.hits.hits
+        parsed = parse(query, self._sentences, analysis, now, hits, further)
         while True:
             read = await self._read(parsed, vectors, width, crowded=crowded)
             settled = await vectors.settle(width * vector.DEPTH)
@@ -191,13 +192,14 @@ class CandidateGatherer:
         the nearest are candidates. Raises as ``gather`` does.
         """
         # The index is asked first: a vector that the indexer confirms meanwhile is then in the hits, and is not missed.
-        parsed = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical.hits.hits)
+        parsed = parsed.with_hits(vectors.hits.hits)
         fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
-        wanted = self._wanted(parsed, vectors.config.index_name, width, fill)
+        near, since = None, 0
         if had is None:
-            had = vectors.pending.had
-            near = vectors.near(vectors.pending, width * vector.DEPTH)
-            wanted = replace(wanted, near=near, since=had.since)
+            queued_here = vectors.pending
+            had = queued_here.had
+            near, since = vectors.near(queued_here, width * vector.DEPTH), had.since
+        wanted = self._wanted(parsed, vectors.config.index_name, width, fill, near, since)
         run, caches = self._backends.data.database.run, self._backends.data.caches
         kept = caches.kept_postings(self._scope, words_of(wanted.sections))
         try:
@@ -238,7 +240,9 @@ class CandidateGatherer:
         if seen is not None and seen.active != vectors.config:
             raise EmbeddingConfigChanged
 
-    def _wanted(self, parsed: ParsedQuery, index_name: str, width: int, fill: int) -> CandidateQuery:
+    def _wanted(
+        self, parsed: ParsedQuery, index_name: str, width: int, fill: int, near: Sequence[str] | None, since: int
+    ) -> CandidateQuery:
         query, cues = self._query, parsed.cues
         return CandidateQuery(
             sections={
@@ -247,6 +251,8 @@ class CandidateGatherer:
                 if channel.section
             },
             index_name=index_name,
+            near=near,
+            since=since,
             where=query.where,
             fill=fill,
             also=self._also,
