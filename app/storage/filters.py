@@ -58,6 +58,20 @@ _TOLD = """
 SELECT told.memory_id FROM {tables}
 WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id' AND {about}
 """
+# Those of a predicate whatever their subject: by the relation of a key, and by the predicate of the metadata.
+_TOLD_OF_PREDICATE = """
+SELECT told.memory_id FROM claim AS told INDEXED BY claim_of_relation
+WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id'
+  AND substr(told.key, instr(told.key, '/') + 1) || '/' >= ?1 ->> '$.where.about.relation' || '/'
+  AND substr(told.key, instr(told.key, '/') + 1) || '/' < ?1 ->> '$.where.about.relation' || '0'
+UNION
+SELECT teller.id FROM long_term_memory AS teller INDEXED BY long_term_memory_told
+WHERE teller.tenant_id = ?1 ->> 'tenant_id' AND teller.agent_id = ?1 ->> 'agent_id'
+  AND teller.metadata ->> '$.fact.predicate' = ?1 ->> '$.where.about.predicate' AND EXISTS (
+    SELECT 1 FROM claim AS told INDEXED BY claim_of_memory
+    WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id' AND told.memory_id = teller.id
+  )
+"""
 _TELLER = """(SELECT teller.metadata FROM long_term_memory AS teller
   WHERE teller.tenant_id = ?1 ->> 'tenant_id' AND teller.agent_id = ?1 ->> 'agent_id' AND teller.id = told.memory_id)"""
 _OF_TELLERS = """
@@ -153,7 +167,9 @@ def _of_subjects(where: Filter, table: str) -> str:
 
 
 def _told(about: About) -> str:
-    """Return a SELECT of the ids of the agent's memories that state a claim of a condition, once for each claim."""
+    """Return a SELECT of the ids of the agent's memories that state a claim of a condition, which may come again."""
+    if about.subjects is None and about.predicate is not None:
+        return _TOLD_OF_PREDICATE
     return _TOLD.format(tables=claims_of(about, "claim AS told"), about=of_key(about, "told", _TELLER))
 
 
@@ -167,8 +183,6 @@ def states(where: Filter, table: str) -> str:
     parts = [_of_subjects(where, table)]
     if where.type is not None:  # first, because it costs least
         parts.insert(0, _OF_TYPE.format(table=table))
-        if where.type != "event":  # so that the index of the types that few memories have serves
-            parts.append(f"{table}.type <> 'event'")
     if where.about is not None and where.about.subjects is None:
         parts.append(_ABOUT_ONE.format(table=table, about=of_key(where.about, "told", f"{table}.metadata")))
     return " AND ".join([*parts, _NOT_OVERRIDDEN.format(table=table, overridden=overridden("doubt"))])

@@ -33,7 +33,7 @@ FROM (
     UNION ALL
     SELECT newest.id, json_array_length(?1 -> 'ids') FROM (
       SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_typed
-      WHERE {_TENANT} AND {_AGENT} AND memory.type = 'instruction' AND memory.type <> 'event'
+      WHERE {_TENANT} AND {_AGENT} AND memory.type = 'instruction'
       ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_NEWEST_STANDING}
     ) AS newest
   ) AS found GROUP BY found.id
@@ -106,10 +106,8 @@ class MemoryListing:
         conditions = [_TENANT, _AGENT]
         index = "long_term_memory_newest"
         if type_ is not None:
-            conditions.append("memory.type = ?1 ->> 'type'")
-        if type_ is not None and type_ != "event":
             index = "long_term_memory_typed"
-            conditions.append("memory.type <> 'event'")  # so that SQLite knows that the index has them
+            conditions.append("memory.type = ?1 ->> 'type'")
         if session_id is not None:
             index = "long_term_memory_session"
             conditions.append("memory.session_id = ?1 ->> 'session_id'")

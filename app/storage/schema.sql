@@ -87,8 +87,6 @@ CREATE INDEX long_term_memory_unread ON long_term_memory (id) WHERE statements_r
 CREATE INDEX long_term_memory_identity ON long_term_memory (tenant_id, agent_id, identity) WHERE identity IS NOT NULL;
 CREATE INDEX long_term_memory_forgotten ON long_term_memory (tenant_id, forgotten_by, id) WHERE forgotten_by IS NOT NULL;
 CREATE INDEX long_term_memory_message ON long_term_memory (tenant_id, agent_id, message_id) WHERE message_id IS NOT NULL;
--- A profile's memories of one type, newest first. Most are events, which are found without it.
-CREATE INDEX long_term_memory_typed ON long_term_memory (tenant_id, agent_id, type, created_at DESC) WHERE type <> 'event';
 -- The facts that a run has taught are found by the run that their metadata name (docs/tiers.md). This is an index, and
 -- no table that triggers keep: a memory that names no run costs one look at its metadata.
 CREATE INDEX long_term_memory_taught
@@ -98,6 +96,11 @@ WHERE metadata ->> '$.fact.learned_from_run_id' IS NOT NULL;
 -- leaves the memory to a process that has a reader.
 CREATE INDEX long_term_memory_uncompared ON long_term_memory (id) WHERE statements_read = 0;
 CREATE INDEX long_term_memory_of_run ON long_term_memory (tenant_id, run_id, id) WHERE run_id IS NOT NULL;
+-- The facts of a predicate are found by this, and by the relation of their claim's key.
+CREATE INDEX long_term_memory_told ON long_term_memory (tenant_id, agent_id, (metadata ->> '$.fact.predicate'))
+WHERE metadata ->> '$.fact.predicate' IS NOT NULL;
+-- A profile's memories of one type, newest first.
+CREATE INDEX long_term_memory_typed ON long_term_memory (tenant_id, agent_id, type, created_at DESC) WHERE type IS NOT NULL;
 
 CREATE TRIGGER long_term_memory_created_at_is_final
 BEFORE UPDATE OF created_at ON long_term_memory
@@ -755,6 +758,8 @@ CREATE UNIQUE INDEX claim_that_holds ON claim (tenant_id, agent_id, key) WHERE o
 CREATE INDEX claim_of_memory ON claim (tenant_id, agent_id, memory_id);
 -- A memory that many were merged into has hundreds of claims that hold: this index finds the superseded ones alone.
 CREATE INDEX claim_superseded_of ON claim (tenant_id, agent_id, memory_id) WHERE superseded_at IS NOT NULL;
+-- A key is "subject/relation", or "subject/relation/value".
+CREATE INDEX claim_of_relation ON claim (tenant_id, agent_id, (substr(key, instr(key, '/') + 1) || '/'));
 
 -- The messages that learned memories come from.
 CREATE TABLE memory_source (
@@ -3358,4 +3363,5 @@ INSERT INTO schema_compatibility (name, oldest) VALUES
   ('0054_administrative_acts.sql', '0037_compatibility.sql'),
   ('0055_canaries_and_golden_questions.sql', '0037_compatibility.sql'),
   ('0056_changed_memories.sql', '0037_compatibility.sql'),
-  ('0057_removals_of_words.sql', '0037_compatibility.sql');
+  ('0057_removals_of_words.sql', '0037_compatibility.sql'),
+  ('0058_typed_and_told.sql', '0037_compatibility.sql');

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.claim import MemoryType
 from app.domain.episodes import RunsWanted
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
-from app.storage.listing import MemoryListing
+from app.storage.listing import ListPosition, MemoryListing
 from app.storage.tiers.episodic import Episodic
 from tests.support.plans import plan
 
@@ -37,6 +38,14 @@ def test_a_memory_its_claims_and_what_replaced_it_are_found_by_their_keys(statem
     claims = [one for one in details if " stated " in one]
     assert claims, details
     assert all("memory_id=?" in one for one in claims), details
+
+
+@pytest.mark.parametrize("type_", ["event", "fact", "instruction", "task"])
+def test_the_memories_of_a_type_are_read_from_the_newest_on_and_no_others(type_: MemoryType, tmp_path: Path) -> None:
+    listed = LISTING.profile(SCOPE, limit=5, after=ListPosition(9, "1"), session_id=None, type_=type_)
+    (read,) = [one for one in plan(tmp_path, listed) if one.startswith("SEARCH memory ")]
+    index = "long_term_memory_typed (tenant_id=? AND agent_id=? AND type=? AND created_at<?)"
+    assert read == f"SEARCH memory USING INDEX {index}"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_recall_of_a_subject_searches_the_claims_by_their_keys_and_not_for_eac
     assert {details[place - 2].rstrip("0123456789") for place in searches} == {"LIST SUBQUERY "}  # and none correlated
 
 
-@pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None), about(None, "lives in")])
+@pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 def test_the_memories_that_state_what_a_filter_names_are_looked_up_from_their_claims(
     tmp_path: Path, asked: About
 ) -> None:
@@ -123,6 +123,18 @@ def test_the_memories_that_state_what_a_filter_names_are_looked_up_from_their_cl
     assert {each.split(" INDEX ")[-1] for each in details if each.startswith(("SEARCH memory", "SEARCH teller"))} == {
         "sqlite_autoindex_long_term_memory_1 (id=?)"
     }
+
+
+def test_the_memories_of_a_predicate_are_found_by_it_whatever_their_subjects(tmp_path: Path) -> None:
+    where = Filter(type="fact", about=about(None, "lives in"))
+    stating = ScopedStatement.read(SCOPE, filters.stating(where), where=filters.argument(where))
+    details = plan(tmp_path, stating)
+    assert scanned([each for each in details if each != "SCAN told"]) == []  # what was found is called so
+    for table, search in (
+        ("told", "claim_of_relation (tenant_id=? AND agent_id=? AND <expr>>? AND <expr><?)"),
+        ("teller", "long_term_memory_told (tenant_id=? AND agent_id=? AND <expr>=?)"),
+    ):
+        assert any(each.startswith(f"SEARCH {table} ") and search in each for each in details), details
 
 
 def recall(asked: About | None) -> Statement:
