@@ -6,7 +6,6 @@ from itertools import islice
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
 from app.adapters.local import vector_changes
 from app.adapters.local.filter_columns import FilterColumns
@@ -14,6 +13,7 @@ from app.adapters.local.scope_cache import ScopeCache
 from app.adapters.local.scope_vectors import (
     Matrix,
     Numbers,
+    Positions,
     ScopeVectors,
     Snapshot,
     bytes_of,
@@ -52,7 +52,6 @@ _FACTS_BYTES = 1 << 20
 """What a filter compares may take this many bytes, or half of what the vectors take; more is compared in SQL."""
 _LOOKED_UP = 4
 """How many of the best are looked up in the database for each vector asked for; where too few pass, all are."""
-Positions = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,11 +124,22 @@ def test_the_scopes_searched_longest_ago_go_first() -> None:
     assert [cache.get(scope).count for scope in scopes] == [10, 0, 10]
 
 
-@pytest.mark.parametrize("used", [1, 3, 8])
-def test_a_query_has_the_same_cosines_however_many_of_its_dimensions_are_zero(used: int) -> None:
+@pytest.mark.parametrize("count", [1, 2, 6])
+@pytest.mark.parametrize("used", [0, 1, 3, 8])
+def test_a_query_has_the_same_cosines_however_many_of_its_dimensions_are_zero(used: int, count: int) -> None:
     random = np.random.default_rng(used)
     values = random.standard_normal((8, 50), np.float32)
-    queries = np.zeros((2, 8), np.float32)
-    queries[:, :used] = random.standard_normal((2, used), np.float32)
+    queries = np.zeros((count, 8), np.float32)
+    queries[:, :used] = random.standard_normal((count, used), np.float32)
     for query, found in zip(queries, cosines(queries, [values[:, :20], values[:, 20:]]), strict=True):
         assert found == pytest.approx([float(query @ values[:, column]) for column in range(50)], abs=1e-5)
+
+
+def test_a_query_has_the_same_cosines_to_the_last_bit_beside_a_few_others() -> None:
+    random = np.random.default_rng(1)
+    blocks = [random.standard_normal((384, columns), np.float32) for columns in (BLOCK, BLOCK, 777)]
+    queries = random.standard_normal((3, 384), np.float32)
+    queries[0, random.permutation(384)[:337]] = 0
+    queries[1, random.permutation(384)[:200]] = 0
+    found = cosines(queries, blocks)
+    assert found.tobytes() == np.concatenate([cosines(query[None], blocks) for query in queries]).tobytes()
