@@ -14,19 +14,44 @@ from app.settings import Settings
 
 _FREED = """
 import asyncio, sys, psutil
-from app.interfaces.server.process_memory import give_memory_back
+from app.interfaces.server.process_memory import LoadedFiles, give_memory_back
+loaded = LoadedFiles()
 kept = [bytearray(60_000) for _ in range(2_000)]
 holds = [bytearray(60_000)]
 kept.clear()
 before = psutil.Process().memory_info().rss
 
 async def main():
-    giving = asyncio.create_task(give_memory_back(0.05))
+    giving = asyncio.create_task(give_memory_back(loaded, 0.05))
     await asyncio.sleep(0.5)
     giving.cancel()
 
 asyncio.run(main())
 print(before - psutil.Process().memory_info().rss)
+"""
+
+_UNMAPPED = """
+import ctypes, mmap, tempfile
+import numpy as np, psutil
+from app.interfaces.server.process_memory import LoadedFiles
+
+def mapped(content):
+    file = tempfile.TemporaryFile()
+    file.write(content)
+    file.flush()
+    return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+
+def address(pages):
+    return ctypes.addressof(ctypes.c_char.from_buffer(pages))
+
+table = mmap.mmap((file := tempfile.TemporaryFile()).fileno(), file.truncate(20_000_000), access=mmap.ACCESS_READ)
+assert not any(table[::4096])
+changed = mapped(bytes(8192))
+changed[:4] = b"kept"
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address(changed)), ctypes.c_size_t(8192), mmap.PROT_READ) == 0
+before = psutil.Process().memory_info().rss
+LoadedFiles().unmap()
+print(before - psutil.Process().memory_info().rss, bytes(changed[:4]), np.linalg.det(np.eye(3)), any(table[::4096]))
 """
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
@@ -62,6 +87,15 @@ def test_a_service_answers_to_its_own_names_unless_others_are_set(
 def test_freed_memory_is_returned_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 60_000_000
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what is mapped")
+def test_pages_of_files_that_were_only_read_leave_the_process_and_those_that_it_has_changed_stay() -> None:
+    done = subprocess.run([sys.executable, "-c", _UNMAPPED], capture_output=True, text=True, check=True)
+    freed, *computed = done.stdout.split()
+    assert int(freed) > 20_000_000
+    assert computed == ["b'kept'", "1.0", "False"]
 
 
 def test_the_command_that_is_printed_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

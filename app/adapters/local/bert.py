@@ -45,8 +45,9 @@ class BertEncoder:
         """
         self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
+        words = MappedTensors(directory / "model.safetensors", for_openvino=False)
+        self._words = words.stored(WORDS, self.shape.vocabulary, self.shape.hidden)
         with MappedTensors(directory / "model.safetensors") as weights:
-            self._words = weights.stored(WORDS, self.shape.vocabulary, self.shape.hidden)
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
             self._idle: list[InferRequest] = []
             """OpenVINO's memory of passes that have ended, for the next passes."""

@@ -72,8 +72,8 @@ class BertShape:
 class MappedTensors:
     """The tensors of a file, mapped into memory and not copied: pages that are no longer read can leave it."""
 
-    def __init__(self, path: Path) -> None:
-        """Map the file.
+    def __init__(self, path: Path, *, for_openvino: bool = True) -> None:
+        """Map the file; OpenVINO takes no array that cannot be written, though it writes to none.
 
         Raises:
             ConfigurationError: it cannot be read.
@@ -83,8 +83,8 @@ class MappedTensors:
             with safe_open(path, framework="numpy"):  # it checks the header
                 pass
             with path.open("rb") as file:
-                # Nothing writes to it, but OpenVINO takes no array that cannot be written.
-                self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+                access = mmap.ACCESS_COPY if for_openvino else mmap.ACCESS_READ
+                self._mapped = mmap.mmap(file.fileno(), 0, access=access)
         except (OSError, SafetensorError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}") from error
         self._begin = _LENGTH_BYTES + int.from_bytes(self._mapped[:_LENGTH_BYTES], "little")

@@ -29,7 +29,7 @@ from app.interfaces.load_shedding import LoadShedding
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.server.guarded_http import guarded
 from app.interfaces.server.open_files import ACCEPTED_AT_ONCE, connection_limits
-from app.interfaces.server.process_memory import give_memory_back, keep_freed_memory
+from app.interfaces.server.process_memory import LoadedFiles, give_memory_back, keep_freed_memory
 from app.interfaces.server.server import Announce, Server
 from app.interfaces.server.worker_loads import WorkerLoad
 from app.interfaces.server.worker_processes import ParentConnection
@@ -74,6 +74,7 @@ async def serve_http(
             each.close()
     keep_freed_memory()
     shards = build(settings)
+    loaded = LoadedFiles()
     try:
         await shards.start()
     except MemoryGatewayError:
@@ -119,7 +120,7 @@ async def serve_http(
     )
     say = announce and (lambda url: announce(_what_to_try(url, shards.main, settings)))
     server = Server(config, say, parent, load)
-    beside = [asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))]
+    beside = [asyncio.create_task(give_memory_back(loaded, _GIVE_BACK_SECONDS))]
     if load is not None:
         beside.append(asyncio.create_task(load.keep_beating()))
     if settings.canary_minutes:

@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 
 from app.bootstrap import DATABASE_FILE, load_shared
 from app.domain.errors import ConfigurationError
+from app.interfaces.server.process_memory import LoadedFiles
 from app.interfaces.server.worker_loads import WorkerLoad, WorkerLoads
 from app.interfaces.server.worker_processes import STOP_SIGNALS, ParentConnection, WorkerProcess, fork, start_anew
 from app.interfaces.server.workers import Workers
@@ -60,6 +61,7 @@ def serve_workers(
     begun: list[int] = []
     if forks:
         load_shared(settings)
+        LoadedFiles().unmap()  # this process runs little of it
 
     def start(number: int, connection: socket.socket) -> WorkerProcess | None:
         if workers.listened and not settings.on_cloudflare and not (settings.data_dir / DATABASE_FILE).exists():
