@@ -81,23 +81,20 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 
 # Every commit of a database waits for the disk: where there is room in memory, the tests' files lie there.
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
+# Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
+# Memory that a test has left is kept for the next, instead of being given back to the system and taken anew.
+KEPT   := PYTHONDONTWRITEBYTECODE=
+PYTEST  = $(KEPT) MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=500000000 MALLOC_MMAP_THRESHOLD_=500000000 \
+  MALLOC_TOP_PAD_=67108864 PYTEST_DEBUG_TEMPROOT=$(or $(ROOM),$(TMPDIR),/tmp) $(BIN)/python -m pytest
 
 # What a text or a request costs at most: make attack runs these.
 COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answering tests/services/ingest)
 # The stand-in account, and what compares with the software of others: make conformance runs these.
 OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py tests/clients/test_adapters_apart.py
 
-# Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 # Three processes for two processors: a test also waits, for timers and for answers.
-# Memory that a test has left is kept for the next, instead of being given back to the system and taken anew.
-test: export PYTHONDONTWRITEBYTECODE =
-test: export MALLOC_ARENA_MAX = 1
-test: export MALLOC_TRIM_THRESHOLD_ = 500000000
-test: export MALLOC_MMAP_THRESHOLD_ = 500000000
-test: export MALLOC_TOP_PAD_ = 67108864
-test: export PYTEST_DEBUG_TEMPROOT = $(or $(ROOM),$(TMPDIR),/tmp)
 test: $(VENV)/dev ## run the tests of a change; attack, conformance and soak run the others
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	$(PYTEST) -n 3 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, HOOK_RUNS, SOAK_TRANSFER)
@@ -113,7 +110,7 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, HOOK_RUNS, SO
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
 attack: $(VENV)/dev ## every route and reader with what is made to cost as much as it can
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(COSTS) tests/interfaces/test_connections.py
+	LONG=1 $(PYTEST) -n 2 --dist worksteal $(COSTS) tests/interfaces/test_connections.py
 
 # Generators of clients, and what the clients that they make need, apart from ours. Where they cannot be installed, the
 # proofs that need them are skipped as below.
@@ -163,11 +160,13 @@ $(VENV)/chromium: | $(VENV)/dev
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
+# The last gives tests out by tests/conformance/scheduling.py. Its files lie on the disk: what it installs may be more than
+# memory has room for.
 conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(VENV)/small-model/model.gguf $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
+	$(PYTEST) -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	MORE=1 $(PYTEST) -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	LONG=1 $(PYTEST) -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
+	LONG=1 $(KEPT) $(BIN)/python -m pytest -n 3 --dist loadscope $(OTHERS) clients
 
 screenshots: $(VENV)/dev $(VENV)/chromium ## make the pictures of the console in docs/images, of a made-up store
 	$(BIN)/python -m tests.conformance.console.screenshots docs/images

@@ -21,7 +21,11 @@ _LEFT_OUT = ("long", "cloudflare", "thorough")
 _COUNTS = pytest.StashKey[dict[str, int]]()
 """How many tests were left out for each marker."""
 _OBJECTS_BETWEEN_LOOKS = 50_000
-_LIMIT, _LIMIT_OF_THOROUGH, _LIMIT_OF_LONG = 120, 900, 4 * 3600
+_LIMITS = {
+    "short": pytest.mark.timeout(120),
+    "thorough": pytest.mark.timeout(900),
+    "long": pytest.mark.timeout(4 * 3600),
+}
 """Seconds after which a test fails: far more than it takes, so that no test that waits for ever stops the others."""
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
@@ -40,29 +44,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     ``LONG``, ``-m`` or a file's name asks for it.
     """
+    named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
+    left_out: set[str] = (
+        set() if generation.LONG else {name for name in _LEFT_OUT if name not in config.option.markexpr}
+    )
+    kept: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    counts: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(_limit(item)))
+        names = {mark.name for mark in item.iter_markers()}
+        counted = names & left_out
+        if item.path in named:
+            counted -= {"thorough"}
+        counts.update(counted)
+        (deselected if counted else kept).append(item)
+        if not counted and "timeout" not in names:
+            item.add_marker(_LIMITS[_kind(names)])
     if not generation.LONG:
-        named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
-        names = {name for name in _LEFT_OUT if name not in config.option.markexpr}
-        kept: list[pytest.Item] = []
-        left_out: list[pytest.Item] = []
-        counts: Counter[str] = Counter()
-        for item in items:
-            asked_for = {"thorough"} if item.path in named else set()
-            marks = names.intersection(mark.name for mark in item.iter_markers())
-            (left_out if marks - asked_for else kept).append(item)
-            counts.update(marks - asked_for)
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=deselected)
         items[:] = kept
         config.stash[_COUNTS] = dict(counts)
 
 
-def _limit(item: pytest.Item) -> int:
-    if generation.LONG or item.get_closest_marker("long"):
-        return _LIMIT_OF_LONG
-    return _LIMIT_OF_THOROUGH if item.get_closest_marker("thorough") or generation.MORE else _LIMIT
+def _kind(names: set[str]) -> str:
+    if generation.LONG or "long" in names:
+        return "long"
+    return "thorough" if "thorough" in names or generation.MORE else "short"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -102,18 +109,19 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(autouse=True)
-def _only_this_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse a connection to any other host, unless the test is marked live."""
-    if request.node.get_closest_marker("live") is None:
-        connect = socket.socket.connect
+@pytest.fixture(scope="session", autouse=True)
+def _only_this_machine() -> Iterator[None]:
+    """Refuse a connection to any other host; ``tests/live`` takes this away from its tests."""
+    connect = socket.socket.connect
 
-        def guarded(self: socket.socket, address: Any) -> None:
-            if self.family != socket.AF_UNIX and not _is_loopback(address[0]):
-                raise AssertionError(f"A test tried to reach {address[0]}.")
-            connect(self, address)
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and not _is_loopback(address[0]):
+            raise AssertionError(f"A test tried to reach {address[0]}.")
+        connect(self, address)
 
+    with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(socket.socket, "connect", guarded)
+        yield
 
 
 def _is_loopback(host: str) -> bool:

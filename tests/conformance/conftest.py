@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,12 +21,19 @@ from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.conformance.d1_engine import ClockedDatabase, D1Engine, EngineDatabase, running_engine
 from tests.conformance.edge import ENTRIES, Edge, EdgeBackend, running_edge
+from tests.conformance.scheduling import SharedOnce
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
 from tests.support.backends import Backend
 from tests.support.clock import clock_of
 
 __all__ = ["database", "double"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedOnce | None:
+    """Take the place of xdist's own scheduler of scopes."""
+    return SharedOnce(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.hookimpl(wrapper=True)

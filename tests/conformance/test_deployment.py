@@ -51,7 +51,7 @@ def test_from_nothing_to_a_recall_through_the_worker_that_was_uploaded(deploying
     module = script.modules[script.metadata["main_module"]].decode()
     uploaded = {"module": module, "bindings": script.metadata["bindings"], "secrets": script.secrets}
     told.write_text(json.dumps({"account": deploying.account.url, **uploaded}), encoding="utf-8")
-    with running_program("deployed-worker.js", str(told), tmp_path) as worker:
+    with running_program("deployed-worker.js", str(told), temporary=tmp_path) as worker:
         kept = {**deploying.kept, "CLOUDFLARE_API_BASE_URL": f"{worker['url']}/client/v4"}
         server = Server.spawn(tmp_path / "data", tmp_path / "log", **kept)
         try:

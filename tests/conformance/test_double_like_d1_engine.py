@@ -135,7 +135,7 @@ REFUSED_IN_OTHER_WORDS: dict[str, list[Any]] = {
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    with httpx.Client(trust_env=False) as http:
+    with httpx.Client(trust_env=False, verify=False) as http:
         yield http
 
 

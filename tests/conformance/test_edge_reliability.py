@@ -50,7 +50,9 @@ class EdgeAccount(Account):
             base_url, token = self.behind, self.options.api_token
             path = "/".join([*before, f"service_{self.slot.number}", rest])
         url = f"{base_url}/accounts/{self.options.account_id}{path}"
-        answer = httpx.request(method, url, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+        answer = httpx.request(
+            method, url, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False, verify=False
+        )
         answer.raise_for_status()
         return answer.json()["result"]
 

@@ -125,7 +125,7 @@ class Claw:
 
     def _is_ready(self) -> bool:
         with suppress(httpx.HTTPError):
-            return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).status_code == 200
+            return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5, verify=False).status_code == 200
         return False
 
 

@@ -18,10 +18,10 @@ _STOP_SECONDS = 10.0
 
 
 @contextmanager
-def running_program(program: str, argument: str, temporary: Path) -> Iterator[Any]:
+def running_program(program: str, *arguments: str, temporary: Path) -> Iterator[Any]:
     """Run a program as a process group, so that workerd never outlives it, and give the JSON that it begins with."""
     process = subprocess.Popen(
-        [NODE, program, argument],
+        [NODE, program, *arguments],
         cwd=FOLDER,
         env={"TMPDIR": str(temporary), "HOME": str(temporary)},
         stdin=subprocess.PIPE,

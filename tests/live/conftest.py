@@ -7,6 +7,7 @@ and one Vectorize index, named ``memory-gateway-live-...`` and ``lt-memory-live-
 """
 
 import os
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave these out where no account is given: a skip would only be noise."""
     del collection_path
     return None if os.environ.get("LIVE") == "1" else True
+
+
+@pytest.fixture(autouse=True)
+def _any_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what refuses a connection to another host: sockets inherit how they connect."""
+    monkeypatch.delattr(socket.socket, "connect")
 
 
 @dataclass(frozen=True, slots=True)

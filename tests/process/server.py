@@ -19,6 +19,8 @@ from tests.process.forks import Fork, command, fork_server
 
 SECRET = "a-secret-for-tests-of-forty-characters-x"
 _WAIT_SECONDS = 20.0
+_RUN_SECONDS = 60.0
+"""A command takes a second or two. The bound is for a machine that does much else."""
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = _WAIT_SECONDS) -> None:
@@ -66,7 +68,7 @@ def run(data_dir: Path, *arguments: str, **settings: str) -> subprocess.Complete
         cwd=data_dir.parent,
         capture_output=True,
         text=True,
-        timeout=_WAIT_SECONDS,
+        timeout=_RUN_SECONDS,
         check=False,
     )
 

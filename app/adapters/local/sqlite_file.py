@@ -46,7 +46,8 @@ _UNDOES_IN_MEMORY = "PRAGMA temp_store = MEMORY"
 
 A tenant's statements are bounded. A migration's are not, and may change or sort whole tables: it comes before those.
 """
-_READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
+_WRITES_NOTHING = "PRAGMA query_only = ON"
+_READER = (_WRITES_NOTHING, "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
 """A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time.
 
 Rows that are sorted are kept in memory from the start, which takes less than a temporary file held ready for them.
@@ -117,7 +118,8 @@ class SqliteFile:
         self._closed = False
         self._place = DatabasePlace(path)
         self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
-        self.version = FileVersion(lambda: _open(path, *_READER), self._place.check)
+        # Without the size of its cache, its connection never reads the schema, which takes 5 ms.
+        self.version = FileVersion(lambda: _open(path, _WRITES_NOTHING), self._place.check)
         """The version of the data, which tells without a thread whether anybody has written."""
         self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
