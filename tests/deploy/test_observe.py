@@ -20,7 +20,7 @@ from app.domain.errors import MemoryGatewayError
 from app.observability.metrics import Metrics
 from tests.deploy.dockerfile import ROOT
 from tests.support.backends import running_on
-from tests.support.collector import collecting
+from tests.support.collector import collecting, wait_for_exports
 from tests.support.service import Service, serving
 
 OBSERVE = ROOT / "deploy" / "observe"
@@ -89,6 +89,7 @@ def told_directly() -> str:
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
     """What services show: one on the double, with a language model, one embedded."""
     texts = asyncio.run(shown_by_services(tmp_path_factory.mktemp("double"), tmp_path_factory.mktemp("embedded")))
+    wait_for_exports()  # one that goes on, and draws when to try again, would disturb what others draw
     return shown_of([told_directly(), *texts])
 
 
