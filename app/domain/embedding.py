@@ -179,11 +179,11 @@ class NamedVectors:
         unit /= max(math.sqrt(unit @ unit), _LEAST_LENGTH)
         self._rows[name] = number
 
-    def of(self, names: Iterable[str]) -> "NamedVectors":
+    def of(self, names: Sequence[str]) -> "NamedVectors":
         """Return the vectors of these names apart."""
         some = NamedVectors(self.dimensions)
-        for name in names:
-            some.add(name, self._units[self._rows[name]])
+        some._units = self._units[[self._rows[name] for name in names]]
+        some._rows = {name: row for row, name in enumerate(names)}
         return some
 
     def compared(self, names: Sequence[str]) -> Callable[[Vector], list[float]]:

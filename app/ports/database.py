@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 from app.domain.errors import DatabaseRejected
 from app.domain.json_types import Json, Scalar, to_json
@@ -48,6 +48,8 @@ class Statement:
     tenant_id: str = ""
     awaits: AwaitedHits | None = None
     stepwise: "Stepwise | None" = field(default=None, compare=False)
+    _text: str | None = field(default=None, init=False, repr=False, compare=False)
+    """The argument as text, once it was asked for."""
 
     @classmethod
     def read(cls, sql: str, /, **values: Json) -> Self:
@@ -64,7 +66,9 @@ class Statement:
         """The bound parameters: one JSON text, or none."""
         if self.argument is None:
             return ()
-        return (to_json(self.argument),)
+        if self._text is None:
+            object.__setattr__(self, "_text", to_json(self.argument))
+        return (cast(str, self._text),)
 
 
 Stepwise: TypeAlias = Callable[[Statement, Select], Statement]

@@ -19,6 +19,7 @@ from app.domain.query import Filter
 from app.ports.database import Row, Select, Statement
 from app.ports.vector_index import AwaitedHits
 from app.storage import filters, outbox, what_holds
+from app.storage.outbox import Had
 from app.storage.postings import KeptPostings
 from app.storage.scoped import ScopedStatement
 from app.storage.words_search import NEXT_KIND, WordsBounds, search_words
@@ -131,9 +132,9 @@ class CandidateQuery:
     newest_in_bulk: int = outbox.NEWEST_IN_BULK
     """The number of the newest of these that are candidates where there are more."""
     near: Sequence[str] | None = None
-    """The ids of those that are candidates, of those queued up to ``since``; None: all are."""
-    since: int = 0
-    """The revision from which on all are candidates, near or not: the process may not have their vectors yet."""
+    """The ids of those that are candidates, of those whose vectors the process ``had``; None: all are."""
+    had: Had = field(default_factory=Had)
+    """The queued vectors that the process has. All others are candidates: nobody knows yet how near they are."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0
     """The number of the newest memories passing the filter that are candidates in any case."""
@@ -178,7 +179,8 @@ def find_candidates(
         "max_in_bulk": query.max_in_bulk,
         "newest_in_bulk": query.newest_in_bulk,
         "near": None if query.near is None else list(query.near),
-        "since": query.since,
+        "since": query.had.since,
+        "has": list(query.had.names),
         "fill": query.fill,
         "also": query.also,
         "index_depth": query.index_depth,

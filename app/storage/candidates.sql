@@ -306,7 +306,8 @@ queued AS (
     SELECT row FROM outbox INDEXED BY outbox_newest CROSS JOIN passing USING (id)
     WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
       AND index_name = ?1 ->> 'index_name' AND in_bulk = 0 AND CASE WHEN (SELECT ?1 ->> 'near' IS NULL) THEN TRUE
-        ELSE revision > (SELECT ?1 ->> 'since') OR id IN (SELECT value FROM json_each(?1 -> 'near')) END
+        ELSE revision > (SELECT ?1 ->> 'since') AND id || revision NOT IN (SELECT value FROM json_each(?1 -> 'has'))
+          OR id IN (SELECT value FROM json_each(?1 -> 'near')) END
     ORDER BY revision DESC LIMIT ?1 ->> 'max_pending'
   ) UNION ALL
   SELECT row FROM queued_in_bulk CROSS JOIN json_each(

@@ -85,7 +85,6 @@ WHERE outbox.id = each.value AND {_OF_INDEX}
 """
 _SLACK_MS = 50
 """A revision may be so far ahead of the clock that the next one is older: one that is queued again rises by one."""
-_DELIVERED_MS = 10_000
 _ROWS_KEPT = 64
 _MOST_ROWS = 1_024
 _OVERHEAD, _NAME_BYTES = 500, 150
@@ -100,10 +99,16 @@ class Had:
     Attributes:
         since: The process has all queued vectors of this revision and of older ones, as far as it knows.
         names: The names of vectors that it has of newer revisions.
+        count: How many vectors it has ever had of the scope: what comes behind these was queued meanwhile.
     """
 
     since: int = 0
     names: Sequence[str] = ()
+    count: int = 0
+
+    def has(self, name: str) -> bool:
+        """Return whether the process has this vector, as far as it knows."""
+        return revision_of(name) <= self.since or name in self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +166,20 @@ def pending(
 
 def read_pending(rows: Sequence[Row]) -> QueuedRows:
     """Return the queued vectors that ``pending`` has read and that are compared."""
-    texts = [str(row["queued"]) for row in rows]
+    texts: list[str] = [row["queued"] for row in rows]  # type: ignore[misc]  # the statement makes texts
     stored = [text[1:] for text in texts if text[0] == "0"]
-    in_bulk = [text[1:] for text in texts if text[0] != "0" and len(text) > 1]
-    has_more = len(stored) > MAX_PENDING or any(text[0] == "2" for text in texts)
-    names: list[str] = []
-    vectors: dict[str, str] = {}
-    for text in [*stored[:MAX_PENDING], *in_bulk]:
-        name, was_read, vector = text.partition(" ")
-        names.append(name)
-        if was_read:
-            vectors[name] = vector
+    bulk = [text for text in texts if text[0] != "0"]
+    has_more = len(stored) > MAX_PENDING or any(text[0] == "2" for text in bulk)
+    names, vectors = _parted(stored[:MAX_PENDING] + [text[1:] for text in bulk if len(text) > 1])
     return QueuedRows(names, vectors, has_more, revision_of(names[0]) if stored else 0)
+
+
+def _parted(queued: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the names, and the vectors by name of those that were read with them: mostly none."""
+    if not any(" " in text for text in queued):
+        return queued, {}
+    parts = [text.partition(" ") for text in queued]
+    return [name for name, _, _ in parts], {name: vector for name, is_read, vector in parts if is_read}
 
 
 def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str) -> ScopedStatement:
@@ -201,14 +208,18 @@ class PendingVectors:
     Which of them a recall compares is what the database says; here they are known by their names.
     """
 
-    __slots__ = ("_damaged", "_mark", "_vectors")
+    __slots__ = ("_damaged", "_forgotten", "_newer", "_since", "_vectors")
 
     def __init__(self, dimensions: int) -> None:
         """Begin without vectors."""
         self._vectors = NamedVectors(dimensions)
         self._damaged: set[str] = set()
-        self._mark = 0
-        """The greatest revision of those of which no older one was missing."""
+        self._since = 0
+        """The revision up to which none was missing."""
+        self._newer: list[str] = []
+        """The names of those of newer revisions."""
+        self._forgotten = 0
+        """How many vectors were forgotten."""
 
     @property
     def size(self) -> int:
@@ -218,9 +229,7 @@ class PendingVectors:
     @property
     def had(self) -> Had:
         """What a statement need not read again."""
-        since = max(self._mark - _SLACK_MS, 0)
-        newer = [name for name in self._vectors.names if revision_of(name) > since]
-        return Had(since, newer[-MAX_PENDING:])
+        return Had(self._since, self._newer[-MAX_PENDING:], self._forgotten + len(self._vectors))
 
     def had_of(self, names: Sequence[str]) -> Had:
         """Return which of these names a statement need not read again."""
@@ -232,13 +241,15 @@ class PendingVectors:
             return
         if len(text) in lengths(self._vectors.dimensions):
             self._vectors.add(name, decoded(text, self._vectors.dimensions))
+            self._newer.append(name)
         else:
             self._damaged.add(name)
 
-    def take(self, rows: QueuedRows, *, are_all: bool) -> QueuedVectors | None:
+    def take(self, rows: QueuedRows, had: Had, *, are_all: bool) -> QueuedVectors | None:
         """Keep the vectors that were read, and return those that are compared; None where one is missing.
 
-        ``are_all``: no filter left any out: what is older than the newest and not among them was delivered.
+        ``had`` is what the process had when it asked. ``are_all``: no filter left any out: of what it had, what is not
+        among them was delivered.
         """
         for name, text in rows.vectors.items():
             self.add(name, text)
@@ -247,10 +258,11 @@ class PendingVectors:
         if unreadable > sum(name in self._damaged for name in rows.names if unreadable):
             return None
         if are_all:
-            self._mark = max(self._mark, rows.newest)
+            self._since = max(self._since, rows.newest - _SLACK_MS)
+            self._newer = [name for name in self._newer if revision_of(name) > self._since]
         if len(self._vectors) > (_ROWS_KEPT if are_all else _MOST_ROWS) + len(names) * 5 // 4:
             self._damaged.intersection_update(rows.names)
-            self._forget(names, rows.newest, are_all=are_all)
+            self._forget(names, had, are_all=are_all)
         return QueuedVectors(list(map(memory_of, names)), self._vectors.compared(names), unreadable)
 
     def nearest(self, queries: Sequence[Vector], most: int) -> list[str] | None:
@@ -262,18 +274,25 @@ class PendingVectors:
 
     def forget_others(self, names: Sequence[str]) -> None:
         """Forget what is not among these names; what is listed again is read again."""
-        self._vectors = self._vectors.of([name for name in reversed(names) if name in self._vectors])
+        self._keep([name for name in reversed(names) if name in self._vectors])
         self._damaged.intersection_update(names)
 
-    def _forget(self, names: Sequence[str], newest: int, *, are_all: bool) -> None:
-        """Forget what is not among these names, and what this process did not just queue."""
-        named = set(names)
-        recent = [
-            name for name in self._vectors.names if name not in named and revision_of(name) > newest - _DELIVERED_MS
-        ]
-        self._vectors = self._vectors.of([*reversed(names), *recent[-MAX_PENDING:]])
+    def _forget(self, names: Sequence[str], had: Had, *, are_all: bool) -> None:
+        """Forget what the process had when it asked and is not among these names.
+
+        With a filter much of that may be queued still: the last of it are kept.
+        """
         if not are_all:
-            self._mark = 0
+            self._since = 0
+        named, all_names = set(names), list(self._vectors.names)
+        others = all_names[max(had.count - self._forgotten, 0) :] if are_all else all_names
+        self._keep([*reversed(names), *[name for name in others if name not in named][-MAX_PENDING:]])
+
+    def _keep(self, names: Sequence[str]) -> None:
+        """Forget all vectors but these."""
+        self._forgotten += len(self._vectors) - len(names)
+        self._vectors = self._vectors.of(names)
+        self._newer = [name for name in names if revision_of(name) > self._since]
 
 
 def queued_vectors(rows: Sequence[Row], dimensions: int) -> QueuedVectors:
@@ -282,5 +301,5 @@ def queued_vectors(rows: Sequence[Row], dimensions: int) -> QueuedVectors:
     pending = PendingVectors(dimensions)
     for id_, text in vectors.items():
         pending.add(id_, text)
-    queued = pending.take(QueuedRows(list(vectors), {}, has_more=False, newest=0), are_all=False)
+    queued = pending.take(QueuedRows(list(vectors), {}, has_more=False, newest=0), Had(), are_all=False)
     return queued or QueuedVectors([], lambda _: [])

@@ -21,8 +21,10 @@ _CLIENTS = 64
 _RECALLS = 192
 _BURST = 192
 _SEED = 6
-_STILL = 0.001
-"""How many seconds the account's clock counts in one: the index then shows nothing new."""
+_SLOW, _STILL = 0.02, 0.001
+"""How many seconds the account's clock counts in one, while memories are stored and then: the index shows nothing new.
+
+While they are stored it goes on, because no agent is told thousands of memories within some milliseconds."""
 _ADDED = {400: 1.5, 4_000: 4.0}
 _TIMES_P50, _TIMES_P99 = 1.5, 2.0
 _NOTES = """\
@@ -46,7 +48,7 @@ async def pending() -> Section:
             floor(first) as bare,
         ):
             url = settings["OPENAI_BASE_URL"].removesuffix("/v1")
-            set_clock(url, _STILL)
+            set_clock(url, _SLOW)
             for count, requests in asked.items():
                 if count:
                     await drive(server.port, requests.stores(count), clients=_CLIENTS)

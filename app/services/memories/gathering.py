@@ -194,12 +194,12 @@ class CandidateGatherer:
         # The index is asked first: a vector that the indexer confirms meanwhile is then in the hits, and is not missed.
         parsed = parsed.with_hits(vectors.hits.hits)
         fill = 0 if vectors.hits.filtered and not crowded else self._query.most_entries
-        near, since = None, 0
+        near = None
         if had is None:
             queued_here = vectors.pending
             had = queued_here.had
-            near, since = vectors.near(queued_here, width * vector.DEPTH), had.since
-        wanted = self._wanted(parsed, vectors.config.index_name, width, fill, near, since)
+            near = vectors.near(queued_here, width * vector.DEPTH)
+        wanted = self._wanted(parsed, vectors.config.index_name, width, fill, near, had)
         run, caches = self._backends.data.database.run, self._backends.data.caches
         kept = caches.kept_postings(self._scope, words_of(wanted.sections))
         try:
@@ -241,7 +241,7 @@ class CandidateGatherer:
             raise EmbeddingConfigChanged
 
     def _wanted(
-        self, parsed: ParsedQuery, index_name: str, width: int, fill: int, near: Sequence[str] | None, since: int
+        self, parsed: ParsedQuery, index_name: str, width: int, fill: int, near: Sequence[str] | None, had: Had
     ) -> CandidateQuery:
         query, cues = self._query, parsed.cues
         return CandidateQuery(
@@ -252,7 +252,7 @@ class CandidateGatherer:
             },
             index_name=index_name,
             near=near,
-            since=since,
+            had=Had() if near is None else had,
             where=query.where,
             fill=fill,
             also=self._also,

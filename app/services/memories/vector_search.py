@@ -16,7 +16,7 @@ from app.ports.embedder import Embeddings
 from app.ports.vector_index import AwaitedHits, Hit, Hits
 from app.retrieval.channels import vector
 from app.services.tenant.backends import TenantBackends, TenantIndex
-from app.storage.outbox import Had, PendingVectors, QueuedRows, QueuedVectors, memory_of, revision_of
+from app.storage.outbox import Had, PendingVectors, QueuedRows, QueuedVectors, memory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class VectorSearch:
     def take(self, rows: QueuedRows, had: Had) -> QueuedVectors | Had:
         """Return the queued vectors that a run has read, or what to tell it instead where one of them is missing."""
         pending = self.pending
-        queued = pending.take(rows, are_all=not self._where)
+        queued = pending.take(rows, had, are_all=not self._where)
         if rows.vectors:
             self._keep(pending)
         if queued is None:  # another process has queued it, at a moment that this process thought it knew
@@ -204,7 +204,7 @@ class VectorSearch:
         """
         if near is None or not set(near).difference(map(memory_of, rows.names)):
             return None
-        if all(memory_of(name) in near or revision_of(name) > had.since for name in rows.names):
+        if all(memory_of(name) in near or not had.has(name) for name in rows.names):
             return None
         pending = self.pending
         pending.forget_others(rows.names)
