@@ -4,8 +4,8 @@ from pathlib import Path
 
 import structlog
 
-from app.adapters.local.database_place import lost, missing
-from app.adapters.local.sqlite_file import SqliteFile, open_to_others
+from app.adapters.local.database_place import lost, missing, open_to_others
+from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import ConfigurationError
 from app.domain.shards import Shard
 from app.settings import Settings

@@ -13,7 +13,7 @@ import apsw
 import httpx
 import pytest
 
-from app.adapters.local import sqlite_file
+from app.adapters.local import sqlite_connection, sqlite_file
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import StorageFull
@@ -99,12 +99,12 @@ async def test_a_disk_that_fills_up_loses_nothing_and_the_service_recovers_by_it
 def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Let the database have no more pages than ``most``, which may be changed."""
     pages = {"most": 100_000}
-    opened = sqlite_file._open  # noqa: SLF001 - the limit is one of a connection
+    opened = sqlite_connection.open_connection
 
     def limited(path: Path, *pragmas: str) -> apsw.Connection:
         return opened(path, *pragmas, f"PRAGMA max_page_count = {pages['most']}")
 
-    monkeypatch.setattr(sqlite_file, "_open", limited)
+    monkeypatch.setattr(sqlite_file, "open_connection", limited)
     return pages
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import apsw
 
+from app.adapters.local.sqlite_connection import open_connection
 from app.adapters.local.sqlite_errors import mapped
-from app.adapters.local.sqlite_file import SqliteFile, T, _open
+from app.adapters.local.sqlite_file import SqliteFile, T
 from app.adapters.local.sqlite_jobs import Work
 from app.domain.json_types import Scalar, to_json
 from tests.support.tables import TABLES_WITH, Asked, argument_of, deleting, inserting, reading
@@ -27,7 +28,7 @@ class InlineFile(SqliteFile):
         self.path = Path(":memory:")
         self.ahead_ms = 0
         """By how much the database's clock is ahead."""
-        self.connection = _open(self.path)
+        self.connection = open_connection(self.path)
         self.connection.create_scalar_function(
             "julianday", _julian_day(lambda: clock() + self.ahead_ms), deterministic=True
         )

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ The database {name} was made in this folder. If it is missing, it was lost: put 
 To begin anew without what it held, remove this file, and {name} if it is there.
 """
 _Identity = tuple[int, int]
+_OF_OTHERS = 0o077
 
 
 class DatabasePlace:
@@ -106,3 +108,17 @@ def _make(path: Path) -> None:
             path.hardlink_to(draft)
     finally:
         draft.unlink()
+
+
+def open_to_others(path: Path) -> list[str]:
+    """Return which of a database's folder and files other users of this machine can reach, with their modes."""
+    names = [path.parent, *(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))]
+    modes = {name: mode for name in names if (mode := _mode(name)) is not None}
+    return [f"{name} ({mode:04o})" for name, mode in modes.items() if mode & _OF_OTHERS]
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # it is not there, or SQLite says why it cannot be reached
+        return None

@@ -1,7 +1,6 @@
 """Searches the vectors of a scope exactly: in memory, or from the file where they do not fit."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import apsw
@@ -9,22 +8,14 @@ import numpy as np
 
 from app.adapters.local import vector_changes
 from app.adapters.local.filter_columns import FilterColumns
+from app.adapters.local.nearest import ScopeSearch, nearest
 from app.adapters.local.scope_cache import ScopeCache
-from app.adapters.local.scope_vectors import (
-    Matrix,
-    Numbers,
-    Positions,
-    ScopeVectors,
-    Snapshot,
-    bytes_of,
-    columns,
-    cosines,
-    sorted_out,
-)
+from app.adapters.local.scope_vectors import Matrix, Positions, ScopeVectors, Snapshot, bytes_of, cosines
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_jobs import Work
+from app.adapters.local.streamed_search import NUMBERS, VECTORS, passing_in_sql, search_streamed
 from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.vector_index import Hit, Hits
@@ -35,32 +26,21 @@ _VERSION = "PRAGMA data_version"
 _SCHEMA_VERSION = "PRAGMA schema_version"
 """Changes with each migration, and where SQLite's backup has written another database into the file."""
 _COUNT = f"SELECT count(*) FROM local_vector WHERE {SCOPE}"
-_NUMBERS = f"SELECT number FROM local_vector WHERE {SCOPE}"
-_AFTER = f"FROM local_vector WHERE {SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
-_VECTORS = f"SELECT number, id, vector {_AFTER}"
-_FACTS = f"SELECT number, created_at, metadata {_AFTER}"
+_FACTS = (
+    f"SELECT number, created_at, metadata FROM local_vector WHERE {SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
+)
 # json_each gives the ids in their order, the nearest first, and no more are looked up than are asked for.
 _STATING_OF = """
 SELECT asked.key FROM json_each(?1, '$.ids') AS asked CROSS JOIN long_term_memory AS memory ON memory.id = asked.value
 WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'
 """
 
-_STREAMED = 4096
 _READ = 1024
 """The vectors that are read at once into memory."""
 _FACTS_BYTES = 1 << 20
 """What a filter compares may take this many bytes, or half of what the vectors take; more is compared in SQL."""
 _LOOKED_UP = 4
 """How many of the best are looked up in the database for each vector asked for; where too few pass, all are."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeSearch:
-    """A search for the nearest vectors of a scope."""
-
-    vector: Vector
-    top_k: int
-    where: Filter
 
 
 class ExactSearch:
@@ -106,12 +86,12 @@ class ExactSearch:
         vectors = self._cache.get(scope)
         snapshot = self._current(connection, scope, vectors, compared=any(_is_compared(s.where) for s in searches))
         if snapshot is None:
-            return self._from_file(connection, scope, searches)
+            return search_streamed(connection, self._config, scope, searches)
         scores = cosines(np.array([search.vector for search in searches]), snapshot.blocks)
         hits: list[Hits] = []
         for search, of_search in zip(searches, scores, strict=True):
             positions = self._positions(connection, scope, snapshot, search, of_search) if search.where else None
-            best = _best(of_search, positions, search.top_k)
+            best = nearest(of_search, positions, search.top_k)
             nearness = np.clip(of_search[best], -1, 1)
             order = np.lexsort((snapshot.numbers[best], nearness))[::-1]  # of equal scores the newest is first
             found = [*map(Hit, snapshot.ids.at(best[order].tolist()), nearness[order].tolist())]
@@ -157,7 +137,7 @@ class ExactSearch:
                     self._follow(connection, scope, vectors, current)
                 vectors.changes = current
                 has_shared |= self._share(scope, vectors)
-            read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
+            read = connection.execute(VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
             while added := list(islice(read, _READ)):
                 vectors.append(added)
                 has_shared |= self._share(scope, vectors)
@@ -190,7 +170,7 @@ class ExactSearch:
         since = scoped_argument(self._config, scope, changes=vectors.changes)
         changes = vector_changes.since(connection, since, current - vectors.changes, vectors.first)
         if changes is None:
-            kept = all_rows(connection, _NUMBERS, since)
+            kept = all_rows(connection, NUMBERS, since)
             vectors.keep(np.array([number for (number,) in kept], np.int64))
             vectors.filters = None
             return
@@ -225,16 +205,16 @@ class ExactSearch:
         positions = None
         if _is_compared(where):  # only for such a filter what it compares was read of all vectors
             if snapshot.filters is None:
-                return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
+                return np.flatnonzero(np.isin(snapshot.numbers, passing_in_sql(connection, self._config, scope, where)))
             positions = snapshot.filters.passing(where)
         if not where.looks_into_the_database:
             return np.arange(len(snapshot.numbers)) if positions is None else positions
-        best = _best(scores, positions, max(256, _LOOKED_UP * search.top_k))
+        best = nearest(scores, positions, max(256, _LOOKED_UP * search.top_k))
         best = best[np.lexsort((-best, -scores[best]))]  # the nearest first, and of equals the newest
         passing = best[self._stating(connection, scope, search, snapshot.ids.at(best.tolist()))]
         if len(passing) >= search.top_k or len(best) == (len(scores) if positions is None else len(positions)):
             return passing
-        return np.flatnonzero(np.isin(snapshot.numbers, self._passing(connection, scope, where)))
+        return np.flatnonzero(np.isin(snapshot.numbers, passing_in_sql(connection, self._config, scope, where)))
 
     def _stating(self, connection: apsw.Connection, scope: Scope, search: ScopeSearch, ids: list[str]) -> list[int]:
         """Return the places of the first ids whose memories pass the types and claims of a search's filter."""
@@ -243,63 +223,7 @@ class ExactSearch:
         sql = f"{_STATING_OF} AND {filters.states(where, 'memory')} LIMIT ?1 ->> 'most'"
         return [place for (place,) in all_rows(connection, sql, asked)]
 
-    def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
-        """Return the numbers of the scope's vectors that pass the filter in SQL."""
-        sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
-        if where.looks_into_the_database:  # the database is in the same file
-            sql += f" AND id IN ({filters.stating(where)})"
-        passing = all_rows(connection, sql, scoped_argument(self._config, scope, where=filters.argument(where)))
-        return np.fromiter((number for (number,) in passing), np.int64)
-
-    def _from_file(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
-        """Answer searches of vectors that are not kept in memory."""
-        allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
-        queries = np.stack([search.vector for search in searches])
-        best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
-        unreadable = 0
-        for part, left_out in self._parts(connection, scope):
-            unreadable += left_out
-            numbers = np.array([row[0] for row in part], np.int64)
-            scores_of = cosines(queries, [columns([row[2] for row in part], self._config.dimensions)])
-            for found, search, passing, scores in zip(best, searches, allowed, scores_of, strict=True):
-                positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
-                for position in _best(scores, positions, search.top_k).tolist():
-                    found.append((float(np.clip(scores[position], -1, 1)), part[position][0], part[position][1]))
-        return [_hits(found, search.top_k, unreadable) for found, search in zip(best, searches, strict=True)]
-
-    def _parts(self, connection: apsw.Connection, scope: Scope) -> Iterator[tuple[list[tuple[int, str, bytes]], int]]:
-        """Yield the scope's rows of number, id and vector, and how many were left out because they are damaged."""
-        read = connection.execute(_VECTORS, (scoped_argument(self._config, scope, after=0),))
-        while part := list(islice(read, _STREAMED)):
-            whole, unreadable = sorted_out(part, self._config.dimensions)
-            yield whole, len(unreadable)
-
 
 def _is_compared(where: Filter) -> bool:
     """Tell whether a filter has conditions on times or metadata."""
     return bool(where.metadata) or where.created_after is not None or where.created_before is not None
-
-
-def _best(scores: Matrix, positions: Positions | None, count: int) -> Positions:
-    """Return the positions of the highest scores, of all or of those at the positions."""
-    if positions is None:
-        return _highest(scores, count)
-    return positions[_highest(scores[positions], count)]
-
-
-def _highest(scores: Matrix, count: int) -> Positions:
-    """Return the positions of the ``count`` highest scores; of equal scores the last, which are the newest.
-
-    The score of a damaged vector may be no number; it is not among them.
-    """
-    if len(scores) <= count:
-        return np.flatnonzero(~np.isnan(scores))
-    least = np.partition(scores, -count)[-count]
-    above, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
-    return np.concatenate([above, equal[len(above) - count :]])
-
-
-def _hits(found: list[tuple[float, int, str]], top_k: int, unreadable: int) -> Hits:
-    """Sort the vectors found by score; of equal scores the newest is first."""
-    hits = [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
-    return Hits(hits, more=len(hits) == top_k, unreadable=unreadable)

@@ -40,7 +40,8 @@ class FilterSnapshot:
             passing &= self.created < where.created_before
         for key, value in where.metadata.items():
             having = np.zeros(len(passing), np.bool_)
-            having[self.rows[self.pairs == _pair(key, value)]] = True
+            # By their places, and not by a mask: that takes half of the time where many pass.
+            having[self.rows.take(np.flatnonzero(self.pairs == _pair(key, value)))] = True
             passing &= having
         return np.flatnonzero(passing)
 

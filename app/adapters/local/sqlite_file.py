@@ -6,7 +6,6 @@ wait while one commit reaches the disk go into the next, so that many writers sh
 
 import asyncio
 import shutil
-import stat
 import threading
 import time
 from contextlib import closing
@@ -17,6 +16,7 @@ import apsw
 
 from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.file_version import FileVersion
+from app.adapters.local.sqlite_connection import READER, WRITES_NOTHING, execute_patiently, open_connection
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
@@ -26,15 +26,13 @@ from app.ports.database import RunRefused
 
 T = TypeVar("T")
 
-_OVERWRITES = "PRAGMA secure_delete = ON"
-"""Deleted data is overwritten in the file, not only marked as free."""
 _MAX_GROUP = 64
 _GROUP_SECONDS = 0.02
 """The processor time after which writes are committed, and writes not reached come first in the next group."""
-_BUSY_SECONDS = 5.0
-_BUSY_AGAIN_SECONDS = 0.001
 _OWN_PATIENCE = "PRAGMA busy_timeout = 0"
 """SQLite's own wait for another process's commit is off: it sleeps for up to 100 ms at a time, so often comes last."""
+_OVERWRITES = "PRAGMA secure_delete = ON"
+"""Deleted data is overwritten in the file, not only marked as free."""
 _WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
 _BULK = ("PRAGMA wal_autocheckpoint = 16000", "PRAGMA cache_size = -16000")
 """A page that many commits change is written into the log with each, and into the file with each checkpoint: with 64 MB
@@ -46,51 +44,13 @@ _UNDOES_IN_MEMORY = "PRAGMA temp_store = MEMORY"
 
 A tenant's statements are bounded. A migration's are not, and may change or sort whole tables: it comes before those.
 """
-_WRITES_NOTHING = "PRAGMA query_only = ON"
-_READER = (_WRITES_NOTHING, "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
-"""A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time.
-
-Rows that are sorted are kept in memory from the start, which takes less than a temporary file held ready for them.
-"""
 _CUT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _PURGE_MS = 300
 """For how long a purge waits for reads that see the log; writes wait meanwhile."""
-_OF_OTHERS = 0o077
 _ROOM_BYTES = 1024 * 1024
 """Free bytes of the disk with which a write should succeed: some stores, and the files that SQLite writes beside."""
 _SMALL_WRITE = "PRAGMA user_version = 1"
 """Writes one page of the file, whatever the value was before; the value is never read."""
-
-# D1's limits (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
-# there fails here.
-_D1_LIMITS = {
-    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    apsw.SQLITE_LIMIT_LENGTH: 2_000_000,
-    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
-    apsw.SQLITE_LIMIT_COLUMN: 100,
-    apsw.SQLITE_LIMIT_FUNCTION_ARG: 32,
-    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 5,
-    # D1 allows 100. SQLite 3.54 counts the tables that a statement reads against it too, which D1's engine does not.
-    # A recall needs 550; SQLite allows 1,000 at most.
-    apsw.SQLITE_LIMIT_EXPR_DEPTH: 700,
-    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 10,
-    apsw.SQLITE_LIMIT_ATTACHED: 0,
-}
-
-
-def _count_no_memory() -> None:
-    """Tell SQLite not to count the memory it takes: it counts under one lock for all threads, and the count is unused.
-
-    The setting works only while SQLite is not in use (https://rogerbinns.github.io/apsw/apsw.html#apsw.config).
-    """
-    if not apsw.connections():
-        apsw.shutdown()
-        apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, False)  # noqa: FBT003 - SQLite's argument
-        apsw.initialize()
-
-
-_count_no_memory()
 
 
 class SqliteFile:
@@ -117,9 +77,9 @@ class SqliteFile:
         self._undoes_in_memory = False
         self._closed = False
         self._place = DatabasePlace(path)
-        self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
+        self._readers = Readers(lambda: open_connection(path, *READER), self._place.check)
         # Without the size of its cache, its connection never reads the schema, which takes 5 ms.
-        self.version = FileVersion(lambda: _open(path, _WRITES_NOTHING), self._place.check)
+        self.version = FileVersion(lambda: open_connection(path, WRITES_NOTHING), self._place.check)
         """The version of the data, which tells without a thread whether anybody has written."""
         self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
@@ -151,7 +111,7 @@ class SqliteFile:
         """
         try:
             self._place.check()
-            with closing(_open(self.path, *_READER)) as connection:
+            with closing(open_connection(self.path, *READER)) as connection:
                 return work(connection)
         except apsw.Error as error:
             raise mapped(error) from error
@@ -221,7 +181,7 @@ class SqliteFile:
     def _purge_log(self) -> bool:
         try:
             self._place.check()
-            with closing(_open(self.path, _OVERWRITES)) as connection:
+            with closing(open_connection(self.path, _OVERWRITES)) as connection:
                 connection.set_busy_timeout(_PURGE_MS)
                 ((in_use, _, _),) = connection.execute(_CUT_LOG)
         except apsw.BusyError:
@@ -257,7 +217,7 @@ class SqliteFile:
         try:
             self._place.check()
             if connection is None:
-                connection = _open(self.path, *self._pragmas)
+                connection = open_connection(self.path, *self._pragmas)
                 self._undoes_in_memory = False
             if of_tenants and not self._undoes_in_memory:
                 connection.execute(_UNDOES_IN_MEMORY)
@@ -291,7 +251,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
     reached = 0
     is_made = False
     try:
-        _execute_patiently(connection, "BEGIN IMMEDIATE")
+        execute_patiently(connection, "BEGIN IMMEDIATE")
         for job in jobs:
             _do(connection, job)
             reached += 1
@@ -325,49 +285,3 @@ def _do(connection: apsw.Connection, job: Job[Any]) -> None:
         if not (refused and connection.in_transaction and connection.total_changes() == before):
             raise
         job.fail(error)
-
-
-def open_to_others(path: Path) -> list[str]:
-    """Return which of a database's folder and files other users of this machine can reach, with their modes."""
-    names = [path.parent, *(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))]
-    modes = {name: mode for name in names if (mode := _mode(name)) is not None}
-    return [f"{name} ({mode:04o})" for name, mode in modes.items() if mode & _OF_OTHERS]
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return stat.S_IMODE(path.stat().st_mode)
-    except OSError:  # it is not there, or SQLite says why it cannot be reached
-        return None
-
-
-def _open(path: Path, *pragmas: str) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
-    try:
-        connection.set_busy_timeout(int(_BUSY_SECONDS * 1000))
-        for category, limit in _D1_LIMITS.items():
-            connection.limit(category, limit)
-        for pragma in ("PRAGMA foreign_keys = ON", *pragmas):
-            _execute_patiently(connection, pragma)
-    except apsw.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _execute_patiently(connection: apsw.Connection, statement: str) -> None:
-    """Run a pragma or begin a transaction, and retry it while another process locks the file.
-
-    SQLite does not wait for the lock that switches a file to WAL mode (https://www.sqlite.org/wal.html,
-    "Sometimes Queries Return SQLITE_BUSY"), so of several workers that start on a new file one would fail.
-    """
-    give_up = time.monotonic() + _BUSY_SECONDS
-    done = False
-    while not done:
-        try:
-            connection.execute(statement)
-            done = True
-        except apsw.BusyError:
-            if time.monotonic() >= give_up:
-                raise
-            time.sleep(_BUSY_AGAIN_SECONDS)

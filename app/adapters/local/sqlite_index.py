@@ -7,7 +7,8 @@ import apsw
 import numpy as np
 
 from app.adapters.local.coalescer import Coalescer
-from app.adapters.local.exact_search import ExactSearch, ScopeSearch
+from app.adapters.local.exact_search import ExactSearch
+from app.adapters.local.nearest import ScopeSearch
 from app.adapters.local.shared_blocks import SharedBlocks
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.vector_rows import (

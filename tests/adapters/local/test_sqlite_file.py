@@ -9,7 +9,8 @@ from unittest.mock import Mock
 import apsw
 import pytest
 
-from app.adapters.local.sqlite_file import SqliteFile, open_to_others
+from app.adapters.local.database_place import open_to_others
+from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import ConfigurationError, DatabaseRejected, DatabaseUnavailable
 from app.domain.memory import NewMemory
 from tests.support.gateways import bench_on
