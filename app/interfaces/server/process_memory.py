@@ -13,7 +13,9 @@ _OPTIONS = {_ARENA_MAX: 1, _TRIM_THRESHOLD: 64 * _MEGABYTE, _MMAP_THRESHOLD: 32 
 """Options of glibc's mallopt(3) by their numbers in malloc.h; 32 MiB is the largest threshold that it takes."""
 _MAPPINGS, _PAGES = Path("/proc/self/maps"), Path("/proc/self/smaps")
 """What is mapped in this process, and the same with its pages, which takes some milliseconds more."""
-_READ_ONLY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[-x][ps] .* /")
+_READ_ONLY = re.compile(
+    r"([0-9a-f]{1,16})-([0-9a-f]{1,16}) r-[-x][ps] [0-9a-f]{1,16} [0-9a-f:]{1,20} [0-9]{1,20} {1,99}/"
+)
 """The line about a mapping of a file to which this process cannot write."""
 _OWN_PAGES = re.compile(r"(?:Anonymous|Swap): +[1-9]")
 """A line that tells of pages of a mapping that are not, or no longer, those of its file."""
