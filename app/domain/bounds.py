@@ -152,6 +152,8 @@ def metadata(max_bytes: int, depth: int, *, filter_keys: int | None = None) -> B
     """
 
     def violation(value: Mapping[str, Json]) -> Violation | None:
+        if not value:
+            return None
         if filter_keys is not None and len(value) > filter_keys:
             return Violation(f"has {len(value)} keys, at most {filter_keys} are allowed")
         if (flaw := next(_flaws(value, depth, max_bytes), None)) is not None:

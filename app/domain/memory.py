@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.domain.author import Provenance
 from app.domain.claim import MemoryType
@@ -30,9 +30,8 @@ class Tenant:
         return {"tenant_id": self.tenant_id}
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The owner of memories: one agent inside one tenant."""
+class Scope(NamedTuple):
+    """The owner of memories: one agent inside one tenant. Caches are asked by it many times in a request."""
 
     tenant_id: str
     agent_id: str

@@ -55,10 +55,11 @@ class Filter:
 
     def __bool__(self) -> bool:
         """Whether the filter excludes anything."""
-        return self != _EVERYTHING
+        return self is not EVERYTHING and self != EVERYTHING
 
 
-_EVERYTHING = Filter()
+EVERYTHING = Filter()
+"""The filter that excludes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Query:
 
     text: str
     top_k: int = 5
-    where: Filter = field(default_factory=Filter)
+    where: Filter = EVERYTHING
     reference_time: int | None = None
     """The moment from which "yesterday" and an age are counted; None: now."""
     min_score: float = 0.0

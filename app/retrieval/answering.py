@@ -108,7 +108,7 @@ def scores(fusion: Fusion, relevance: Relevance) -> Relevance:
     """
     likelihoods = fusion.likelihoods
     joined = {
-        candidate.id: score(fusion.kinds[candidate.id], likelihoods[candidate.id], relevance.get(candidate.id))
+        candidate.id: score(fusion.kind(candidate), likelihoods[candidate.id], relevance.get(candidate.id))
         for candidate in fusion.ranked
     }
     candidates = fusion.pool.candidates

@@ -44,44 +44,48 @@ class Fusion:
         self.query = query
         self.weights = weights
         self._channels = channels
-        self.kinds: Mapping[str, KindWeights] = {
-            id_: weights.note if candidate.session_id is None else weights.turn
-            for id_, candidate in pool.candidates.items()
-        }
-        """The weights for each candidate, by its id."""
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
         fused = dict.fromkeys(pool.candidates, 0.0)
         cues = query.cues | pool.cues if fused else ()
         for channel in channels:
             scores = channel.score(pool, query, fused) if channel.cue in cues else {}
-            self.by_channel[channel.name] = counted = {id_: score for id_, score in scores.items() if score > _LEAST}
-            self._add(channel.name, counted, fused)
+            counted = {id_: score for id_, score in scores.items() if score > _LEAST} if scores else scores
+            self.by_channel[channel.name] = counted
+            if counted:
+                self._add(channel.name, counted, fused)
         self.found: Mapping[str, float] = fused
         """The weighted sum of the channels' scores of each candidate."""
-        # The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
-        self.scores: Mapping[str, float] = {
-            id_: self._evidence(pool.candidates[id_], found) if found else -math.inf for id_, found in fused.items()
-        }
+        self.scores: Mapping[str, float] = self._evidence()
         """The evidence, by which candidates are ordered; minus infinity for a candidate that no channel has scored."""
         self._measures: dict[str, Scores] = {}
         """The measures of channels so far, by the channel's name: most recalls need those of few channels."""
 
     def _add(self, channel: str, counted: Scores, fused: dict[str, float]) -> None:
         """Add a channel's scores, weighted, to the sums."""
-        if not counted:
-            return
+        candidates = self.pool.candidates
         note, turn = self.weights.note.channels[channel], self.weights.turn.channels[channel]
         for id_, score in counted.items():
-            fused[id_] += (note if self.pool.candidates[id_].session_id is None else turn) * score
+            fused[id_] += (note if candidates[id_].session_id is None else turn) * score
 
-    def _evidence(self, candidate: Candidate, found: float) -> float:
-        """Return the evidence that a candidate answers, of what its channels give.
+    def kind(self, candidate: Candidate) -> KindWeights:
+        """Return the weights for a candidate."""
+        return self.weights.note if candidate.session_id is None else self.weights.turn
+
+    def _evidence(self) -> dict[str, float]:
+        """Return the evidence that each candidate answers, of what its channels give.
 
         A memory that only asks is as near to the query as can be where the query was asked before, and answers nothing.
+        The base of a kind offsets the vector channel's score: it is left out where no vectors were compared.
         """
-        base = self.kinds[candidate.id].base if self.pool.cosines else 0.0
-        return found + base - (_ASKS_LESS / self.weights.score.evidence if candidate.asks else 0.0)
+        note, turn = (self.weights.note.base, self.weights.turn.base) if self.pool.cosines else (0.0, 0.0)
+        less, found = _ASKS_LESS / self.weights.score.evidence, self.found
+        return {
+            id_: found[id_] + (note if each.session_id is None else turn) - (less if each.asks else 0.0)
+            if found[id_]
+            else -math.inf
+            for id_, each in self.pool.candidates.items()
+        }
 
     def first(self, count: int) -> list[Candidate]:
         """Return the best candidates that may be entries and hold, best first, before any two are compared."""
@@ -144,11 +148,13 @@ class Fusion:
         Evidence that an outdated memory or a message hands on counts once, for the candidate that takes it. A content
         that two candidates have counts once, too.
         """
+        evidence, learned = self.handed_on, self.learned
         by_content: dict[str, float] = {}
-        for candidate in self.pool.candidates.values():
-            if candidate.holds and candidate.id not in self.learned:
-                evidence, content = self.handed_on[candidate.id], candidate.content
-                by_content[content] = max(evidence, by_content.get(content, -math.inf))
+        for id_, candidate in self.pool.candidates.items():
+            if candidate.holds and id_ not in learned:
+                own, content = evidence[id_], candidate.content
+                other = by_content.get(content)
+                by_content[content] = own if other is None or own > other else other
         return _log_of_sum(nlargest(_BEST, by_content.values()))
 
     def measure(self, name: str) -> Scores:
@@ -162,8 +168,9 @@ class Fusion:
     def findings(self, id_: str) -> list[Finding]:
         """Return a finding for each channel that has scored a candidate; their weighted scores add up to ``found``."""
         findings: list[Finding] = []
+        weights = self.kind(self.pool.candidates[id_]).channels
         for channel in self._channels:
-            weighted = self.kinds[id_].channels[channel.name] * self.by_channel[channel.name].get(id_, 0.0)
+            weighted = weights[channel.name] * self.by_channel[channel.name].get(id_, 0.0)
             if weighted:
                 measures = self.measure(channel.name)
                 rank = _rank(measures, id_) if channel.ranks else None

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from typing import Any, Self
 
 from app.domain.author import Provenance, speaker_of
 from app.domain.comparing import ComparedStatement, only_asks
@@ -72,6 +73,16 @@ class Candidate:
     """The ids of the messages that it was learned of; read only where a model is to answer."""
     after: str | None = None
     """The id of the candidate after it in its session."""
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """Return a candidate of the values of its fields; those left out are as the class has them.
+
+        The values are taken as they are: to set each of thirty attributes takes longer than all that ranks a candidate.
+        """
+        candidate = object.__new__(cls)
+        candidate.__dict__ = values
+        return candidate
 
     @cached_property
     def metadata(self) -> Mapping[str, Json]:
@@ -208,8 +219,7 @@ class Pool:
     @cached_property
     def speakers(self) -> Mapping[str, Sequence[str]]:
         """The words of each candidate's speaker's name, by its id; candidates without a speaker are left out."""
-        names = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
-        return {id_: words for id_, words in names if words}
+        return {id_: words for id_, candidate in self.candidates.items() if (words := candidate.speaker)}
 
     @cached_property
     def learned(self) -> Sequence[Candidate]:

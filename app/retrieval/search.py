@@ -96,7 +96,7 @@ class Search:
         With a query it is the score of an entry: the best of the candidates that the entry stands for.
         """
         others = self.stands_for(query).get(candidate.id, ()) if query is not None else ()
-        return max(self._score(each.id) for each in (candidate, *others))
+        return max([self._score(each.id) for each in (candidate, *others)])
 
     def _score(self, id_: str) -> float:
         rated = self._rated

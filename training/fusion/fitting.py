@@ -224,7 +224,7 @@ def _joined(cases: Sequence[Case], read: Sequence[Mapping[str, float]], weights:
     for case, relevance in zip(cases, read, strict=True):
         fusion = Fusion(case.query, case.pool, weights=weights)
         likely = fusion.likelihoods
-        for id_ in (id_ for id_ in _first(case, fusion) if fusion.kinds[id_] is kind):
+        for id_ in (id_ for id_ in _first(case, fusion) if fusion.kind(fusion.pool.candidates[id_]) is kind):
             own, answers = log_odds(likely[id_]), id_ in case.answers
             if id_ in relevance:
                 of_read.append(_Row((log_odds(relevance[id_]), own, 1.0), answers, case.weight))

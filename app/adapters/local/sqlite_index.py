@@ -1,7 +1,6 @@
 """The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from secrets import token_hex
 
 import apsw
 import numpy as np
@@ -76,17 +75,21 @@ _VECTORS = "SELECT vector FROM local_vector WHERE index_name = ?1 ->> 'index_nam
 _DESTROY = "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'"
 
 
+_AWAITED = Hit("awaited", 1.0)
+"""Stands for awaited hits. No memory has its id, and no caller's value stands in an argument where hits do."""
+_UNTIL_THEN = Hits([_AWAITED])
+
+
 class HitsOfFile(AwaitedHits):
     """Hits that a run on the same file finds: ``search`` takes its connection, and returns None where it may not."""
 
-    __slots__ = ("search", "until_then")
+    __slots__ = ("search",)
+    until_then = _UNTIL_THEN
 
     def __init__(self, index_name: str, search: Callable[[apsw.Connection], Hits | None]) -> None:
         """Take the search, in whose place no question can be asked elsewhere."""
-        marker = token_hex(16)
-        super().__init__(index_name, {}, lambda found: found, marker)
+        super().__init__(index_name, {}, lambda found: found, _AWAITED.id)
         self.search = search
-        self.until_then = Hits([Hit(marker, 1.0)])  # type: ignore[misc]  # what the base class derives from the marker
 
 
 class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):

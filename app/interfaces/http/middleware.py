@@ -62,14 +62,8 @@ Observe = Callable[[str, str, int, float], None]
 """Takes a request's method, its route, the status of its answer, and how many seconds it took."""
 Count = Callable[[RequestNote, float], None]
 """Takes a request's note, and how many seconds the request took."""
-
-
 Find = Callable[[Scope], Callable[[Request], Awaitable[Response]] | None]
 """Returns what answers a request without the layers of the framework; None where these have to."""
-
-
-def _ignore(*_: object) -> None:
-    """Count nothing."""
 
 
 class RequestContext:
@@ -79,9 +73,9 @@ class RequestContext:
         self,
         app: ASGIApp,
         hosts: Collection[str] = (),
-        observe: Observe = _ignore,
+        observe: Observe = lambda *_: None,
         anonymous: AnonymousTurns | None = None,
-        count: Count = _ignore,
+        count: Count = lambda *_: None,
         *,
         reports: bool = False,
         traces: Traces | None = None,
@@ -163,7 +157,9 @@ class RequestContext:
 
     def _head(self, message: Message, scope: Scope, status: int) -> None:
         """Add the headers that every answer has."""
-        note = _noted(scope, status)
+        note: RequestNote = scope["state"][NOTE]
+        if status >= HTTPStatus.BAD_REQUEST and not note.code:
+            note.code = f"http_{status}"
         message["headers"] = raw = [*message["headers"], (b"x-request-id", scope["state"]["request_id"].encode())]
         # A cache in front may go by the path alone, such as one that ends with .js, where nothing says otherwise.
         if all(name != b"cache-control" for name, _ in raw):
@@ -215,14 +211,6 @@ def _method(scope: Scope) -> str:
 def _route(scope: Scope) -> tuple[str, str]:
     """Return a request's method, ``other`` where HTTP has no such method, and its path as the route declares it."""
     return _method(scope), getattr(scope.get("route"), "path", "")
-
-
-def _noted(scope: Scope, status: int) -> RequestNote:
-    """Return the note of a request that is answered with this status, with its tenant and its error's code."""
-    note: RequestNote = scope["state"][NOTE]
-    if status >= HTTPStatus.BAD_REQUEST and not note.code:
-        note.code = f"http_{status}"
-    return note
 
 
 def trace_id_of(headers: Headers) -> str | None:

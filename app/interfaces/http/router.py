@@ -11,9 +11,10 @@ from app.domain.acts import ActName
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.http import problems
 from app.interfaces.http.acting import acts, administrates
-from app.interfaces.http.dependencies import CredentialFirst, NamedRoute, no_query
+from app.interfaces.http.dependencies import CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, READS, WRITES
 from app.interfaces.http.middleware import WITH_BODIES
+from app.interfaces.http.named_route import NamedRoute
 
 Errors: TypeAlias = Sequence[type[MemoryGatewayError]]
 Answers: TypeAlias = Mapping[int | str, dict[str, Any]]

@@ -59,9 +59,10 @@ class Lexical(Channel):
         weights = term_weights(pool, len(query.terms))
         divisor = scale(sum(weights))
         notes = _Notes(query.parts or [range(len(weights))], weights)
+        turns = coverages(pool, weights, context=self._context) if pool.sessions else {}
         return {
-            id_: value / divisor if pool.candidates[id_].session_id is not None else notes.score(pool.candidates[id_])
-            for id_, value in coverages(pool, weights, context=self._context).items()
+            id_: turns[id_] / divisor if candidate.session_id is not None else notes.score(candidate)
+            for id_, candidate in pool.candidates.items()
         }
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
@@ -112,19 +113,23 @@ class _Notes:
         """Take the numbers of the terms of each part, and the weight of each term."""
         self._weights = weights
         self._parts = [(part, sum(weights[term] for term in part)) for part in parts]
-        self._held: dict[int, Sequence[tuple[float, float]]] = {}
-        """By the bits of a memory's terms, for each part that shares some: the shared weight and the part's weight."""
+        self._held: dict[int, Sequence[tuple[float, float, float]]] = {}
+        """By the bits of a memory's terms, for each part with some: the weight shared, the weight, the divisor."""
 
     def score(self, candidate: Candidate) -> float:
         """Return a memory's score for the part that it covers best; covering little scores less than in proportion."""
-        if candidate.words not in self._held:  # many memories have the same words of the query
-            held = [(self._weight(part, candidate.words), whole) for part, whole in self._parts]
-            self._held[candidate.words] = [row for row in held if row[0]]
+        words = candidate.words
+        held = self._held.get(words)  # many memories have the same words of the query
+        if held is None:
+            weighed = [(self._weight(part, words), whole, scale(whole)) for part, whole in self._parts]
+            self._held[words] = held = [row for row in weighed if row[0]]
+        if not held:
+            return 0.0
         factor, best = _length_factor(candidate), 0.0
-        for weight, whole in self._held[candidate.words]:
+        for weight, whole, divisor in held:
             covered = factor * weight
             told = _OF_ONE_WORD + (1 - _OF_ONE_WORD) * min(covered / whole, 1.0)
-            best = max(best, told * covered / scale(whole))
+            best = max(best, told * covered / divisor)
         return best
 
     def _weight(self, part: Sequence[int], words: int) -> float:

@@ -44,9 +44,9 @@ class Numbers(Channel):
         if not asked:
             return {}
         scores: dict[str, float] = {}
-        for candidate in pool.candidates.values():
+        for id_, candidate in pool.candidates.items():
             if candidate.whole and (count := _count(candidate.content[:_MAX_READ].lower(), asked)):
-                scores[candidate.id] = count / len(asked)
+                scores[id_] = count / len(asked)
         return scores
 
 
@@ -68,7 +68,7 @@ def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
 
     Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
     """
-    likely = [(noun, number) for noun, number in asked if number in text and noun[:_ROOT] in text]
+    likely = [thing for thing in asked if thing[1] in text and thing[0][:_ROOT] in text]
     if not likely:
         return 0
     named = set(numbered(text))

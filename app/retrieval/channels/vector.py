@@ -98,8 +98,8 @@ def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool)
     is a little off; a larger difference means that the index still has an older vector of an id that was used again.
     The cosines of an approximate index are further off than the outbox's, which are taken there.
     """
-    if not exact:
-        return dict(hits) | dict(queued)
     shown = dict(hits)
-    anew = {id_: cosine for id_, cosine in queued.items() if abs(shown.get(id_, -2.0) - cosine) > _ROUNDING}
-    return shown | anew
+    if exact:
+        queued = {id_: cosine for id_, cosine in queued.items() if abs(shown.get(id_, -2.0) - cosine) > _ROUNDING}
+    shown.update(queued)
+    return shown

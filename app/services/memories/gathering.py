@@ -120,8 +120,9 @@ class CandidateGatherer:
         cache = self._backends.data.caches.speakers
         embedded = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         gathered = await self._gather(embedded)
-        if names := gathered.pool.first_names:
-            speakers.remember(cache, self._scope, names)
+        if not (names := gathered.pool.first_names):
+            return gathered
+        speakers.remember(cache, self._scope, names)
         again = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         if again != embedded and gathered.vectors.outage is None:
             gathered = await self._gather(again)
@@ -217,7 +218,7 @@ class CandidateGatherer:
             return await self._read(parsed, vectors, width, crowded=crowded, had=instead)
         fields, stats = read_candidates(rows)
         return _ReadCandidates(
-            [Candidate(**values) for values in fields],
+            [*map(Candidate.of, fields)],
             ScopeStats(**stats),
             compared,
             listed.has_more,

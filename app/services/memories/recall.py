@@ -115,7 +115,10 @@ def _degraded(vectors: VectorSearch, fusion: Fusion, query: Query) -> list[str]:
     if vectors.outage is not None:
         return [vectors.outage.part]
     candidates = fusion.pool.candidates
+    if vectors.hits.filtered and not is_crowded(vectors.hits, candidates.values(), query):
+        return []
     compared = [candidate for id_, candidate in candidates.items() if id_ in fusion.pool.cosines]
-    crowded = is_crowded(vectors.hits, candidates.values(), query) and len(compared) < len(candidates)
+    if vectors.hits.filtered and len(compared) == len(candidates):
+        return []
     few = sum(1 for _ in counted(compared, query)) < query.top_k
-    return ["filter_beyond_index"] if few and (crowded or not vectors.hits.filtered) else []
+    return ["filter_beyond_index"] if few else []

@@ -213,7 +213,7 @@ class VectorSearch:
 
     def cosines(self, queued: QueuedVectors, present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines of the hits and of the queued vectors, by id; with ``present`` only those of these ids."""
-        cosines = dict(self._cosines(self._query, queued, present))
+        cosines = self._cosines(self._query, queued, present)
         for need in self._needs:
             for id_, cosine in self._cosines(need, queued, present).items():
                 cosines[id_] = max(cosine, cosines.get(id_, cosine))
@@ -227,9 +227,7 @@ class VectorSearch:
         key = (self._scope, self.config.index_name)
         self._backends.data.caches.pending.put(self._scope.tenant_id, key, pending, pending.size)
 
-    def _cosines(
-        self, search: "_Search", queued: QueuedVectors, present: Collection[str] | None
-    ) -> Mapping[str, float]:
+    def _cosines(self, search: "_Search", queued: QueuedVectors, present: Collection[str] | None) -> dict[str, float]:
         anew = {} if search.vector is None else queued.cosines(search.vector)
         cosines = vector.cosines_of(search.hits.hits, anew, exact=self._index.visible_at_once)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}

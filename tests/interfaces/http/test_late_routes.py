@@ -11,7 +11,8 @@ import httpx
 import pytest
 from fastapi import Depends, FastAPI
 
-from app.interfaces.http.dependencies import CredentialFirst, NamedRoute, ReadCaller
+from app.interfaces.http.dependencies import CredentialFirst, ReadCaller
+from app.interfaces.http.named_route import NamedRoute
 from app.interfaces.http.router import Router
 
 _THREADS = 8

@@ -6,9 +6,10 @@ from fastapi import Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import Forbidden, InvalidRequest, Unauthenticated
-from app.interfaces.http.dependencies import NamedRoute, entry_of, no_repeats, shards_of
+from app.interfaces.http.dependencies import entry_of, no_repeats, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.metrics_readers import MetricsReaders
+from app.interfaces.http.named_route import NamedRoute
 from app.interfaces.http.pages import LatelyMade
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.operations import (

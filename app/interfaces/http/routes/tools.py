@@ -9,8 +9,9 @@ from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import Conflict, FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request
-from app.interfaces.http.dependencies import NamedRoute, entry_of, no_repeats
+from app.interfaces.http.dependencies import entry_of, no_repeats
 from app.interfaces.http.failures import ACCESS, UPSTREAM
+from app.interfaces.http.named_route import NamedRoute
 from app.interfaces.http.router import Router
 from app.interfaces.http.schemas.browse import OptionalAgent
 from app.interfaces.tools.calls import Toolbox

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
-from app.domain.query import Filter, GroupBy, Query
+from app.domain.query import EVERYTHING, Filter, GroupBy, Query
 from app.interfaces.fields import (
     AT_MOST_CONTENT_BYTES,
     Answer,
@@ -91,7 +91,7 @@ class Question(Request):
         return self.to(
             Query,
             text=self.query,
-            where=Filter() if self.filter is None else self.filter.to(Filter),
+            where=EVERYTHING if self.filter is None else self.filter.to(Filter),
             collapse="restatements" if self._collapses else None,
         )
 
