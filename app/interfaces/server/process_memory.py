@@ -67,12 +67,13 @@ class LoadedFiles:
 
 
 async def give_memory_back(loaded: LoadedFiles, seconds: float) -> None:
-    """Return to the system now, and then every ``seconds``, freed memory and pages of files that were only read.
+    """Return to the system what the start has needed, and then every ``seconds`` freed memory.
 
-    After many large requests glibc keeps tens of megabytes (malloc_trim(3)); other libraries have no such call.
+    Pages of files are returned once: what is read after the start is what a server needs. After many large requests
+    glibc keeps tens of megabytes (malloc_trim(3)); other libraries have no such call.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
+    await asyncio.to_thread(loaded.unmap)
     while True:
         await asyncio.to_thread(trim, 0)
-        await asyncio.to_thread(loaded.unmap)
         await asyncio.sleep(seconds)
