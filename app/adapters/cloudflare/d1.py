@@ -256,7 +256,7 @@ def _batch(statements: Sequence[Statement]) -> list[dict[str, Any]]:
     for statement in statements:
         if len(statement.sql.encode()) > _SQL_BYTES:
             raise DatabaseRejected(f"A statement is longer than the {_SQL_BYTES} bytes that D1 takes.")
-        if not statement.writes and not statement.sql.lstrip()[:6].upper() == "SELECT":
+        if not statement.writes and statement.sql.lstrip()[:6].upper() != "SELECT":
             raise DatabaseRejected("A statement that may write does not say so.")
         parameters = statement.parameters
         if any(len(parameter.encode()) > _VALUE_BYTES for parameter in parameters):

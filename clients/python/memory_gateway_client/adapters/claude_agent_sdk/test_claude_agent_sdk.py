@@ -139,7 +139,7 @@ async def test_what_is_recalled_only_is_not_kept(memory: AsyncMemoryClient) -> N
 async def test_two_sessions_at_once_are_both_kept_and_told(memory: AsyncMemoryClient) -> None:
     await memory.store("The door code is 4711")
     hooks = AgentMemory(memory)
-    asked = [f"What is the door code, asks guest {number}" for number in range(4)]
+    asked = [f"What is the door code for guest {number}?" for number in range(4)]
     told = await asyncio.gather(*(prompted(hooks, each, each) for each in asked))
     assert all("4711" in each for each in told)
     assert await contents(memory) == {*asked, "The door code is 4711"}
