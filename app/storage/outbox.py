@@ -166,7 +166,7 @@ def pending(
 
 def read_pending(rows: Sequence[Row]) -> QueuedRows:
     """Return the queued vectors that ``pending`` has read and that are compared."""
-    texts: list[str] = [row["queued"] for row in rows]  # type: ignore[misc]  # the statement makes texts
+    texts = [str(row["queued"]) for row in rows]  # a mark alone is a number
     stored = [text[1:] for text in texts if text[0] == "0"]
     bulk = [text for text in texts if text[0] != "0"]
     has_more = len(stored) > MAX_PENDING or any(text[0] == "2" for text in bulk)
