@@ -167,7 +167,7 @@ def _of_subjects(where: Filter, table: str) -> str:
 
 
 def _told(about: About) -> str:
-    """Return a SELECT of the ids of the agent's memories that state a claim of a condition, which may come again."""
+    """Return a SELECT of the ids of the agent's memories that state a claim of a condition; an id may come twice."""
     if about.subjects is None and about.predicate is not None:
         return _TOLD_OF_PREDICATE
     return _TOLD.format(tables=claims_of(about, "claim AS told"), about=of_key(about, "told", _TELLER))

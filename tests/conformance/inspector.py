@@ -86,10 +86,8 @@ class Inspector:
     def _ask(self, method: str, *options: str) -> dict[str, Any]:
         asked = ["--method", method, *options, "--protocol-era", self.era]
         machine_readable = ["--format", "json", "--quiet", "--stored-auth-only"]  # and opens no browser to log in
-        patient = [
-            "--connect-timeout",
-            str(_SECONDS * 1000 // 2),
-        ]  # 15 s by default, too short for a machine that does much else
+        # 15 s by default, too short for a machine that does much else
+        patient = ["--connect-timeout", str(_SECONDS * 1000 // 2)]
         done = subprocess.run(
             [NODE, INSPECTOR, "--cli", *asked, *machine_readable, *patient, *self.target],
             cwd=self.home,

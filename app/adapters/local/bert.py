@@ -45,6 +45,7 @@ class BertEncoder:
         """
         self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
+        # The words have a mapping of their own: pages of one that is only read can be given back (ADR 0096).
         words = MappedTensors(directory / "model.safetensors", for_openvino=False)
         self._words = words.stored(WORDS, self.shape.vocabulary, self.shape.hidden)
         with MappedTensors(directory / "model.safetensors") as weights:

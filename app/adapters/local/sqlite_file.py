@@ -29,10 +29,10 @@ T = TypeVar("T")
 _MAX_GROUP = 64
 _GROUP_SECONDS = 0.02
 """The processor time after which writes are committed, and writes not reached come first in the next group."""
-_OWN_PATIENCE = "PRAGMA busy_timeout = 0"
-"""SQLite's own wait for another process's commit is off: it sleeps for up to 100 ms at a time, so often comes last."""
 _OVERWRITES = "PRAGMA secure_delete = ON"
 """Deleted data is overwritten in the file, not only marked as free."""
+_OWN_PATIENCE = "PRAGMA busy_timeout = 0"
+"""SQLite's own wait for another process's commit is off: it sleeps for up to 100 ms at a time, so often comes last."""
 _WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
 _BULK = ("PRAGMA wal_autocheckpoint = 16000", "PRAGMA cache_size = -16000")
 """A page that many commits change is written into the log with each, and into the file with each checkpoint: with 64 MB

@@ -217,8 +217,8 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
         rows = await self._file.read(lambda connection: all_rows(connection, _LISTED, argument))
         ids = list(dict.fromkeys(id_ for id_, _ in rows))  # two scopes may have one id
-        unreadable = {id_: True for id_, values in rows if is_damaged(values, self._config.dimensions)}
-        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None, [*unreadable])
+        unreadable = list(dict.fromkeys(id_ for id_, values in rows if is_damaged(values, self._config.dimensions)))
+        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None, unreadable)
 
     async def count_unreadable(self) -> int:
         """Look at each vector of this config."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.domain.embedding import encode
 from app.domain.memory import NewMemory
-from app.domain.query import Query
+from app.domain.query import Filter, Query
 from app.ports.database import Row, Statement
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.storage.outbox import MAX_PENDING, PendingVectors, QueuedRows, name_of
@@ -45,6 +45,18 @@ async def test_of_vectors_of_one_moment_that_a_process_has_only_the_nearest_are_
         first, *_, later = database.candidates
         assert first > MANY
         assert later < MOST
+
+
+async def test_queued_memories_of_an_import_that_do_not_pass_a_filter_are_no_names(tmp_path: Path) -> None:
+    async with bench_on(tmp_path) as bench:
+        backends: Any = replace(bench.backends, index=Late(bench.index.inner))
+        gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
+        for topic in ("tea", "milk"):
+            await gateway.store("bot", NewMemory(f"we ran out of {topic}", {"topic": topic}))
+        await set_rows(bench, "outbox", {"in_bulk": 1})
+        for topic, entries in (("tea", ["we ran out of tea"]), ("bread", [])):
+            found = await gateway.recall("bot", Query("what is missing?", where=Filter(metadata={"topic": topic})))
+            assert [entry.content for entry in found.entries] == entries
 
 
 def _stored(pending: PendingVectors, numbers: range) -> list[str]:
