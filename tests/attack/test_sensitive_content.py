@@ -8,12 +8,12 @@ from app.adapters.local.sensitive_detector import PatternDetector
 from app.domain.limits import CONTENT_BYTES
 from app.domain.sensitive import LABELS
 from app.services.tenant.screening import Screening
-from tests.support.cost import best, usual
+from tests.support.cost import best, within
 from tests.support.secrets import FORMS
 
 DETECTOR = PatternDetector(LABELS)
-LIMIT = 0.06
-"""Seconds for a content of the largest size. The worst of these texts takes half of it."""
+LIMIT = 0.15
+"""Seconds for a content of the largest size. The worst of these texts takes a third of it."""
 BEGUN = {f"begun {form}": content[: len(content) * 2 // 3] for form, (_, content) in FORMS.items()}
 WHOLE = {form: f"{content} " for form, (_, content) in FORMS.items()}
 MADE: Mapping[str, str] = {
@@ -43,11 +43,11 @@ MADE: Mapping[str, str] = {
 @pytest.mark.parametrize("text", [*MADE.values(), *BEGUN.values(), *WHOLE.values()], ids=[*MADE, *BEGUN, *WHOLE])
 def test_no_content_costs_more_than_its_length(text: str) -> None:
     whole = (text * CONTENT_BYTES)[:CONTENT_BYTES]
-    assert usual(best(lambda: DETECTOR.find(whole))) <= LIMIT
+    assert within(best(lambda: DETECTOR.find(whole)), LIMIT)
 
 
 @pytest.mark.parametrize("text", MADE.values(), ids=MADE)
 def test_to_mask_costs_no_more_than_some_looks(text: str) -> None:
     whole = (text * CONTENT_BYTES)[:CONTENT_BYTES]
     rule = Screening("mask", DETECTOR)
-    assert usual(best(lambda: rule.text(whole))) <= 3 * LIMIT
+    assert within(best(lambda: rule.text(whole)), 3 * LIMIT)

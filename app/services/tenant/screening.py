@@ -5,9 +5,9 @@ A service screens what its caller brought before it embeds, hashes or stores any
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from app.domain.errors import FieldError, SensitiveContent
 from app.domain.json_types import to_json
@@ -23,6 +23,10 @@ _T = TypeVar("_T")
 _MAX_NAMED: Final = 20
 _CHARACTERS_AT_ONCE: Final = 32_768
 """Characters that are looked at before other requests have their turn: in 3 ms usually, in 45 at most."""
+_CHARACTERS_OF_A_TEXT: Final = 100
+"""What a look costs at least, in characters that cost as much: a list may have twenty thousand texts."""
+_CHARACTERS_OF_A_STEP: Final = 20
+"""What the walk through an object or a list costs, and through each thing in it, in characters that cost as much."""
 _SHORTEST: Final = 8
 """Characters of the shortest text that is looked at: a password of one character in the shortest URL has as many."""
 _LEAST_NUMBER: Final = 10**13
@@ -67,8 +71,8 @@ class Screening:
             return value
         found: list[SensitiveKind] = []
         refused: list[FieldError] = []
-        async for part in paced(self._parts(value, name), lambda part: len(part.text), _CHARACTERS_AT_ONCE):
-            kinds = [span.kind for span in self.detector.find(part.text)]
+        async for part in paced(_parts(value, name), _work, _CHARACTERS_AT_ONCE):
+            kinds = [span.kind for span in self.detector.find(part.text)] if part.text else []
             found += kinds
             refused += self._refused(part, kinds)
         if not found:
@@ -79,11 +83,12 @@ class Screening:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
         return cast("_T", await self._masked_in_turns(value)) if handling == "mask" else value
 
-    def _refused(self, part: "_Leaf", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
+    def _refused(self, part: "_Looked", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
         """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""
         if self.handling != "refuse" and not (part.names and self.handling == "mask" and self.attended):
             return []
-        return [FieldError(part.path, f"has {NAMES[kind]}, which is not kept") for kind in dict.fromkeys(kinds)]
+        path = self._path(part.way)
+        return [FieldError(path, f"has {NAMES[kind]}, which is not kept") for kind in dict.fromkeys(kinds)]
 
     def text(self, text: str) -> str:
         """Return a text with labels in place of what should not be kept, whatever the setting."""
@@ -109,33 +114,23 @@ class Screening:
             if self.attended:
                 self.note.sensitive(kind, handling, times)
 
-    def _parts(self, value: Any, path: str, *, names: bool = False) -> Iterator["_Leaf"]:  # noqa: ANN401 - any value
-        """Yield the texts of a value that may have something in them."""
-        text = _text_of(value)
-        if text is not None:
-            yield _Leaf(path, text, names)
-        elif isinstance(value, Mapping):
-            for key, item in value.items():
-                told = self.text(key) if len(key) >= _SHORTEST else key  # an error names the path
-                yield from self._parts(key, _joined(path, told), names=True)
-                yield from self._parts(item, _joined(path, told))
-        elif isinstance(value, list | tuple):
-            for number, item in enumerate(value):
-                if not _is_small(item):  # a list may have a hundred thousand numbers
-                    yield from self._parts(item, _joined(path, str(number)))
-        elif is_dataclass(value) and not isinstance(value, type):
-            for each in fields(value):
-                yield from self._parts(getattr(value, each.name), _joined(path, each.name), names=_is_name(each.name))
+    def _path(self, way: "_Way") -> str:
+        """Return a way as the path that an error names: keys that should not be kept are labels in it."""
+        names: list[str] = []
+        while way is not None:
+            way, name = way
+            names.append(self.text(str(name)))
+        return ".".join(reversed(names))
 
     async def _masked_in_turns(self, value: Any) -> Any:  # noqa: ANN401 - any value
         """Mask a value, of a list one item after the other: a long one does not keep other requests from their turn."""
         if not isinstance(value, list | tuple):
             return self._masked(value)
 
-        def characters(item: object) -> int:
-            return sum(len(part.text) for part in self._parts(item, ""))
+        def work(item: object) -> int:
+            return sum(map(_work, _parts(item, "")))
 
-        return type(value)([self._masked(item) async for item in paced(value, characters, _CHARACTERS_AT_ONCE)])
+        return type(value)([self._masked(item) async for item in paced(value, work, _CHARACTERS_AT_ONCE)])
 
     def _masked(self, value: Any) -> Any:  # noqa: ANN401 - any value
         text = _text_of(value)
@@ -166,13 +161,52 @@ class Screening:
         return self.text(to_json(self._masked(document)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A text of a value: the path to it, and whether it names something."""
+_Way: TypeAlias = "tuple[_Way, str | int] | None"
+"""The way to a part of a value: that to what it is in, and its name or place there; None to the value itself."""
 
-    path: str
+
+class _Looked(NamedTuple):
+    """A text that is looked at, or an object or a list that the walk goes through."""
+
+    way: _Way
     text: str
+    """Empty: it is no text."""
     names: bool
+    """Whether it names something, as a key does."""
+    things: int = 0
+    """How many things it has in it."""
+
+
+def _work(part: _Looked) -> int:
+    """Return what a part costs, in characters that cost as much."""
+    return len(part.text) + _CHARACTERS_OF_A_TEXT if part.text else _CHARACTERS_OF_A_STEP * (1 + part.things)
+
+
+def _parts(value: object, name: str) -> Iterator[_Looked]:
+    """Yield the texts of a value that may have something in them, and what they are in, in their order."""
+    left: list[tuple[_Way, object, bool]] = [((None, name) if name else None, value, False)]
+    while left:
+        way, value, names = left.pop()
+        if (text := _text_of(value)) is not None:
+            yield _Looked(way, text, names)
+            continue
+        yield _Looked(way, "", names, len(value) if isinstance(value, Collection) else 0)
+        left += reversed(list(_inside(value, way)))
+
+
+def _inside(value: object, way: _Way) -> Iterator[tuple[_Way, object, bool]]:
+    """Yield what in an object or a list may have a text: the way to it, itself, and whether it names something."""
+    if isinstance(value, list | tuple):
+        yield from (((way, number), item, False) for number, item in enumerate(value) if _may_have_text(item))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if _may_have_text(key):
+                yield (way, key), key, True
+            if _may_have_text(item):
+                yield (way, key), item, False
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield (way, each.name), getattr(value, each.name), _is_name(each.name)
 
 
 def _text_of(value: Any) -> str | None:  # noqa: ANN401 - any value
@@ -183,13 +217,11 @@ def _text_of(value: Any) -> str | None:  # noqa: ANN401 - any value
     return str(abs(int(value))) if whole and abs(value) >= _LEAST_NUMBER else None
 
 
-def _is_small(value: object) -> bool:
-    """Tell whether a value is a number that is too small to be that of a card, or nothing."""
-    return value is None or (isinstance(value, int | float) and -_LEAST_NUMBER < value < _LEAST_NUMBER)
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _may_have_text(value: object) -> bool:
+    """Tell at a glance of most values that they have no text: a list may have a hundred thousand of them."""
+    if isinstance(value, str):
+        return len(value) >= _SHORTEST
+    return abs(value) >= _LEAST_NUMBER if isinstance(value, int | float) else bool(value)
 
 
 def _is_name(name: str) -> bool:

@@ -141,6 +141,7 @@ class Watched:
 
     since: int = 0
     most: int = 0
+    turns: int = 0
 
     def find(self, text: str) -> Sequence[SensitiveSpan]:
         self.since += len(text)
@@ -150,6 +151,7 @@ class Watched:
     async def others(self) -> None:
         while True:
             self.since = 0
+            self.turns += 1
             await asyncio.sleep(0)
 
 
@@ -162,3 +164,12 @@ async def test_others_have_their_turn_while_a_long_conversation_is_looked_at_and
     others.cancel()
     assert (secret in str(kept)) is (handling == "count")
     assert detector.most < 100_000
+
+
+@pytest.mark.parametrize("thing", [[0], {"a": [0]}, "a bit of text"], ids=["list", "object", "text"])
+async def test_others_have_their_turn_while_many_small_things_are_gone_through(thing: Any) -> None:
+    detector = Watched()
+    others = asyncio.create_task(detector.others())
+    await Screening("count", detector).of({"things": [thing] * 20_000}, "metadata")
+    others.cancel()
+    assert detector.turns > 20
