@@ -22,8 +22,8 @@ class ConnectionLimits:
     spare: int = 200
     """Connections open beyond these: new ones for which there is no room, and those that gave way. Each is for one
     request, which is refused unless its path is one that is always answered."""
-    spare_seconds: float = 0.25
-    """Seconds for which a spare connection may send nothing before it is ended."""
+    spare_seconds: float = 1.0
+    """Seconds for which a spare connection may send nothing before it is ended. A busy caller sends after a while."""
     head_bytes: int = 16 * 1024
     """Bytes of the request line and the headers."""
     head_seconds: float = 10.0
