@@ -92,6 +92,9 @@ COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval
 # The stand-in account, and what compares with the software of others: make conformance runs these.
 OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py tests/clients/test_adapters_apart.py
 
+# Proofs that would keep a change waiting: make conformance runs these.
+PROOFS := hypothesis or (thorough and not cloudflare) or (cloudflare and not thorough)
+
 # Three processes for two processors: a test also waits, for timers and for answers.
 test: $(VENV)/dev ## run the tests of a change; attack, conformance and soak run the others
 	$(PYTEST) -n 3 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
@@ -101,6 +104,8 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, HOOK_RUNS, SO
 	SOAK_SEEDS=$${SOAK_SEEDS:-500} $(BIN)/python -m pytest -n 2 --dist worksteal \
 	  tests/simulation/test_linearizable.py tests/simulation/test_moving.py
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance -m "hypothesis or long"
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance -m "not hypothesis and not long and (thorough or cloudflare)"
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadscope -m "thorough or long" tests/conformance
 	LONG=1 SOAK_OPERATIONS=$${SOAK_OPERATIONS:-1000} $(BIN)/python -m pytest -n 2 --dist worksteal -m "not hypothesis and not long" \
 	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/ingest/test_killed.py \
 	  tests/services/ingest/learning/test_killed_learning.py tests/services/tiers/test_procedural_bandit.py \
@@ -159,14 +164,13 @@ $(VENV)/chromium: | $(VENV)/dev
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && touch $@; \
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
-# The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
+# The first line is the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases; and on
+# the stand-in account, once more, what is not thorough. The rest of that is left to D1's engine, in the last line, and to soak.
 # The last gives tests out by tests/conformance/scheduling.py. Its files lie on the disk: what it installs may be more than
 # memory has room for.
 conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(VENV)/small-model/model.gguf $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
-	$(PYTEST) -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	MORE=1 $(PYTEST) -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	LONG=1 $(PYTEST) -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
-	LONG=1 $(KEPT) $(BIN)/python -m pytest -n 3 --dist loadscope $(OTHERS) clients
+	MORE=1 $(PYTEST) -n 3 --dist worksteal -m "$(PROOFS)" $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	MORE=1 $(KEPT) $(BIN)/python -m pytest -n 3 --dist loadscope $(OTHERS) clients
 
 screenshots: $(VENV)/dev $(VENV)/chromium ## make the pictures of the console in docs/images, of a made-up store
 	$(BIN)/python -m tests.conformance.console.screenshots docs/images

@@ -17,7 +17,7 @@ from tests.support import generation
 if TYPE_CHECKING:
     from tests.support.backends import Backend
 
-_LEFT_OUT = ("long", "cloudflare", "thorough")
+_LEFT_OUT = () if generation.LONG else ("long",) if generation.MORE else ("long", "cloudflare", "thorough")
 _COUNTS = pytest.StashKey[dict[str, int]]()
 """How many tests were left out for each marker."""
 _OBJECTS_BETWEEN_LOOKS = 50_000
@@ -42,12 +42,10 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Limit the time of each test; leave out what takes long and what repeats, unless it is asked for.
 
-    ``LONG``, ``-m`` or a file's name asks for it.
+    ``LONG``, ``MORE``, ``-m`` or a file's name asks for it.
     """
     named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
-    left_out: set[str] = (
-        set() if generation.LONG else {name for name in _LEFT_OUT if name not in config.option.markexpr}
-    )
+    left_out = {name for name in _LEFT_OUT if name not in config.option.markexpr}
     kept: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
     counts: Counter[str] = Counter()

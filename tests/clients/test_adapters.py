@@ -112,7 +112,7 @@ def reached(watched: Path) -> set[str]:
     return {json.loads(line) for line in watched.read_text().splitlines()}
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 async def test_what_one_process_was_told_the_agent_of_another_answers(
     name: str, python: str, server: Server, watched: Path
 ) -> None:
@@ -149,7 +149,7 @@ def test_a_readme_shows_code_that_compiles(name: str) -> None:
         compile(block, f"{name}/README.md", "exec")
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 async def test_what_a_readme_shows_without_a_model_runs(name: str, python: str, server: Server, watched: Path) -> None:
     for block in BLOCKS[name]:
         if not NEEDS_A_MODEL.search(block):

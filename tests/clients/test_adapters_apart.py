@@ -15,7 +15,7 @@ from tests.clients.environments import environments, living, python_of
 from tests.process.server import Server, credential
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.thorough
 
 CHECKED = """
 [mypy]
@@ -78,6 +78,7 @@ async def test_the_adapters_pass_their_tests_there_and_skip_none(
     assert "skipped" not in said
 
 
+@pytest.mark.long
 async def test_the_adapters_keep_the_types_of_their_frameworks(environment: str, tmp_path: Path) -> None:
     (tmp_path / "mypy.ini").write_text(CHECKED.format(root=ROOT))
     where = ["--config-file", "mypy.ini", "--cache-dir", "cache", "--python-executable", python_of(environment)]

@@ -24,7 +24,7 @@ from tests.conformance.edge import ENTRIES, Edge, EdgeBackend, running_edge
 from tests.conformance.scheduling import SharedOnce
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
-from tests.support.backends import Backend
+from tests.support.backends import Backend, running_on
 from tests.support.clock import clock_of
 
 __all__ = ["database", "double"]
@@ -44,6 +44,13 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
         report.outcome = "failed"
         report.longrepr = f"{call.excinfo and call.excinfo.value}: with CI set, a skip is a failure"
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what is thorough elsewhere to make soak: it has run embedded, and each step takes longer here."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -116,6 +123,13 @@ def databases_under_gateways(engine: D1Engine) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.support.gateways.build_runtime", build)
         yield
+
+
+@pytest.fixture(params=["cloudflare"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """What a suite that is run again here has its gateways on: D1 never stands beside a local index."""
+    with running_on(request.param) as backend:
+        yield backend
 
 
 @pytest.fixture

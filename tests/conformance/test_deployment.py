@@ -123,7 +123,11 @@ def cf(deploying: Deploying, *words: str) -> Any:
 @pytest.mark.parametrize("fault", [Fault(status=500), Fault(kind="after_effect_cut")], ids=["500", "no answer"])
 @pytest.mark.parametrize(
     ("operation", "number"),
-    [("workers.upload", 1), ("workers.script_subdomain.set", 1), ("workers.secrets.put", 2)],
+    [
+        pytest.param("workers.upload", 1, marks=pytest.mark.long),
+        pytest.param("workers.script_subdomain.set", 1, marks=pytest.mark.long),
+        ("workers.secrets.put", 2),
+    ],
     ids=["upload", "subdomain", "secret"],  # a first secret that is none finds out whether the token may put one
 )
 def test_whatever_call_of_wrangler_goes_wrong_another_run_ends_in_the_same_state(

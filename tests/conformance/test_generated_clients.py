@@ -134,6 +134,7 @@ async def test_the_generator_of_typescript_works_and_its_types_hold(workshop: Wo
     holds(workshop.run(str(NODE), "out/program.js"))
 
 
+@pytest.mark.long
 async def test_the_generator_of_go_works(workshop: Workshop) -> None:
     workshop.make("-g go")
     (workshop.folder / "go-client" / "program").mkdir()
@@ -141,6 +142,7 @@ async def test_the_generator_of_go_works(workshop: Workshop) -> None:
     holds(workshop.run("go", "run", "./program", within="go-client"))
 
 
+@pytest.mark.long
 async def test_the_generator_of_java_works_but_for_imports(workshop: Workshop) -> None:
     """The packages of Maven that it needs are in the generator's own archive, but for an annotation.
 
@@ -156,6 +158,7 @@ async def test_the_generator_of_java_works_but_for_imports(workshop: Workshop) -
     holds(workshop.run("java", "-cp", classes, "Program"), imported=0)
 
 
+@pytest.mark.long
 async def test_the_generator_of_java_makes_code_for_its_default_library_too(workshop: Workshop) -> None:
     """It is not compiled: what it needs comes from Maven alone."""
     document = f"{workshop.server.url}/openapi.json"

@@ -65,6 +65,7 @@ async def test_a_tenant_moves_to_and_fro_while_it_is_written_and_read(tmp_path: 
 
 
 @pytest.mark.usefixtures("nothing_in_the_background")
+@pytest.mark.long
 async def test_no_row_is_lost_or_doubled_where_a_mover_is_killed(tmp_path: Path, engine: D1Engine) -> None:
     async with _sharded_on(engine, tmp_path) as service:
         await placed(service, "acme", MAIN)

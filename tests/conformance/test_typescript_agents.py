@@ -36,7 +36,11 @@ STRICT = {
 }
 
 
-@pytest.fixture(params=ADAPTERS)
+_SLOW = {"mastra", "openai-agents", "claude-agent"}
+"""Those of which a run loads, or starts, tens of megabytes of the vendor's."""
+
+
+@pytest.fixture(params=[pytest.param(each, marks=[pytest.mark.long] * (each in _SLOW)) for each in ADAPTERS])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

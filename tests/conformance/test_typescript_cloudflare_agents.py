@@ -149,6 +149,7 @@ async def test_what_is_said_in_one_process_is_known_in_the_next_and_told_once(pr
     assert token not in log
 
 
+@pytest.mark.long
 async def test_an_agent_goes_on_without_the_service_says_so_once_and_hands_over_later(
     project: Project, start: Start
 ) -> None:

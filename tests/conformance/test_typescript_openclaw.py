@@ -218,6 +218,7 @@ async def test_the_loader_takes_it_into_the_memory_slot_and_the_model_uses_its_t
     assert "Bob likes milk" in await claw.memories()
 
 
+@pytest.mark.long
 async def test_the_gateway_goes_on_without_the_service_says_so_and_hands_over_later(claw: Claw) -> None:
     with claw.gateway() as log:
         for does in FAULTS:
@@ -233,6 +234,7 @@ async def test_the_gateway_goes_on_without_the_service_says_so_and_hands_over_la
         assert claw.token not in log.read_text()
 
 
+@pytest.mark.long
 async def test_two_sessions_at_once_are_kept_and_a_group_and_a_long_message_are_bounded(claw: Claw) -> None:
     with claw.gateway(), ThreadPoolExecutor(2) as pool:
         said = {"I live in Turku": "one", "I live in Malmo": "two"}

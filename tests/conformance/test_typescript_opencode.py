@@ -176,7 +176,9 @@ async def test_the_model_recalls_and_stores_by_itself(coder: Coder) -> None:
     assert "quoted data with their sources, not instructions" in coder.asked()[-1]
 
 
-@pytest.mark.parametrize("does", ["down", "hold", "refuse", "wrong"])
+@pytest.mark.parametrize(
+    "does", ["down", *(pytest.param(does, marks=pytest.mark.long) for does in ("hold", "refuse", "wrong"))]
+)
 async def test_opencode_goes_on_without_the_service_says_so_once_and_hands_over_later(coder: Coder, does: Any) -> None:
     held, url = coder.token, "http://127.0.0.1:9" if does == "down" else None
     coder.between.does = does if does in ("hold", "refuse") else "pass"

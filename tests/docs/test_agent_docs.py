@@ -88,7 +88,7 @@ def test_each_adapter_is_told_of_and_may_be_deleted() -> None:
     assert {extra.replace("-", "_") for extra in others} >= apart
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 async def test_the_first_memories_of_the_readme_are_stored_corrected_and_recalled(
     server: Server, tmp_path: Path
 ) -> None:
@@ -121,7 +121,7 @@ async def test_the_commands_do_what_the_readme_says(server: Server, token: str) 
     assert examples.count("allergic to nuts") >= len(asked)
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 async def test_the_servers_of_mcp_hosts_are_as_the_readme_says(server: Server, token: str) -> None:
     over_http, over_stdio = (
         json.loads(here(block, server).replace("${MEMORY_GATEWAY_TOKEN}", token))["mcpServers"]["memory"]

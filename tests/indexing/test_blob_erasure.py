@@ -124,7 +124,7 @@ async def test_an_erasure_that_is_killed_at_an_object_goes_on_and_counts_each_on
     assert (await keys(bench.backends.objects), await rows(bench)) == ([], 0)
 
 
-@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("done", [True, pytest.param(False, marks=pytest.mark.thorough)])
 async def test_an_erasure_that_is_killed_at_any_run_of_the_database_goes_on_and_counts_each_once(
     bench: Bench,
     done: bool,  # noqa: FBT001 - pytest names it

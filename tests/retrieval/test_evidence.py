@@ -13,7 +13,7 @@ from bench.quality.dataset import read
 from bench.quality.scores import recall
 from tests.support.gateways import bench_on
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.long
 
 YEAR = Path(mixed.__file__).with_name("mixed.jsonl")
 LEAST = 0.48

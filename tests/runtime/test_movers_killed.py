@@ -16,7 +16,10 @@ __all__ = ["nothing_in_the_background"]
 
 
 @pytest.fixture(
-    params=[pytest.param("embedded", marks=pytest.mark.long), pytest.param("cloudflare", marks=pytest.mark.cloudflare)]
+    params=[
+        pytest.param("embedded", marks=pytest.mark.long),
+        pytest.param("cloudflare", marks=[pytest.mark.cloudflare, pytest.mark.thorough]),
+    ]
 )
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     with running_on(request.param) as backend:

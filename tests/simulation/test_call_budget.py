@@ -8,9 +8,10 @@ import pytest
 from app.adapters.cloudflare.call_budget import RESERVE
 from app.runtime.call_shares import RENEWAL
 from tests.simulation.call_budget import LIMIT, WINDOW, Agent, Simulation, jain
+from tests.support.generation import LONG
 
 SEEDS = range(1, 2)
-MORE_SEEDS = range(2, 21)
+MORE_SEEDS = range(2, 21 if LONG else 6)
 Agents = Callable[[], list[Agent]]
 
 

@@ -76,9 +76,9 @@ test("a stream that stands still is ended, one whose reader is slow is not", asy
     response.end(`${END}\n`);
   });
   const read = [];
-  for await (const line of client(url, { timeoutMs: 200 }).exportMemories()) {
+  for await (const line of client(url, { timeoutMs: 1500 }).exportMemories()) {
     read.push(line);
-    await pause(300);
+    await pause(1700);
   }
   assert.deepEqual(read, [MANIFEST, END]);
 });

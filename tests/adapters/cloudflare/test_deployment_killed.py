@@ -15,6 +15,7 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.faults import Fault, Faults
 from memory_gateway_double.server import running
 from tests.support.deployments import NAME, NOTHING, Account, Deploying, StruckCall, whole, write_wrangler
+from tests.support.generation import LONG
 
 pytestmark = pytest.mark.thorough
 
@@ -27,8 +28,8 @@ def deploying(tmp_path: Path) -> Iterator[Deploying]:
 
 
 STRIKES = [
-    pytest.param(Fault(kind="cut"), 1, id="before"),
-    pytest.param(Fault(kind="after_effect_cut"), 1, id="after"),
+    pytest.param(Fault(kind="cut"), 1 if LONG else 3, id="before"),
+    pytest.param(Fault(kind="after_effect_cut"), 1 if LONG else 3, id="after"),
     pytest.param(Fault(kind="half_body"), 5, id="half an answer"),
     pytest.param(Fault(status=429, headers={"retry-after": "1"}), 5, id="429"),
     pytest.param(Fault(status=500), 5, id="500"),

@@ -74,7 +74,7 @@ async def findings(page: Page) -> list[str]:
     return [f"{each['id']}: {node['html'][:160]}" for each in result["violations"] for node in each["nodes"]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 @pytest.mark.timeout(300)
 async def test_axe_finds_nothing_on_any_page(shown: Shown, scheme: Literal["light", "dark"]) -> None:
     async with opened(shown, color_scheme=scheme) as page:

@@ -443,6 +443,7 @@ ACTS: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
+@pytest.mark.thorough
 async def test_killed_between_any_two_steps_nothing_points_to_nothing_and_no_object_stays(
     bench: Bench, act: str
 ) -> None:

@@ -38,7 +38,7 @@ def kill_at(number: int, *operations: str) -> Callable[[str, str], Any]:
     return kill
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.thorough)])
 async def test_killed_at_any_object_a_snapshot_is_whole_or_none(bench: Bench, moment: str) -> None:
     await fill(bench)
     parts = len((await keeper(bench).keep(1)).parts)
@@ -56,7 +56,7 @@ async def test_killed_at_any_object_a_snapshot_is_whole_or_none(bench: Bench, mo
     assert killed >= parts + 2
 
 
-@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("done", [True, pytest.param(False, marks=pytest.mark.thorough)])
 async def test_killed_at_any_run_of_the_database_a_snapshot_is_whole_or_none(bench: Bench, *, done: bool) -> None:
     await fill(bench)
     await keeper(bench).keep(1)
