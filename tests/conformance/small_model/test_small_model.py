@@ -11,7 +11,7 @@ import pytest
 from tests.process.conftest import Start
 from tests.support.generation import LONG
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 _CONVERSATIONS = (
     (
         "I work at Siemens in Malmo since 2019, in the team of Karin Holm.",
@@ -28,13 +28,13 @@ _CONVERSATIONS = (
         "We meet them in Oslo on 14 June.",
         "I do not eat meat any more, since January.",
     ),
-)[: 3 if LONG else 1]
+)[: 3 if LONG else 2]
 """What is said. The model takes up to a minute for each, and more of a busy processor."""
 _DETAIL = re.compile(r"\d+(?:[.,]\d+)?|(?<=[a-z,;] )[A-Z]\w+")
 """A number, or a word with a capital behind another word: what a model that makes things up makes up."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 """The days of messages, which the service writes itself."""
-_SECONDS = 500
+_SECONDS = 700
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def client(model_url: str, start: Start) -> AsyncIterator[httpx.AsyncClien
         READER="local",
         LANGUAGE_MODEL="http",
         LANGUAGE_MODEL_BASE_URL=model_url,
-        LANGUAGE_MODEL_SECONDS="150",
+        LANGUAGE_MODEL_SECONDS="300",
         RECALL_MODEL_SECONDS="60",
     )
     async with server.client() as client:
