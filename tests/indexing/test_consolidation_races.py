@@ -228,6 +228,7 @@ class Timed:
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 async def test_of_ten_thousand_equal_memories_no_call_takes_long_and_an_undo_ends(
     tmp_path: Path, backend: Backend
 ) -> None:

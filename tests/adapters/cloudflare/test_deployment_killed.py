@@ -92,7 +92,7 @@ def fails_once(deploying: Deploying, number: int, fault: Fault, *words: str) -> 
     return faults.struck
 
 
-@pytest.mark.parametrize("at", range(10, 70, 6))
+@pytest.mark.parametrize("at", range(10, 70, 6 if LONG else 18))
 def test_a_run_that_is_killed_is_gone_on_with(deploying: Deploying, at: int) -> None:
     """The process is killed at a call, which is carried out and answered to nobody."""
     line = "from app.interfaces.cli import main; main()"
