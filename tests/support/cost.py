@@ -29,7 +29,7 @@ def _many_objects() -> dict[str, tuple[int, list[int]]]:
     return {str(number): (number, [number]) for number in range(25_000)}
 
 
-async def longest_step(work: Callable[[int], Awaitable[object]], limit: float, tries: int = 3) -> float:
+async def longest_step(work: Callable[[int], Awaitable[object]], limit: float, tries: int = 6) -> float:
     """Return the usual seconds of the longest step of the loop meanwhile: of a try within the limit, or the best try.
 
     What the code does takes as long each time. What the host takes meanwhile counts as CPU time too, and does not come
