@@ -37,7 +37,7 @@ STRICT = {
 
 
 _SLOW = {"mastra", "openai-agents", "claude-agent"}
-"""Those of which a run loads, or starts, tens of megabytes of the vendor's."""
+"""Adapters that are proved in `make soak` alone: a run of these loads or starts tens of megabytes of their vendor's."""
 
 
 @pytest.fixture(params=[pytest.param(each, marks=[pytest.mark.long] * (each in _SLOW)) for each in ADAPTERS])

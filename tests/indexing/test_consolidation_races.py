@@ -227,7 +227,6 @@ class Timed:
         return rows
 
 
-@pytest.mark.thorough
 @pytest.mark.long
 async def test_of_ten_thousand_equal_memories_no_call_takes_long_and_an_undo_ends(
     tmp_path: Path, backend: Backend
