@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from re import _constants as ops
 from re import _parser as parser
 from typing import Any
@@ -23,6 +24,7 @@ _SIZES, _SECONDS = (8, 16, 24, 32, 128, 512, 4096, 16384), 0.002
 """What takes so long at one of these sizes is looked at closely; the short ones are for what would never end."""
 _SHORTER, _GROWTH = 4, 9.0
 """A text costs four times as much as a quarter of it, and 16 times as much where the cost grows as the square."""
+_TRIES = 10
 _MAX_PUMPS = 400
 _REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
 _OF_CATEGORY: Mapping[Any, Callable[[str], bool]] = {
@@ -56,10 +58,8 @@ def slowest(pattern: re.Pattern[str], use: Use, most: int = _MAX_PUMPS) -> tuple
     every = list(pumps(pattern))
     for pump in every[:: 1 + len(every) // most]:
         size = next((size for size in _SIZES if _cost(pattern, use, pump, size, tries=1) > _SECONDS), 0)
-        if size and _growth(pattern, use, pump, size, tries=1) > _GROWTH:
-            growth = _growth(pattern, use, pump, size, tries=3)  # what the machine did meanwhile does not come again
-            if growth > _GROWTH:
-                return pump, growth
+        if size and (growth := _growth(pattern, use, pump, size)) > _GROWTH:
+            return pump, growth
     return None
 
 
@@ -71,8 +71,15 @@ def pumps(pattern: re.Pattern[str]) -> Iterator[Pump]:
             yield Pump(before, repeated, after)
 
 
-def _growth(pattern: re.Pattern[str], use: Use, pump: Pump, size: int, tries: int) -> float:
-    return _cost(pattern, use, pump, size, tries) / _cost(pattern, use, pump, size // _SHORTER, tries)
+def _growth(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> float:
+    """Return how much more a text costs than a quarter of it: what a busy machine adds does not come with each try."""
+    long = short = inf
+    for _ in range(_TRIES):
+        long = min(long, _cost(pattern, use, pump, size, tries=1))
+        short = min(short, _cost(pattern, use, pump, size // _SHORTER, tries=1))
+        if long / short <= _GROWTH:
+            break
+    return long / short
 
 
 def _cost(pattern: re.Pattern[str], use: Use, pump: Pump, size: int, tries: int) -> float:
