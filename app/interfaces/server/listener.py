@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
@@ -88,14 +89,47 @@ async def serve_http(
         console=session_times(settings),
         metrics_readers=readers,
     )
-    # The objects made until here stay, and a request leaves few cycles: look for garbage less often. The collection
-    # after the freeze makes Python forget how many objects were frozen; it would wait until a quarter as many are new.
+    _leave_what_is_loaded_alone()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    say = announce and (lambda url: announce(_what_to_try(url, shards.main, settings)))
+    server = Server(_config(application, settings, shards, load), say, parent, load)
+    beside = [asyncio.create_task(give_memory_back(loaded, _GIVE_BACK_SECONDS))]
+    if load is not None:
+        beside.append(asyncio.create_task(load.keep_beating()))
+    if settings.canary_minutes:
+        from app.interfaces.canaries.rounds import keep_probing  # noqa: PLC0415 - it loads the pages of the console
+
+        probing = keep_probing(application, shards, minutes=settings.canary_minutes, most_probes=settings.canary_probes)
+        beside.append(asyncio.create_task(probing))
+    try:
+        await server.serve(sockets)
+    finally:
+        for task in beside:
+            task.cancel()
+    return server.started
+
+
+def _leave_what_is_loaded_alone() -> None:
+    """Have Python look for garbage less often, and not among the objects made until now, which stay.
+
+    A request leaves few cycles. The collection after the freeze makes Python forget how many objects were frozen; it
+    would wait until a quarter as many are new.
+    """
     gc.collect()
     gc.freeze()
     gc.collect()
     gc.set_threshold(10_000, 10, 10)
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    config = uvicorn.Config(
+
+
+def _config(application: ASGIApp, settings: Settings, shards: Shards, load: WorkerLoad | None) -> uvicorn.Config:
+    """Return how uvicorn serves the application: within the limits of connections, which are answered in all cases."""
+    shedding = LoadShedding(
+        shards.check_turn,
+        shards.main.metrics.request,
+        passing={*ALWAYS_ANSWERED, MCP_PATH},
+        reports=settings.report_calls,
+    )
+    return uvicorn.Config(
         application,
         host=settings.host,
         port=settings.port,
@@ -103,12 +137,7 @@ async def serve_http(
             connection_limits(settings.max_connections, beside=0 if load is None else _files_of_vectors(settings)),
             finished={MCP_PATH},
             always=ALWAYS_ANSWERED,
-            refusal=LoadShedding(
-                shards.check_turn,
-                shards.main.metrics.request,
-                passing={*ALWAYS_ANSWERED, MCP_PATH},
-                reports=settings.report_calls,
-            ).refusal,
+            refusal=shedding.refusal,
             counted=(lambda _: None) if load is None else load.opened,
         ),
         backlog=ACCEPTED_AT_ONCE,
@@ -118,25 +147,6 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    say = announce and (lambda url: announce(_what_to_try(url, shards.main, settings)))
-    server = Server(config, say, parent, load)
-    beside = [asyncio.create_task(give_memory_back(loaded, _GIVE_BACK_SECONDS))]
-    if load is not None:
-        beside.append(asyncio.create_task(load.keep_beating()))
-    if settings.canary_minutes:
-        from app.interfaces.canaries.rounds import keep_probing  # noqa: PLC0415 - it loads the pages of the console
-
-        beside.append(
-            asyncio.create_task(
-                keep_probing(application, shards, minutes=settings.canary_minutes, most_probes=settings.canary_probes)
-            )
-        )
-    try:
-        await server.serve(sockets)
-    finally:
-        for task in beside:
-            task.cancel()
-    return server.started
 
 
 def _files_of_vectors(settings: Settings) -> int:
