@@ -34,6 +34,12 @@ def started(edge: Edge) -> list[dict[str, Any]]:
     return told
 
 
+@pytest.fixture(autouse=True)
+def _others_told(edge: Edge) -> None:
+    """Ask for what other tests have started at this Worker, which is not told again."""
+    started(edge)
+
+
 def test_a_request_starts_the_image_with_no_network_but_the_bindings(edge: Edge, public: httpx.Client) -> None:
     for _ in range(2):
         assert public.post("/recall", json={}).json() == {"port": 8000, "path": "/recall"}
