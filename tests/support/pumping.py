@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from math import inf
-from re import _constants as ops
-from re import _parser as parser
 from typing import Any
 
 from tests.support.cost import best
+
+ops: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
 
 Use = Callable[[re.Pattern[str], str], object]
 
