@@ -160,18 +160,20 @@ def _number(value: float) -> str:
 
 
 def commit(checkout: Path) -> str | None:
-    """Name the commit of a checkout, with "-dirty" where files differ from it; None outside one."""
+    """Name the commit of a checkout, with "-dirty" where files other than results differ from it; None outside one."""
+    if not (described := _git(checkout, "describe", "--always", "--exclude=*")):
+        return None
+    differs = _git(checkout, "diff", "--name-only", "HEAD", "--", ":/", ":(top,exclude)bench/results")
+    return f"{described}-dirty" if differs else described
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    """Return what git says; nothing where there is no git, or it fails."""
     git = shutil.which("git")
     if git is None:
-        return None
-    described = subprocess.run(
-        [git, "describe", "--always", "--dirty", "--exclude=*"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or None
+        return ""
+    command = [git, *arguments]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _cpu_model() -> str:
