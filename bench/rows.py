@@ -24,6 +24,7 @@ from bench.d1 import CountedD1, Read, installed, serving
 from bench.data import SECRETS, messages, notes, one_agent, questions
 from bench.prefill import prefill
 from bench.report import Figure
+from tests.support.doubles import FailingIndex
 
 _SEED = 5
 _SHORT, _QUESTIONS, _MESSAGES = 8, 16, 8
@@ -36,10 +37,11 @@ _MOST_TIMES = 2.0
 _TOPICS = 10
 _OF_SESSION = 20
 
-# What a store has in life: sessions, and metadata that a tenth of the memories share.
+# What a store has in life: sessions, metadata that a tenth of the memories share, and memories that were written when
+# they were told, and not all at once.
 _LIVELY = f"""
 UPDATE long_term_memory SET session_id = 's' || (rowid / {_OF_SESSION}),
-  metadata = json_object('topic', 't' || (rowid % {_TOPICS}), 'turn', rowid)
+  metadata = json_object('topic', 't' || (rowid % {_TOPICS}), 'turn', rowid), written_at = created_at
 """
 _QUEUE = """
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
@@ -126,7 +128,8 @@ async def _recalls(load: _Load, folder: Path, url: str) -> list[Read]:
     """Recall with each query, and return what the runs that read candidates have read."""
     built = build_runtime(load_settings(data_dir=folder, embedder="hashing", auth_secrets=SECRETS))
     database = CountedD1(url, load.database)
-    backends = replace(built.backends, database=database)
+    # The index is asked apart from the database, as Vectorize is over REST.
+    backends = replace(built.backends, database=database, index=FailingIndex(built.backends.index))
     runtime = Runtime(
         backends, built.credentials, built.metrics, name=built.name, prepare_index=built.prepare_index,
         closers=[*built.closers, database.close], pace=built.pace,

@@ -2,13 +2,13 @@
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from app.domain.embedding import Vector
 from app.domain.errors import Unavailable
-from app.domain.json_types import Json, to_json
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 
@@ -59,18 +59,13 @@ class AwaitedHits:
     """Hits that are found in the same call as the rows that are read with them: the database's adapter asks the index.
 
     Until then one hit, which no memory has, stands for the hits in the argument of the statement that reads with them.
-    After the run there are ``hits`` or an ``error``; neither where the database's adapter does not ask.
+    After the run there are ``hits`` or an ``error``; neither where the database's adapter does not ask. An index's
+    adapter has a class of its own for them, by which the adapter of the database beside it knows that it can ask.
 
     Attributes:
-        index_name: The name of the index.
-        question: The query of the index, in the terms of the adapters.
-        read: Makes hits of the index's answer; raises ``Unavailable`` where the answer is not readable.
         marker: The id that stands for those of the hits.
     """
 
-    index_name: str
-    question: Mapping[str, Any]
-    read: Callable[[Any], Hits]
     marker: str = field(default_factory=lambda: secrets.token_hex(16))
     hits: Hits | None = None
     error: Unavailable | None = None
@@ -79,11 +74,6 @@ class AwaitedHits:
     def until_then(self) -> Hits:
         """The one hit that stands for the hits."""
         return Hits([Hit(self.marker, 1.0)])
-
-    @property
-    def text(self) -> str:
-        """The JSON that stands in an argument for ``[[id, points], ...]``: the hits, with points from 1 (best) to 0."""
-        return to_json([[self.marker, 1.0]])
 
 
 class AsksWithin(ABC):

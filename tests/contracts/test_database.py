@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.domain.errors import DatabaseRejected, UpstreamTimeout
 from app.domain.json_types import Json
 from app.ports.database import Database, RunRefused, Statement
+from app.ports.vector_index import AwaitedHits
 from tests.contracts.conftest import Opened
 from tests.support.generation import examples
 
@@ -32,6 +33,13 @@ async def test_rows_come_by_column_name_in_the_order_of_the_statements(database:
         [insert("a", 1), Statement("SELECT id, n, note FROM thing"), Statement("SELECT 1 AS one WHERE FALSE")]
     )
     assert (first, second, third) == ([], [{"id": "a", "n": 1, "note": None}], [])
+
+
+async def test_hits_of_an_index_that_is_not_beside_the_database_are_left_to_who_awaits_them(database: Database) -> None:
+    awaited = AwaitedHits()
+    statement = Statement("SELECT ?1 ->> 'asked' AS asked", {"asked": "x"}, awaits=awaited)
+    assert await database.run([statement]) == [[{"asked": "x"}]]
+    assert (awaited.hits, awaited.error) == (None, None)
 
 
 async def test_a_run_that_fails_changes_nothing(database: Database) -> None:

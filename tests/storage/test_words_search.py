@@ -138,7 +138,7 @@ async def test_hits_that_are_found_in_the_same_run_are_searched_for_words_as_hit
 ) -> None:
     ids = (await filled(Memories(database), {OWN: 1_100}))[OWN]
     found = Hits([Hit(id_, 1 - place / 100) for place, id_ in enumerate(Random(6).sample(ids, k=90))])
-    awaited = HitsOfFile(INDEX, lambda _: found)
+    awaited = HitsOfFile(lambda _: found)
     query = CandidateQuery({"lexical": [f'"{word}"' for word in WORDS[:5]]}, INDEX)
     in_sections = [{**query.sections, "semantic": points(hits.hits)} for hits in (found, awaited.until_then)]
     given, waiting = (replace(query, sections=sections) for sections in in_sections)

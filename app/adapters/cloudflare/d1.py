@@ -14,6 +14,7 @@ import orjson
 
 from app.adapters.cloudflare.bookmark import FIRST_PRIMARY, HEADER, Bookmark
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient
+from app.adapters.cloudflare.fused_hits import FusedHits
 from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.transport import SESSIONS
 from app.adapters.cloudflare.vectorize_answers import NO_SUCH_INDEX
@@ -32,7 +33,6 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 from app.ports.database import Row, RunRefused, Statement, WordsDamaged
-from app.ports.vector_index import AwaitedHits
 from app.storage import damaged_words
 
 # https://developers.cloudflare.com/d1/platform/limits/
@@ -133,7 +133,7 @@ class D1Database:
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         batch = _batch(statements)
         attempts = _ATTEMPTS if all(s.repeatable or not s.writes for s in statements) else 1
-        awaited = {id(statement.awaits): statement.awaits for statement in statements if statement.awaits is not None}
+        awaited = {id(hits): hits for statement in statements if isinstance(hits := statement.awaits, FusedHits)}
         if awaited:
             try:
                 return await self._run_with_hits(batch, list(awaited.values()), attempts, len(statements))
@@ -162,7 +162,7 @@ class D1Database:
         return int(told)
 
     async def _run_with_hits(
-        self, batch: Sequence[Mapping[str, Any]], awaited: Sequence[AwaitedHits], attempts: int, count: int
+        self, batch: Sequence[Mapping[str, Any]], awaited: Sequence[FusedHits], attempts: int, count: int
     ) -> list[list[Row]]:
         """Ask for the hits and run the batch with them in one call of an edge."""
         queries = [{"index": search.index_name, "query": search.question, "hits": search.text} for search in awaited]

@@ -14,6 +14,7 @@ from app.adapters.breaker import Breaker
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare import vectorize_conditions as conditions
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient
+from app.adapters.cloudflare.fused_hits import FusedHits
 from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.transport import RECALL_FUSED
 from app.adapters.cloudflare.vectorize_conditions import IndexType
@@ -32,7 +33,7 @@ from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import RECALL_PART_SECONDS, Filter
 from app.ports.index_admin import Expected, IdPage, IndexRecord
-from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
+from app.ports.vector_index import AsksWithin, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
 SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
@@ -113,14 +114,14 @@ class VectorizeIndex(AsksWithin):
         condition, in_full = conditions.condition(scope, where, self._filterable)
         return _hits((await self._search(vector, _TOP_K, condition)).result, in_full=in_full)
 
-    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> FusedHits | None:
         """Return the search that ``D1Database.run`` makes in its call; None where no edge answers both."""
         del top_k
         if RECALL_FUSED not in self._client.transport.features:
             return None
         condition, in_full = conditions.condition(scope, where, self._filterable)
         question = conditions.question(vector, _TOP_K, condition)
-        return AwaitedHits(self.name, question, lambda result: _hits(result, in_full=in_full))
+        return FusedHits(index_name=self.name, question=question, read=lambda result: _hits(result, in_full=in_full))
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors, in as many calls as their size requires."""

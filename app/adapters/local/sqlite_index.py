@@ -86,9 +86,9 @@ class HitsOfFile(AwaitedHits):
     __slots__ = ("search",)
     until_then = _UNTIL_THEN
 
-    def __init__(self, index_name: str, search: Callable[[apsw.Connection], Hits | None]) -> None:
-        """Take the search, in whose place no question can be asked elsewhere."""
-        super().__init__(index_name, {}, lambda found: found, _AWAITED.id)
+    def __init__(self, search: Callable[[apsw.Connection], Hits | None]) -> None:
+        """Take the search."""
+        super().__init__(_AWAITED.id)
         self.search = search
 
 
@@ -147,7 +147,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         if where or scope in self._large:
             return None
         search = ScopeSearch(vector, top_k, where)
-        return HitsOfFile(self._config.index_name, lambda connection: self._within(connection, scope, search))
+        return HitsOfFile(lambda connection: self._within(connection, scope, search))
 
     def _within(self, connection: apsw.Connection, scope: Scope, search: ScopeSearch) -> Hits | None:
         """Search a scope in a run; None where it is large, which later searches of it then know beforehand."""

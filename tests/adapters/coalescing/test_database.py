@@ -19,7 +19,7 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import DatabaseRejected, MemoryGatewayError, UpstreamUnavailable
 from app.ports.database import Row, Statement
-from app.ports.vector_index import AwaitedHits, Hits
+from app.ports.vector_index import AwaitedHits
 from tests.support.generation import examples
 
 
@@ -222,6 +222,6 @@ async def test_each_run_below_is_charged_once_to_the_tenants_in_it(below: Slow) 
 
 async def test_a_run_that_asks_an_index_within_its_call_goes_alone(below: Slow) -> None:
     database = CoalescingDatabase(below)
-    asking = replace(read(1), awaits=AwaitedHits("index", {}, Hits))
+    asking = replace(read(1), awaits=AwaitedHits())
     await asyncio.gather(*(database.run([each]) for each in (read(0), asking, read(2), read(3))))
     assert sorted(below.runs) == [1, 3]

@@ -132,17 +132,14 @@ class AskedWithin(Slow, AsksWithin):
     """An index that a run of a database beside it can ask."""
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        return AwaitedHits("four", {"topK": top_k, "of": scope.tenant_id, "by": len(vector), "where": where}, Hits)
+        return AwaitedHits(f"{scope.tenant_id}: the first {top_k} of {len(vector)} dimensions, {where}")
 
 
 async def test_what_a_run_asks_within_its_call_is_that_of_the_index_below(below: Slow) -> None:
     within = AskedWithin(below.file)
     awaited = CoalescingIndex(within).ask_within(SCOPE, axis(0), top_k=3, where=Filter())
     assert awaited is not None
-    assert (awaited.index_name, awaited.question) == (
-        "four",
-        {"topK": 3, "of": "t", "by": 4, "where": Filter()},
-    )
+    assert awaited.marker == f"t: the first 3 of 4 dimensions, {Filter()}"
 
 
 async def test_nothing_is_asked_within_a_call_where_the_index_below_cannot() -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,12 +23,21 @@ COLORS, ANIMALS, PLACES = ("red", "green", "blue"), ("fox", "owl", "bear"), ("ba
 TEXTS = [f"The {color} {animal} sleeps in the {place}" for color in COLORS for animal in ANIMALS for place in PLACES]
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
+class AskedHits(AwaitedHits):
+    """Hits that a database asks for by the arguments of a query."""
+
+    scope: Scope
+    vector: Vector
+    top_k: int
+    where: Filter
+
+
 class IndexAskedWithin(FailingIndex, AsksWithin):
     """An index that the run of a database may ask."""
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
-        question = {"scope": scope, "vector": vector, "top_k": top_k, "where": where}
-        return AwaitedHits("index", question, lambda hits: hits)
+        return AskedHits(scope=scope, vector=vector, top_k=top_k, where=where)
 
 
 @dataclass
@@ -43,18 +51,19 @@ class DatabaseThatAsks(FailingDatabase):
 
     async def _completed(self, statement: Statement) -> Statement:
         awaited = statement.awaits
-        if awaited is None or self.index is None:
+        if not isinstance(awaited, AskedHits) or self.index is None:
             return statement
         try:
-            asked: dict[str, Any] = dict(awaited.question)
-            awaited.hits = awaited.read(await self.index.query(asked.pop("scope"), asked.pop("vector"), **asked))
+            awaited.hits = await self.index.query(
+                awaited.scope, awaited.vector, top_k=awaited.top_k, where=awaited.where
+            )
         except UpstreamUnavailable as error:
             awaited.error = error
             return statement
         (parameter,) = statement.parameters
-        assert parameter.count(awaited.text) == 1
-        found = to_json(points(awaited.hits.hits))
-        return replace(statement, argument=json.loads(parameter.replace(awaited.text, found)))
+        stands_in, found = (to_json(points(hits.hits)) for hits in (awaited.until_then, awaited.hits))
+        assert parameter.count(stands_in) == 1
+        return replace(statement, argument=json.loads(parameter.replace(stands_in, found)))
 
 
 @pytest.fixture
