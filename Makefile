@@ -164,8 +164,8 @@ $(VENV)/chromium: | $(VENV)/dev
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && touch $@; \
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
-# The first line is the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases; and on
-# the stand-in account, once more, what is not thorough, which is left to soak.
+# The first line is the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases. It
+# has the stand-in account too, except for what is thorough there, which is left to soak.
 # The last gives tests out by tests/conformance/scheduling.py. Its files lie on the disk: what it installs may be more than
 # memory has room for.
 conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(VENV)/small-model/model.gguf $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators

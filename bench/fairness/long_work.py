@@ -113,8 +113,13 @@ async def _filled(directory: Path, embedder: str) -> AsyncIterator[tuple[Server,
     data_dir, stalls = Path(mkdtemp(dir=directory)), directory / "stalls"
     await asyncio.to_thread(prefill, data_dir, embedder, [victim.SCOPE], _QUIET)
     await asyncio.to_thread(prefill, data_dir, embedder, [attacker.SCOPE], _LOUD)
-    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, "LOG_LEVEL": "error"}
-    settings |= {"READER": "none"}  # reading takes several times what a recall takes without, and most of a processor
+    settings = {
+        "DATA_DIR": str(data_dir),
+        "EMBEDDER": embedder,
+        "AUTH_SECRETS": AUTH_SECRETS,
+        "LOG_LEVEL": "error",
+        "READER": "none",
+    }
     (first,) = Requests([victim.SCOPE], seed=1).recalls(1)
     async with service(data_dir, settings, first, stalls=stalls) as server:
         await notice(server.port, looking(2), seconds=0, least=30)

@@ -35,8 +35,8 @@ def started(edge: Edge) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def _others_told(edge: Edge) -> None:
-    """Ask for what other tests have started at this Worker, which is not told again."""
+def _forgotten(edge: Edge) -> None:
+    """Have the Worker forget the containers that other tests have started: it tells of each once."""
     started(edge)
 
 

@@ -59,7 +59,7 @@ def slowest(pattern: re.Pattern[str], use: Use, most: int = _MAX_PUMPS) -> tuple
     """
     every = list(pumps(pattern))
     for pump in every[:: 1 + len(every) // most]:
-        size = next((size for size in _SIZES if _cost(pattern, use, pump, size, tries=1) > _SECONDS), 0)
+        size = next((size for size in _SIZES if _cost(pattern, use, pump, size) > _SECONDS), 0)
         if size and (growth := _growth(pattern, use, pump, size)) > _GROWTH:
             return pump, growth
     return None
@@ -77,15 +77,15 @@ def _growth(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> float:
     """Return how much more a text costs than a quarter of it: what a busy machine adds does not come with each try."""
     long = short = inf
     for _ in range(_TRIES):
-        long = min(long, _cost(pattern, use, pump, size, tries=1))
-        short = min(short, _cost(pattern, use, pump, size // _SHORTER, tries=1))
+        long = min(long, _cost(pattern, use, pump, size))
+        short = min(short, _cost(pattern, use, pump, size // _SHORTER))
         if long / short <= _GROWTH:
             break
     return long / short
 
 
-def _cost(pattern: re.Pattern[str], use: Use, pump: Pump, size: int, tries: int) -> float:
-    return best(partial(use, pattern, pump.text(size)), tries)
+def _cost(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> float:
+    return best(partial(use, pattern, pump.text(size)), tries=1)
 
 
 def _letters(tree: Iterable[Any]) -> Sequence[str]:

@@ -122,7 +122,7 @@ def _leave_what_is_loaded_alone() -> None:
 
 
 def _config(application: ASGIApp, settings: Settings, shards: Shards, load: WorkerLoad | None) -> uvicorn.Config:
-    """Return how uvicorn serves the application: within the limits of connections, which are answered in all cases."""
+    """Return how uvicorn serves the application, and within which limits of connections."""
     shedding = LoadShedding(
         shards.check_turn,
         shards.main.metrics.request,
