@@ -90,6 +90,12 @@ class Edge:
         told: list[str] = httpx.get(f"{self.origin}/called/", timeout=30, verify=False).json()
         return [call.split(ACCOUNT_ID)[-1] for call in told]
 
+    def started(self, container: str) -> dict[str, Any]:
+        """Return how a container was started, by whichever test it was: it is started once and goes on."""
+        told: dict[str, list[dict[str, Any]]] = httpx.get(f"{self.origin}/started/", timeout=30, verify=False).json()
+        (once,) = told[container]
+        return once
+
     def compared(self) -> list[tuple[list[int], bool]]:
         """Return the comparisons in constant time since this was last asked: how many bytes each, and whether equal."""
         told = httpx.get(f"{self.origin}/compared/", timeout=30, verify=False).json()

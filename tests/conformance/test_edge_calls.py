@@ -43,11 +43,8 @@ class Counted:
 @pytest.fixture(scope="module", autouse=True)
 def container(edge: Edge) -> dict[str, Any]:
     """Start the Container of a Worker that has a dataset; return how it was started."""
-    httpx.get(f"{edge.origin}/started/", timeout=30, verify=False)
     httpx.post(f"{edge.origin}/public/recall", headers={"x-test-dataset": "recording"}, timeout=30, verify=False)
-    (started,) = httpx.get(f"{edge.origin}/started/", timeout=30, verify=False).json()
-    assert isinstance(started, dict)
-    return started
+    return edge.started("counted")
 
 
 @pytest.fixture

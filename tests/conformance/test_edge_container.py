@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -28,23 +27,11 @@ def public(edge: Edge) -> Iterator[httpx.Client]:
         yield client
 
 
-def started(edge: Edge) -> list[dict[str, Any]]:
-    """Return how containers were started since this was last asked."""
-    told: list[dict[str, Any]] = httpx.get(f"{edge.origin}/started/", timeout=30, verify=False).json()
-    return told
-
-
-@pytest.fixture(autouse=True)
-def _forgotten(edge: Edge) -> None:
-    """Have the Worker forget the containers that other tests have started: it tells of each once."""
-    started(edge)
-
-
 def test_a_request_starts_the_image_with_no_network_but_the_bindings(edge: Edge, public: httpx.Client) -> None:
     for _ in range(2):
         assert public.post("/recall", json={}).json() == {"port": 8000, "path": "/recall"}
-    (container,) = started(edge)
-    assert (container["name"], container["enableInternet"]) == ("service", False)
+    container = edge.started("service")
+    assert container["enableInternet"] is False
     assert container["intercepted"] == ["memory.internal"]
     assert "entrypoint" not in container
     assert container["env"] == {
@@ -79,8 +66,8 @@ async def test_the_cron_trigger_prunes_by_the_image_and_the_bindings(edge: Edge,
         await migrate(database)
         await database.run([OLD_KEY])
         trigger(edge)
-        (container,) = started(edge)
-        assert (container["name"], container["intercepted"]) == ("prune", ["memory.internal"])
+        container = edge.started("prune")
+        assert container["intercepted"] == ["memory.internal"]
         command, *arguments = container["entrypoint"]
         assert command == "memory-gateway"
         done = run(tmp_path / "data", *arguments, **container["env"] | {"CLOUDFLARE_API_BASE_URL": url})

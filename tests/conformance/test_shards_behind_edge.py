@@ -68,9 +68,8 @@ async def test_a_recall_of_a_shard_s_tenant_asks_the_shard_s_own_index(
 
 def test_a_container_s_first_shard_is_the_database_of_its_settings_whichever_stands_first(edge: Edge) -> None:
     assert httpx.post(f"{edge.origin}/public/recall", json={}, timeout=30).is_success
-    (container,) = httpx.get(f"{edge.origin}/started/", timeout=30).json()
     assert next(iter(edge.own.bindings["DATABASES"])) != edge.own.database_id
-    assert container["env"]["CLOUDFLARE_D1_DATABASE_ID"] == edge.own.database_id
+    assert edge.started("service")["env"]["CLOUDFLARE_D1_DATABASE_ID"] == edge.own.database_id
 
 
 async def _confirmed(service: Service) -> None:

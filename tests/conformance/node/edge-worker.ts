@@ -15,7 +15,7 @@ type Env = Parameters<typeof worker.fetch>[1] & Parameters<typeof container.fetc
 
 const reached: string[] = [];
 const called: string[] = [];
-const started: Started[] = [];
+const started: Started = {};
 const compared: { bytes: [number, number]; equal: boolean }[] = [];
 const points: AnalyticsEngineDataPoint[] = [];
 const datasets: Record<string, AnalyticsEngineDataset | undefined> = {
@@ -52,7 +52,7 @@ export default {
     if (entry === "reached") return Response.json(reached.splice(0));
     if (entry === "called") return Response.json(called.splice(0));
     if (entry === "compared") return Response.json(compared.splice(0));
-    if (entry === "started") return Response.json(started.splice(0));
+    if (entry === "started") return Response.json(started);
     if (entry === "points") return Response.json(points.splice(0));
     const CALLS = datasets[request.headers.get("x-test-dataset") ?? ""];
     if (entry === "public") {

@@ -4,9 +4,9 @@
 
 export const AWAY = "away: ";
 
-export type Started = { name: string; intercepted: string[] } & ContainerStartupOptions;
+export type Started = Record<string, ({ intercepted: string[] } & ContainerStartupOptions)[]>; // by the containers' names
 
-export function noted(name: string, started: Started[]): Container {
+export function noted(name: string, started: Started): Container {
   const intercepted: string[] = [];
   let running = false;
   const listening = (port: number) => port === 8000 && name !== "prune" && !name.startsWith(AWAY);
@@ -17,7 +17,7 @@ export function noted(name: string, started: Started[]): Container {
     start(options: ContainerStartupOptions) {
       if (name.startsWith(AWAY) && name !== `${AWAY}silent`) throw new Error(name.slice(AWAY.length));
       running = true;
-      if (!name.startsWith(AWAY)) started.push({ name, intercepted: [...intercepted], ...options });
+      if (!name.startsWith(AWAY)) (started[name] ??= []).push({ intercepted: [...intercepted], ...options });
     },
     monitor: () => new Promise(() => undefined),
     async interceptOutboundHttp(host: string) {

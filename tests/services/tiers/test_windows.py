@@ -55,9 +55,10 @@ async def append(bench: Bench, messages: Sequence[NewMessage], *, ttl: int = 360
     return done
 
 
-async def ended(bench: Bench) -> None:
-    """Wait for all that goes on behind the answers."""
-    while tasks := list(bench.backends.background._tasks):  # noqa: SLF001 - nothing else tells
+async def ended(bench: Bench, *names: str) -> None:
+    """Wait for all that goes on behind the answers, or for the work of these names."""
+    going = bench.backends.background._tasks  # noqa: SLF001 - nothing else tells
+    while tasks := [task for task in going if not names or task.get_name() in names]:
         await asyncio.wait(tasks)
 
 
@@ -125,7 +126,7 @@ async def test_a_message_is_itself_however_often_it_is_appended(bench: Bench) ->
 async def test_an_outage_of_long_term_memory_keeps_the_turns_until_it_ends(bench: Bench) -> None:
     bench.embedder.error = Unavailable("The embedder is away.")
     await windows(bench).append("bot", "i", said(*range(8)), ttl_seconds=3600)
-    assert not await windows(bench).settle("bot", "i")
+    await ended(bench, "window")
     assert (await remembered(bench), await numbers(bench)) == ([], [*range(8)])
     bench.embedder.error = None
     await bench.backends.background.close()
