@@ -167,8 +167,9 @@ def _any_span() -> re.Pattern[str]:
 
 @cache
 def _any_expression() -> re.Pattern[str]:
+    patterns = "|".join(f"({pattern})" for pattern in _RELATIVE_TIMES)
     return re.compile(
-        "|".join(rf"(?<!\w)({pattern})(?!\w)" for pattern in _RELATIVE_TIMES)
+        rf"(?<!\w)(?:{patterns})(?!\w)"
         .replace("COUNT", _COUNT)
         .replace("WEEKDAY", _any(time_words.WEEKDAYS))
         .replace(" ", _GAP)
