@@ -147,8 +147,8 @@ class Breakers:
         """Return the circuit of this name, the same one every time."""
         breaker = self._breakers.get(name)
         if breaker is None:
-            breaker = self._breakers[name] = Breaker(name, clock=self._clock, report=self._metrics.circuit)
-            self._metrics.circuit(name, "closed")
+            breaker = self._breakers[name] = Breaker(name, clock=self._clock, report=self._metrics.upstream.circuit)
+            self._metrics.upstream.circuit(name, "closed")
         return breaker
 
     def circuits(self) -> Sequence[Circuit]:

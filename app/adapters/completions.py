@@ -295,7 +295,7 @@ class ChatCompletions(ABC):
                 asked.spent(Spent(asked.stage, name, -(-len(sent) // _TOKEN_BYTES) + asked.max_tokens))
             if answered:
                 asked.spent(Spent(asked.stage, name, tokens))
-            self._metrics.model_call(asked.stage, name, outcome, time.monotonic() - started, tokens)
+            self._metrics.models.call(asked.stage, name, outcome, time.monotonic() - started, tokens)
         return completion
 
 

@@ -15,8 +15,9 @@ import orjson
 
 from app.adapters.breaker import Breaker
 from app.domain.errors import UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
-from app.observability.metrics import NO_ATTRIBUTES, Metrics
+from app.observability.metrics import Metrics
 from app.observability.traces import tell_status
+from app.observability.upstream_metrics import NO_ATTRIBUTES
 
 _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
@@ -107,7 +108,7 @@ class Upstream:
         """Take the service's name for operators, and the deadline of a call that sets none itself."""
         self.name = name
         self._seconds = seconds
-        self._metrics = metrics
+        self._metrics = metrics.upstream
         self._base_url = base_url.rstrip("/")
         self._server = httpx.URL(self._base_url)
         self._port = self._server.port or _PORTS[self._server.scheme]

@@ -32,11 +32,11 @@ def open_traces(settings: Settings, metrics: Metrics, process: str) -> "TraceExp
             f"extra traces: pip install '{_PACKAGE}[traces]'."
         ) from error
     export: TraceExport = module.TraceExport(settings, metrics.registry, process=process, version=version(_PACKAGE))
-    metrics.traces = export.traces
+    metrics.upstream.traces = export.traces
     return export
 
 
 def show_disk(metrics: Metrics, folder: Path) -> None:
     """Show how much room is left where a folder is, or is to be."""
     there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    metrics.disk(lambda: shutil.disk_usage(there).free)
+    metrics.budgets.disk(lambda: shutil.disk_usage(there).free)

@@ -8,12 +8,12 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from app.domain.audit import RecallNote, ToolCall
 from app.domain.request_note import RequestNote
 from app.observability.names import OTHER, Names
+from app.observability.tenant_metrics import TenantMetrics
 
 MOST_TOOLS = 20
 """How many names of tools are told apart; all others count as ``other``."""
-MOST_TENANTS = 100
 _MOST_PAIRS = 100
-"""Pairs of a tool or a tenant with an outcome that are told apart."""
+"""Pairs of a tool with an outcome that are told apart."""
 _MOST_CODES = 100
 
 _SECONDS = (0.1, 0.5, 2.5, 10.0, 60.0)
@@ -25,7 +25,6 @@ class AuditMetrics:
     def __init__(self, registry: CollectorRegistry, *, tenants: bool = False) -> None:
         """Create the metrics; ``tenants``: count the costs and the errors of each tenant too, by its name."""
         self._tools = Names(MOST_TOOLS)
-        self._tenants = Names(MOST_TENANTS)
         self._seconds = Histogram(
             "memory_gateway_tool_seconds",
             "Duration of the tool calls of runs, as their callers report it, by tool (the first 20, then other).",
@@ -84,24 +83,7 @@ class AuditMetrics:
         self._dropped = Counter(
             "memory_gateway_recalls_dropped", "Recalls that left no row in the audit.", registry=registry
         )
-        self._cost: Counter | None = None
-        self._refused: Counter | None = None
-        if tenants:
-            self._refused = Counter(
-                "memory_gateway_tenant_errors",
-                "Requests of tenants (the first 100, then other) that were answered with an error, by its code (other "
-                "beyond 100 pairs).",
-                ["tenant", "code"],
-                registry=registry,
-            )
-            self._refused_names = Names(_MOST_PAIRS)
-            self._cost = Counter(
-                "memory_gateway_tenant_cost",
-                "What tenants (the first 100, then other) have used, by kind: tool_tokens, model_tokens, recalls, "
-                "embedded_characters, embedding_tokens (where the provider counts them).",
-                ["tenant", "kind"],
-                registry=registry,
-            )
+        self._of_tenants = TenantMetrics(registry) if tenants else None
 
     def tool_call(self, tenant_id: str, call: ToolCall) -> None:
         """Count a tool call that was kept."""
@@ -140,15 +122,13 @@ class AuditMetrics:
             self._quotas_near.labels(quota).inc()
         if note.code and not note.gone:
             self._problems.labels(self._codes.of(note.code)).inc()
-            if self._refused is not None:
-                tenant = self._tenants.of(note.tenant_id)
-                known = self._refused_names.of(f"{tenant} {note.code}") != OTHER
-                self._refused.labels(tenant, note.code if known else OTHER).inc()
+            if self._of_tenants is not None:
+                self._of_tenants.refused(note.tenant_id, note.code)
 
     def model_tokens(self, tenant_id: str, tokens: int) -> None:
         """Count tokens of a call of a language model for a tenant."""
         self._costs(tenant_id, "model_tokens", tokens)
 
     def _costs(self, tenant_id: str, kind: str, amount: int) -> None:
-        if self._cost is not None:
-            self._cost.labels(self._tenants.of(tenant_id), kind).inc(amount)
+        if self._of_tenants is not None:
+            self._of_tenants.cost(tenant_id, kind, amount)

@@ -79,9 +79,9 @@ def shown_of(texts: list[str]) -> dict[str, dict[str, set[str]]]:
 def told_directly() -> str:
     """Return what a process shows of what no test can bring about at will."""
     metrics = Metrics()
-    metrics.embedding_budget(lambda: 1)
+    metrics.budgets.embedding(lambda: 1)
     metrics.sensitive_content("key", "count", 1)
-    metrics.circuit("d1", "open", opened=True)
+    metrics.upstream.circuit("d1", "open", opened=True)
     return metrics.render().decode()
 
 

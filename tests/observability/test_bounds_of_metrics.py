@@ -41,8 +41,8 @@ def seen(service: Service, *, tenants: bool) -> tuple[Metrics, AuditMetrics]:
         counts.model_tokens(f"tenant-{number}", 5)
     for operation in UPSTREAM:
         for outcome in ("ok", "upstream_timeout", "upstream_unavailable", "rate_limited", "circuit_open", "cancelled"):
-            metrics.call(operation, outcome, 0.1)
-        metrics.circuit(operation, "open", opened=True)
+            metrics.upstream.call(operation, outcome, 0.1)
+        metrics.upstream.circuit(operation, "open", opened=True)
     return metrics, counts
 
 
@@ -66,14 +66,14 @@ async def test_tenants_that_are_named_and_names_that_callers_choose_add_no_serie
             f"tenant-{number}", ToolCall(str(number), f"tool {number}", None, "0" * 64, "error", "1", tokens=3)
         )
         counts.request(RequestNote(f"tenant-{number}", tool="recall_memory", code=f"code-{number}"), 0.1)
-        metrics.call("d1.query", f"code-{number}", 0.1)
+        metrics.upstream.call("d1.query", f"code-{number}", 0.1)
         for stage in STAGES:
-            metrics.model_call(stage, "a-model", f"code-{number}", 0.1, 3)
+            metrics.models.call(stage, "a-model", f"code-{number}", 0.1, 3)
     once = len(metrics.render())
     assert once < 200_000
     for number in range(500, 600):
         counts.tool_call("new", ToolCall(str(number), f"tool {number}", None, "0" * 64, "error", "1", tokens=3))
         counts.request(RequestNote(f"new-{number}", tool="recall_memory", code=f"code-{number}"), 0.1)
-        metrics.call("d1.query", f"code-{number}", 0.1)
-        metrics.model_call("extract", "a-model", f"code-{number}", 0.1, 3)
+        metrics.upstream.call("d1.query", f"code-{number}", 0.1)
+        metrics.models.call("extract", "a-model", f"code-{number}", 0.1, 3)
     assert len(metrics.render()) < once + 500, "only figures have grown"

@@ -372,7 +372,7 @@ async def test_services_of_ones_own_are_told_the_trace_and_others_are_not(
 ) -> None:
     opener, exporter = exported
     metrics = Metrics()
-    metrics.traces = opener
+    metrics.upstream.traces = opener
     upstream = Upstream("It", base_url=url, headers={}, seconds=1, metrics=metrics)
     call = Call("it.asked", "GET", "/x")
     headers = Headers(raw=[(b"traceparent", CALLER.encode()), (b"baggage", b"user=7")])

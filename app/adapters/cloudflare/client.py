@@ -98,7 +98,7 @@ class CloudflareClient:
         )
         self._seconds = seconds
         self._background = asyncio.Semaphore(_BACKGROUND_AT_ONCE)
-        metrics.budget(call_budget.left)
+        metrics.budgets.cloudflare(call_budget.left)
 
     async def discover(self) -> Transport:
         """Find out which service answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
@@ -200,7 +200,7 @@ class CloudflareClient:
 
     def retried(self, operation: str) -> None:
         """Count a retry."""
-        self._metrics.retry(operation)
+        self._metrics.upstream.retry(operation)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -266,7 +266,7 @@ class CloudflareClient:
         announced: dict[str, dict[str, int]] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             for policy, figure, value in read_figures(response.headers.get(header, "")):
-                self._metrics.ratelimit(policy, figure, value)
+                self._metrics.upstream.ratelimit(policy, figure, value)
                 announced.setdefault(policy, {})[figure] = value
                 if figure == "remaining" and value < _FEW_LEFT:
                     structlog.get_logger().warning("cloudflare_ratelimit_low", policy=policy, remaining=value)

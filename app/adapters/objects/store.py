@@ -109,7 +109,7 @@ class ObstoreObjects:
         if self._breaker is not None:
             self._breaker.check()
         circuit = nullcontext() if self._breaker is None else self._breaker.call()
-        with self._metrics.measured(f"objects.{operation}", fine=ObjectMissing), circuit:
+        with self._metrics.upstream.measured(f"objects.{operation}", fine=ObjectMissing), circuit:
             try:
                 async with asyncio.timeout(seconds * self._patience) as deadline:
                     yield deadline

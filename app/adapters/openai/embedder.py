@@ -78,7 +78,7 @@ class OpenAIEmbedder:
         self._seconds: Mapping[Purpose, float] = {"document": seconds, "query": query_seconds}
         self._breakers = breakers or Breakers(metrics)
         if calls_per_minute is not None:
-            metrics.embedding_budget(self._meter.left)
+            metrics.budgets.embedding(self._meter.left)
         self._upstream = Upstream(
             "OpenAI",
             base_url=base_url,
@@ -139,7 +139,7 @@ class OpenAIEmbedder:
                 raise read_http_refusal(response, "OpenAI", "openai").error("OPENAI_API_KEY")
             embedded = _embeddings(self._upstream.read_json(response), len(inputs))
         if embedded.tokens is not None:
-            self._metrics.tokens(self._config.model, embedded.tokens)
+            self._metrics.upstream.tokens(self._config.model, embedded.tokens)
         return embedded
 
 

@@ -124,7 +124,7 @@ def create_http_app(
             anonymous=AnonymousTurns(),
             count=shards.main.backends.recall_log.counts.request,
             reports=reports,
-            traces=shards.main.metrics.traces,
+            traces=shards.main.metrics.upstream.traces,
         ),
         title=_TITLE,
         version=installed_version(),

@@ -169,8 +169,7 @@ def _any_span() -> re.Pattern[str]:
 def _any_expression() -> re.Pattern[str]:
     patterns = "|".join(f"({pattern})" for pattern in _RELATIVE_TIMES)
     return re.compile(
-        rf"(?<!\w)(?:{patterns})(?!\w)"
-        .replace("COUNT", _COUNT)
+        rf"(?<!\w)(?:{patterns})(?!\w)".replace("COUNT", _COUNT)
         .replace("WEEKDAY", _any(time_words.WEEKDAYS))
         .replace(" ", _GAP)
     )
