@@ -7,19 +7,16 @@ from app.adapters.local.multilingual.conversion import convert as convert_multil
 from app.bootstrap.account import Close, build_client, process_name
 from app.bootstrap.backups import back_up_files
 from app.bootstrap.cores import load_shared, worker_count
+from app.bootstrap.credentials import build_credentials
 from app.bootstrap.databases import open_database, open_databases, open_for_act, open_tenant_database, read_shards
 from app.bootstrap.deployment import DeploymentOptions, build_deployment, build_destruction
 from app.bootstrap.files import DATABASE_FILE, shard_file
+from app.bootstrap.maintenance import open_maintenance
 from app.bootstrap.models import build_embedder, build_reader
+from app.bootstrap.objects import build_objects
 from app.bootstrap.provisioning import build_provisioning, make_shard
 from app.bootstrap.rooms import file_rooms, vacuum_files
-from app.bootstrap.service import (
-    build_credentials,
-    build_objects,
-    build_runtime,
-    build_shards,
-    open_maintenance,
-)
+from app.bootstrap.service import build_runtime, build_shards
 
 __all__ = [
     "DATABASE_FILE",

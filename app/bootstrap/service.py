@@ -1,7 +1,6 @@
 """Builds the running service from the settings."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -10,12 +9,10 @@ from threadpoolctl import threadpool_limits
 from app.adapters.breaker import Breakers
 from app.adapters.coalescing.gatherer import FREE
 from app.adapters.local.imports import without
-from app.adapters.local.secret_file import local_secrets
 from app.adapters.local.transformer import TransformerEmbedder
-from app.adapters.objects.folder import FolderObjects
-from app.adapters.objects.r2 import R2Objects
-from app.bootstrap.account import Close, missing, open_account, process_name
-from app.bootstrap.files import BLOBS_FOLDER, data_dir, open_file
+from app.bootstrap.account import Close, open_account, process_name
+from app.bootstrap.credentials import build_credentials
+from app.bootstrap.files import open_file
 from app.bootstrap.issuers import build_delegation, build_issuers
 from app.bootstrap.models import (
     build_language_model,
@@ -26,27 +23,23 @@ from app.bootstrap.models import (
     query_prefix,
     with_prefixes,
 )
+from app.bootstrap.objects import build_objects
 from app.bootstrap.observing import open_traces, show_disk
 from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
-from app.domain.errors import ConfigurationError
 from app.domain.moments import wall_clock
 from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Shard
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.delivery import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
-from app.indexing.rate_limiter import RateLimiter
 from app.indexing.reading_queue import ReadingQueue
 from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
-from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends, LastAnswer
 from app.runtime.background import Pace
-from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
-from app.services.access.credentials import Credentials
 from app.services.access.revocations import CredentialUses, Revocations
 from app.services.models.spend import ModelSpend
 from app.services.tenant.backends import IMPORT_LINES, TenantLimits
@@ -301,71 +294,6 @@ class _Process:
         settings = self._settings
         limits = ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day)
         return ModelSpend(limits, self._counts.model_tokens)
-
-
-def build_credentials(settings: Settings) -> Credentials:
-    """Return credentials by the configured secrets, or by the data directory's own where the service is embedded."""
-    if settings.auth_secrets:
-        return Credentials(settings.auth_secrets)
-    if settings.on_cloudflare:
-        raise ConfigurationError("AUTH_SECRETS is not set: replicas on Cloudflare have no secret file to share.")
-    return Credentials(local_secrets(data_dir(settings)))
-
-
-def build_objects(
-    settings: Settings, metrics: Metrics, breakers: Breakers | None = None, *, embedded: bool
-) -> ObjectStore:
-    """Choose the store of blobs: a folder in DATA_DIR, or on Cloudflare the bucket of the settings, if they name one.
-
-    Raises:
-        ConfigurationError: the settings name a bucket incompletely, or do not say where it answers; or the archive or
-            snapshots are set without a bucket.
-    """
-    if embedded:
-        return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
-    bucket, key, secret = settings.r2_bucket, settings.r2_access_key_id, settings.r2_secret_access_key
-    given = {"R2_BUCKET": bucket, "R2_ACCESS_KEY_ID": key, "R2_SECRET_ACCESS_KEY": secret}
-    if not any(given.values()):
-        for name, value in (("SNAPSHOTS_KEPT", settings.snapshots_kept), ("ARCHIVE_DAYS", settings.archive_days)):
-            if value:
-                raise ConfigurationError(f"{name} is set, and needs an object store: R2_BUCKET is not set.")
-        return NoObjectStore()
-    if not (bucket and key and secret):
-        raise ConfigurationError(missing(given))
-    account_id = settings.cloudflare_account_id or ""
-    if settings.r2_endpoint is None and not account_id.strip("0"):  # in a Container, whose bindings need no account
-        raise ConfigurationError(
-            "R2_ENDPOINT is not set, and CLOUDFLARE_ACCOUNT_ID names no account that it would follow from. "
-            "Set R2_ENDPOINT to https://<account id>.r2.cloudflarestorage.com."
-        )
-    return R2Objects(
-        endpoint=settings.r2_endpoint or f"https://{account_id}.r2.cloudflarestorage.com",
-        bucket=bucket,
-        access_key_id=key,
-        secret_access_key=secret,
-        metrics=metrics,
-        breakers=breakers,
-    )
-
-
-@asynccontextmanager
-async def open_maintenance(settings: Settings, calls_per_minute: float) -> AsyncIterator[Sequence[Maintenance]]:
-    """Prepare the runtime of every shard for maintenance, without background work, and close them in the end.
-
-    Raises:
-        ShardUnavailable: a shard is missing or cannot be used: rows that cannot be read must not be taken for gone.
-        ConfigurationError: a setting is missing.
-        Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
-    """
-    shards = build_shards(settings, command=True)
-    rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
-    try:
-        await shards.prepare()
-        every = [shards.named(name) for name in (MAIN, *(shard.name for shard in shards.places.shards))]
-        databases = [runtime.backends.database for runtime in every]
-        yield [Maintenance(runtime, rate_limiter, databases) for runtime in every]
-    finally:
-        await shards.close()
 
 
 def _pace(settings: Settings, usual: Pace) -> Pace:

@@ -4,7 +4,7 @@ A field type applies a bound of ``app.domain.limits`` and shows it in the JSON s
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
@@ -27,9 +27,10 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
-from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
+from app.domain.limits import CONTENT_BYTES
 from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
 from app.interfaces.hints import hint
+from app.interfaces.json_schemas import FILTER_METADATA_SCHEMA, METADATA_SCHEMA, SPEC_SCHEMA
 
 _T = TypeVar("_T")
 _MAX_NAMED = 20
@@ -44,67 +45,6 @@ _DAY = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))"
 )
 _HOUR = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-
-# These bounds are doubles, and MAX_NUMBER is not: a reader of doubles would round it and let the next number pass.
-_BOUNDS = {"exclusiveMinimum": -MAX_NUMBER - 1, "exclusiveMaximum": MAX_NUMBER + 1}
-# openapi-generator makes no class of a union that names every type one by one.
-_SCALARS: list[dict[str, Any]] = [
-    {"type": "string", "pattern": NO_NUL},
-    {"type": "integer", **_BOUNDS},
-    {"type": "number", **_BOUNDS},
-    {"type": ["boolean", "null"]},
-]
-
-
-def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an object with any keys, whose values have the schema ``value``.
-
-    Generators of clients read that the object is open, and pass over the condition; a union or a recursive type in the
-    place of any value stops some generators, and the others make classes of it that are a burden to fill.
-    """
-    return {
-        "type": "object",
-        "additionalProperties": True,
-        "if": {"type": "object"},
-        "then": {"propertyNames": {"pattern": NO_NUL}, "additionalProperties": value},
-    }
-
-
-def _values() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Describe values by how deep they may still be nested: there is a schema for each depth, and none is recursive."""
-    inner: dict[str, Any] = {"anyOf": _SCALARS}
-    for depth in range(1, limits.JSON_DEPTH + 1):
-        yield f"value_{depth}", {"anyOf": [*_SCALARS, {"type": "array", "items": inner}, _open_object(inner)]}
-        inner = _value(depth)
-
-
-def _value(depth: int) -> dict[str, Any]:
-    """Describe a value that may be nested ``depth`` deep."""
-    return {"$ref": f"{_VALUES_AT}value_{depth}"}
-
-
-_VALUES_AT = "#/components/schemas/StoreRequest/properties/metadata/if/$defs/"
-_METADATA_SCHEMA: dict[str, Any] = {
-    **_open_object(_value(METADATA_DEPTH - 1)),
-    "if": {"type": "object", "$defs": dict(_values())},
-    "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
-}
-_SPEC_SCHEMA: dict[str, Any] = {
-    **_open_object(_value(limits.JSON_DEPTH - 1)),
-    "description": (
-        f"What is done, in the caller's own form. At most {limits.WORKFLOW_SPEC_BYTES} bytes as JSON, nested at most "
-        f"{limits.JSON_DEPTH} deep."
-    ),
-}
-FILTER_METADATA_SCHEMA: dict[str, Any] = {
-    **_open_object({"anyOf": _SCALARS}),
-    "maxProperties": limits.MAX_FILTER_KEYS,
-    "description": "Each key must be present with an equal value of the same type.",
-}
-ANY_OBJECT_SCHEMA: dict[str, Any] = _open_object(_value(limits.JSON_DEPTH - 1))
-"""The schema of an object with any keys and values."""
-ANY_JSON_SCHEMA: dict[str, Any] = {"if": {"not": {"const": ""}}, "then": _value(limits.JSON_DEPTH)}
-"""The schema of a value of any type: generators of clients read no type from it, and pass over the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +130,8 @@ Content: TypeAlias = Annotated[str, Within(limits.CONTENT)]
 QueryText: TypeAlias = Annotated[str, Within(limits.QUERY)]
 TopK: TypeAlias = Annotated[int, Number, Within(limits.TOP_K)]
 TopKOfTools: TypeAlias = Annotated[int, Number, Within(limits.TOP_K_OF_TOOLS)]
-Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(_METADATA_SCHEMA)]
-WorkflowSpec: TypeAlias = Annotated[dict[str, Any], Within(limits.WORKFLOW_SPEC), WithJsonSchema(_SPEC_SCHEMA)]
+Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(METADATA_SCHEMA)]
+WorkflowSpec: TypeAlias = Annotated[dict[str, Any], Within(limits.WORKFLOW_SPEC), WithJsonSchema(SPEC_SCHEMA)]
 FilterMetadata: TypeAlias = Annotated[
     dict[str, Any], Within(limits.FILTER_METADATA), WithJsonSchema(FILTER_METADATA_SCHEMA)
 ]

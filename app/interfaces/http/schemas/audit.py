@@ -13,7 +13,7 @@ from app.domain.audit import (
     sha256_of,
 )
 from app.domain.json_types import to_json
-from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, MomentMs, Number, Request, Timestamp, Within
+from app.interfaces.fields import Answer, MomentMs, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit, next_cursor
 from app.interfaces.http.schemas.optional import (
@@ -24,6 +24,7 @@ from app.interfaces.http.schemas.optional import (
     absent_if_none,
     optional,
 )
+from app.interfaces.json_schemas import ANY_JSON_SCHEMA
 
 OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
 ANY = WithJsonSchema(ANY_JSON_SCHEMA)

@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_
 
 from app.domain import limits
 from app.interfaces.fields import (
-    FILTER_METADATA_SCHEMA,
     Answer,
     Digits,
     Number,
@@ -25,6 +24,7 @@ from app.interfaces.http.schemas.optional import (
     TextWithin,
     absent_if_none,
 )
+from app.interfaces.json_schemas import FILTER_METADATA_SCHEMA
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 from app.storage.quotas import MAX_AGENTS, MAX_ROWS
 

@@ -8,9 +8,10 @@ from pydantic import AliasPath, BeforeValidator, ConfigDict, Field, WithJsonSche
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from app.domain import limits
-from app.interfaces.fields import ANY_OBJECT_SCHEMA, Answer, Digits, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.optional import OptionalCount, old_name
+from app.interfaces.json_schemas import ANY_OBJECT_SCHEMA
 
 NAME = "house-style"
 _CONTENT = "# House style\n\nWrite to customers in Swedish."

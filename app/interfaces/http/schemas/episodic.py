@@ -7,7 +7,6 @@ from pydantic import AliasPath, ConfigDict, Field, WithJsonSchema
 from app.domain import limits
 from app.domain.episodes import RunStatus
 from app.interfaces.fields import (
-    ANY_JSON_SCHEMA,
     AT_MOST_CONTENT_BYTES,
     Answer,
     Metadata,
@@ -29,6 +28,7 @@ from app.interfaces.http.schemas.optional import (
     absent_if_none,
     optional,
 )
+from app.interfaces.json_schemas import ANY_JSON_SCHEMA
 
 _VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
 _STATUSES: list[str] = ["running", "completed", "failed"]

@@ -7,9 +7,10 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
-from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Number, Request, Timestamp, Within
+from app.interfaces.fields import Answer, Number, Request, Timestamp, Within
 from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
+from app.interfaces.json_schemas import ANY_JSON_SCHEMA
 
 INSTANCE = "worker-1"
 VALUE: dict[str, Any] = {"step": 3, "todo": ["ask for the invoice"]}
