@@ -3,6 +3,7 @@
 A service screens what its caller brought before it embeds, hashes or stores anything of it.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -81,7 +82,9 @@ class Screening:
         self._tell(found, handling)
         if refused:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
-        return cast("_T", await self._masked_in_turns(value)) if handling == "mask" else value
+        if handling != "mask":
+            return value
+        return cast("_T", await asyncio.to_thread(self._masked, value))  # up to four looks at each text, in one go
 
     def _refused(self, part: "_Looked", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
         """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""
@@ -121,16 +124,6 @@ class Screening:
             way, name = way
             names.append(self.text(str(name)))
         return ".".join(reversed(names))
-
-    async def _masked_in_turns(self, value: Any) -> Any:  # noqa: ANN401 - any value
-        """Mask a value, of a list one item after the other: a long one does not keep other requests from their turn."""
-        if not isinstance(value, list | tuple):
-            return self._masked(value)
-
-        def work(item: object) -> int:
-            return sum(map(_work, _parts(item, "")))
-
-        return type(value)([self._masked(item) async for item in paced(value, work, _CHARACTERS_AT_ONCE)])
 
     def _masked(self, value: Any) -> Any:  # noqa: ANN401 - any value
         text = _text_of(value)
