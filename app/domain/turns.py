@@ -3,9 +3,27 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting(Generic[T]):
+    """An item, since when it waits, and whether it waits behind no other item of its tenant's."""
+
+    item: T
+    since: float
+    leads: bool
+
+
+@dataclass(slots=True)
+class _Line(Generic[T]):
+    """The items of one tenant, and how many seconds that had waited which was taken last."""
+
+    items: deque[_Waiting[T]] = field(default_factory=deque)
+    waited: float = 0.0
 
 
 class TenantTurns(Generic[T]):
@@ -17,50 +35,64 @@ class TenantTurns(Generic[T]):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin without items; the clock returns seconds."""
         self._clock = clock
-        self._of: dict[str, deque[tuple[float, T]]] = {}  # the tenant whose turn is next comes first
+        self._lines: dict[str, _Line[T]] = {}  # the tenant whose turn is next comes first
+        self._leading = 0
+        """How many items wait that came when no other of their tenants did."""
+        self._lead_waited = 0.0
+        """How many seconds such an item had waited that was taken last."""
         self._waited = 0.0
-        """How many seconds the item that was taken last had waited."""
+        """How many seconds any item had waited that was taken last."""
 
     def __bool__(self) -> bool:
         """Whether any item waits."""
-        return bool(self._of)
+        return bool(self._lines)
 
-    @property
-    def lag(self) -> float:
-        """How many seconds the item that was taken last had waited; 0 where no item waits now.
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds an item of the tenant waits, as far as those that were taken last tell.
+
+        It waits for the tenant's other items, and for its turn: for that as long as the first item of another tenant
+        had waited, while such items wait. So what waits behind others of its own tenant delays no other tenant.
 
         The lag does not grow while no item is taken: then the taker is held up by something else than too many items.
         """
-        return self._waited if self._of else 0.0
+        line = self._lines.get(tenant_id)
+        return max(0.0 if line is None else line.waited, self._lead_waited if self._leading else 0.0)
 
     def put(self, tenant_id: str, item: T) -> None:
         """Let an item wait behind the others of its tenant."""
-        self._of.setdefault(tenant_id, deque()).append((self._clock(), item))
+        leads = tenant_id not in self._lines
+        self._leading += leads
+        self._lines.setdefault(tenant_id, _Line()).items.append(_Waiting(item, self._clock(), leads))
 
     def put_first(self, tenant_id: str, item: T) -> None:
         """Let an item that was taken wait again, before all others."""
-        items = self._of.pop(tenant_id, None) or deque()
-        items.appendleft((self._clock() - self._waited, item))
-        self._of = {tenant_id: items, **self._of}
+        leads = tenant_id not in self._lines
+        self._leading += leads
+        line = self._lines.pop(tenant_id, None) or _Line()
+        line.items.appendleft(_Waiting(item, self._clock() - self._waited, leads))
+        self._lines = {tenant_id: line, **self._lines}
 
     def take(self, fits: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
         """Return the next item and its tenant, which then waits behind all others; None where no next item fits."""
-        for tenant_id, items in self._of.items():
-            if fits(items[0][1]):
+        for tenant_id, line in self._lines.items():
+            if fits(line.items[0].item):
                 return tenant_id, self._take(tenant_id)
         return None
 
     def take_older(self, seconds: float) -> tuple[str, T] | None:
         """Return an item that has waited for at least ``seconds``, and its tenant; None where no item has."""
         latest = self._clock() - seconds
-        late = next((tenant_id for tenant_id, items in self._of.items() if items[0][0] <= latest), None)
+        late = next((tenant_id for tenant_id, line in self._lines.items() if line.items[0].since <= latest), None)
         return None if late is None else (late, self._take(late))
 
     def _take(self, tenant_id: str) -> T:
         """Take the tenant's next item; the tenant then waits behind all others."""
-        items = self._of.pop(tenant_id)
-        asked_at, item = items.popleft()
-        self._waited = self._clock() - asked_at
-        if items:
-            self._of[tenant_id] = items
-        return item
+        line = self._lines.pop(tenant_id)
+        taken = line.items.popleft()
+        line.waited = self._waited = self._clock() - taken.since
+        if taken.leads:
+            self._leading -= 1
+            self._lead_waited = line.waited
+        if line.items:
+            self._lines[tenant_id] = line
+        return taken.item

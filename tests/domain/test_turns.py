@@ -56,16 +56,39 @@ class Clock:
 def test_a_queue_is_behind_by_what_the_item_taken_last_had_waited_as_long_as_others_wait() -> None:
     clock = Clock()
     turns = TenantTurns[int](clock)
-    assert turns.lag == 0
+    assert turns.lag("a") == 0
     for number in range(3):
         turns.put("a", number)
     clock.now = 2.0
-    assert turns.lag == 0  # nothing is taken: whatever holds up who takes is not the number of items
+    assert turns.lag("a") == 0  # nothing is taken: whatever holds up who takes is not the number of items
     turns.take()
-    assert turns.lag == 2
+    assert turns.lag("a") == 2
     turns.take()
     turns.take()
-    assert turns.lag == 0
+    assert turns.lag("a") == 0
+
+
+def test_what_waits_behind_others_of_its_own_tenant_delays_no_other_tenant() -> None:
+    clock = Clock()
+    turns = TenantTurns[int](clock)
+    for number in range(10):
+        turns.put("loud", number)
+    clock.now = 2.0
+    for _ in range(5):
+        turns.take()
+    assert (turns.lag("loud"), turns.lag("quiet")) == (2, 0)
+
+
+def test_a_queue_is_behind_for_all_where_the_first_item_of_each_tenant_waits() -> None:
+    clock = Clock()
+    turns = TenantTurns[int](clock)
+    for tenant in "abc":
+        turns.put(tenant, 1)
+    clock.now = 2.0
+    turns.take()
+    assert turns.lag("d") == 2
+    drained(turns)
+    assert turns.lag("d") == 0
 
 
 def test_what_is_put_back_has_waited_since_it_came() -> None:
@@ -75,7 +98,7 @@ def test_what_is_put_back_has_waited_since_it_came() -> None:
     clock.now = 2.0
     assert turns.take() == ("a", 1)
     turns.put_first("a", 1)
-    assert turns.lag == 2
+    assert turns.lag("b") == 2
     clock.now = 3.0
     assert turns.take_older(3) == ("a", 1)
 

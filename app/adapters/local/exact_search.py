@@ -12,6 +12,7 @@ from app.adapters.local.nearest import ScopeSearch, nearest
 from app.adapters.local.scope_cache import ScopeCache
 from app.adapters.local.scope_vectors import Matrix, Positions, ScopeVectors, Snapshot, bytes_of, cosines
 from app.adapters.local.shared_blocks import SharedBlocks
+from app.adapters.local.sqlite_connection import Connection
 from app.adapters.local.sqlite_jobs import Work
 from app.adapters.local.streamed_search import NUMBERS, VECTORS, passing_in_sql, search_streamed
 from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
@@ -37,6 +38,8 @@ WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agen
 
 _READ = 1024
 """The vectors that are read at once into memory."""
+_READ_FACTS = 64
+"""The vectors of which what a filter compares is read at once: metadata of 16 KiB each take some milliseconds."""
 _FACTS_BYTES = 1 << 20
 """What a filter compares may take this many bytes, or half of what the vectors take; more is compared in SQL."""
 _LOOKED_UP = 4
@@ -80,7 +83,7 @@ class ExactSearch:
         if self._shared is not None:
             self._shared.sweep()
 
-    def search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
+    def search(self, connection: Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
         # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
         vectors = self._cache.get(scope)
@@ -99,7 +102,7 @@ class ExactSearch:
         return hits
 
     def _current(
-        self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors, *, compared: bool
+        self, connection: Connection, scope: Scope, vectors: ScopeVectors, *, compared: bool
     ) -> Snapshot | None:
         """Return the scope's vectors as the connection sees them; None where they have to be read from the file.
 
@@ -122,7 +125,7 @@ class ExactSearch:
                 self._load_facts(connection, scope, vectors)
             return vectors.snapshot()
 
-    def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
+    def _refresh(self, connection: Connection, scope: Scope, vectors: ScopeVectors) -> bool:
         """Update the vectors from the file.
 
         Return False where a reader that began later has already removed vectors of this connection's snapshot.
@@ -139,6 +142,7 @@ class ExactSearch:
                 has_shared |= self._share(scope, vectors)
             read = connection.execute(VECTORS, (scoped_argument(self._config, scope, after=vectors.last),))
             while added := list(islice(read, _READ)):
+                connection.stop_if_late()  # what was read stays
                 vectors.append(added)
                 has_shared |= self._share(scope, vectors)
         finally:
@@ -178,7 +182,7 @@ class ExactSearch:
         renewed = {change.number: (change.created_at, change.metadata) for change in changes if not change.is_removed}
         vectors.renew(renewed)
 
-    def _load_facts(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> None:
+    def _load_facts(self, connection: Connection, scope: Scope, vectors: ScopeVectors) -> None:
         """Read what a filter compares of the vectors of which it is not yet read, unless it is too much."""
         if vectors.filters_too_large:
             return
@@ -188,7 +192,8 @@ class ExactSearch:
         after = int(vectors.numbers.values[compared.count - 1]) if compared.count else 0
         read = connection.execute(_FACTS, (scoped_argument(self._config, scope, after=after),))
         unreadable = set(vectors.unreadable)
-        while part := list(islice(read, _READ)):
+        while part := list(islice(read, _READ_FACTS)):
+            connection.stop_if_late()  # what was read stays
             compared.append(
                 [(created_at, metadata) for number, created_at, metadata in part if number not in unreadable]
             )

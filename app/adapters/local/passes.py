@@ -62,10 +62,9 @@ class Passes(Generic[_Tokens, _Computed]):
         self._waiting: TenantTurns[_Call[_Tokens, _Computed]] = TenantTurns()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def lag(self) -> float:
-        """Seconds that the call taken last had waited for its pass; 0 where none waits now."""
-        return self._waiting.lag
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds a call of the tenant waits for a pass, as ``TenantTurns.lag`` says."""
+        return self._waiting.lag(tenant_id)
 
     async def encode(self, tenant_id: str, sequences: Sequence[_Tokens]) -> list[_Computed]:
         """Return the result for each sequence, once the tenant has had its turns."""

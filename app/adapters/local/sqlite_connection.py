@@ -1,5 +1,6 @@
 """Opens connections to a SQLite file: with D1's limits, and patient while another process locks the file."""
 
+import math
 import time
 from pathlib import Path
 
@@ -46,13 +47,34 @@ def _count_no_memory() -> None:
 _count_no_memory()
 
 
-def open_connection(path: Path, *pragmas: str) -> apsw.Connection:
+class Connection(apsw.Connection):
+    """A connection whose read may be stopped after some processor time, within SQLite and between its rows."""
+
+    ends = math.inf
+    """The time of the thread (``time.thread_time``) after which the read is stopped."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the read has taken its time."""
+        return time.thread_time() > self.ends
+
+    def stop_if_late(self) -> None:
+        """Stop a read that has taken its time, as SQLite does; to be called where rows are computed with for long.
+
+        Raises:
+            apsw.InterruptError: it has.
+        """
+        if self.is_late:
+            raise apsw.InterruptError("The read was stopped.")
+
+
+def open_connection(path: Path, *pragmas: str) -> Connection:
     """Open a connection and run the pragmas on it.
 
     Raises:
         apsw.Error: the file cannot be opened.
     """
-    connection = apsw.Connection(str(path))
+    connection = Connection(str(path))
     try:
         connection.set_busy_timeout(int(_BUSY_SECONDS * 1000))
         for category, limit in _D1_LIMITS.items():

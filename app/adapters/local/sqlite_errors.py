@@ -64,8 +64,8 @@ def _of_sqlite(error: apsw.Error) -> MemoryGatewayError:
 
 
 def interrupted(error: apsw.Error) -> bool:
-    """Return whether a statement was stopped because it took too long."""
-    return _code(error) == apsw.SQLITE_INTERRUPT
+    """Return whether a read was stopped because it took too long."""
+    return isinstance(error, apsw.InterruptError)
 
 
 def words_damaged(error: Exception) -> bool:

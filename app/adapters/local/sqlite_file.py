@@ -16,7 +16,7 @@ import apsw
 
 from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.file_version import FileVersion
-from app.adapters.local.sqlite_connection import READER, WRITES_NOTHING, execute_patiently, open_connection
+from app.adapters.local.sqlite_connection import READER, WRITES_NOTHING, Connection, execute_patiently, open_connection
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
@@ -85,10 +85,9 @@ class SqliteFile:
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
 
-    @property
-    def lag(self) -> float:
-        """Seconds that the read or the write taken last had waited, whichever is more; 0 where none waits now."""
-        return max(self._readers.lag, self._writes.lag)
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds a read or a write of the tenant waits, whichever is more."""
+        return max(self._readers.lag(tenant_id), self._writes.lag(tenant_id))
 
     async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         """Run ``work`` on one consistent snapshot of the data; a write in it is refused.
@@ -159,7 +158,7 @@ class SqliteFile:
             DatabaseUnavailable: the file cannot be read.
         """
 
-        def used(connection: apsw.Connection) -> int:
+        def used(connection: Connection) -> int:
             pages, free, size = (
                 int(connection.execute(f"PRAGMA {name}").get) for name in ("page_count", "freelist_count", "page_size")
             )
@@ -195,7 +194,7 @@ class SqliteFile:
             raise DatabaseUnavailable("The database file is closed.")
 
     def _write_forever(self) -> None:
-        connection: apsw.Connection | None = None
+        connection: Connection | None = None
         while taken := self._writes.take(_MAX_GROUP):
             connection = self._write_group(
                 connection, [job for _, job in taken], of_tenants=any(tenant for tenant, _ in taken)
@@ -207,8 +206,8 @@ class SqliteFile:
             connection.close()
 
     def _write_group(
-        self, connection: apsw.Connection | None, group: list[Job[Any]], *, of_tenants: bool
-    ) -> apsw.Connection | None:
+        self, connection: Connection | None, group: list[Job[Any]], *, of_tenants: bool
+    ) -> Connection | None:
         """Commit the jobs together; a job that fails is left out, and the others are made without it.
 
         Return the connection to continue with. Jobs that are not finished have not been reached. ``of_tenants``: at
@@ -241,7 +240,7 @@ class SqliteFile:
             self.version.close()
 
 
-def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
+def _commit(connection: Connection, jobs: list[Job[Any]]) -> bool:
     """Run the jobs in one transaction, as many as its time allows. Return whether it was committed.
 
     A failure of the file is raised.
@@ -275,7 +274,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
     return True
 
 
-def _do(connection: apsw.Connection, job: Job[Any]) -> None:
+def _do(connection: Connection, job: Job[Any]) -> None:
     """Run a job. A job that a trigger refused before it changed anything does not undo the others."""
     before = connection.total_changes()
     try:

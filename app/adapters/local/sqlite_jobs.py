@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-import apsw
-
+from app.adapters.local.sqlite_connection import Connection
 from app.adapters.local.sqlite_errors import mapped
 
 T = TypeVar("T")
-Work = Callable[[apsw.Connection], T]
+Work = Callable[[Connection], T]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +26,7 @@ class Job(Generic[T]):
     error: Exception | None = None
     finished: bool = False
 
-    def do(self, connection: apsw.Connection) -> None:
+    def do(self, connection: Connection) -> None:
         """Do the work, and keep its result."""
         self.result = self.work(connection)
 

@@ -1,5 +1,6 @@
 """Threads that read a SQLite file for all tenants, so that a tenant's slow reads delay no other tenant's (ADR 0020)."""
 
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -9,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from app.adapters.local.sqlite_connection import Connection
 from app.adapters.local.sqlite_errors import closes_connection, interrupted, too_slow
 from app.adapters.local.sqlite_jobs import Job, tell
 from app.adapters.local.work_queue import WorkQueue
@@ -34,11 +36,11 @@ class Readers:
     the interpreter's lock again.
     """
 
-    def __init__(self, open_connection: Callable[[], apsw.Connection], check: Callable[[], None]) -> None:
+    def __init__(self, open_connection: Callable[[], Connection], check: Callable[[], None]) -> None:
         """Start the threads; the first read opens a connection. ``check`` raises where the file is gone."""
         self._open = open_connection
         self._check = check
-        self._idle: deque[apsw.Connection] = deque()
+        self._idle: deque[Connection] = deque()
         self._generation = 0
         self._quick: WorkQueue[Job[Any]] = WorkQueue()
         self._slow: WorkQueue[Job[Any]] = WorkQueue()
@@ -56,10 +58,9 @@ class Readers:
         for thread in self._threads:
             thread.start()
 
-    @property
-    def lag(self) -> float:
-        """Seconds that the read taken last had waited; 0 where none waits now."""
-        return self._quick.lag
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds a quick read of the tenant waits, as ``TenantTurns.lag`` says."""
+        return self._quick.lag(tenant_id)
 
     def read(self, tenant_id: str, job: Job[Any]) -> None:
         """Let a read wait for its tenant's turn."""
@@ -143,7 +144,7 @@ class Readers:
 
     def _group(
         self,
-        connection: apsw.Connection,
+        connection: Connection,
         taken: Sequence[_Taken],
         left: list[_Taken],
         slow: list[_Taken],
@@ -172,7 +173,7 @@ class Readers:
             return bool(tenant_id) and self._slow_of[tenant_id] > 0
 
     @contextmanager
-    def _snapshot(self) -> Iterator[apsw.Connection]:
+    def _snapshot(self) -> Iterator[Connection]:
         """Give a connection that sees one moment of the data; it is closed where the file has failed."""
         self._check()
         generation = self._generation
@@ -194,21 +195,21 @@ class Readers:
             else:
                 self._idle.append(connection)
 
-    def _idle_connection(self) -> apsw.Connection | None:
+    def _idle_connection(self) -> Connection | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
 
-def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) -> bool:
+def _attempt(connection: Connection, job: Job[Any], seconds: float | None) -> bool:
     """Make a read within ``seconds`` of processor time. Return whether it is finished, as a failed read is too.
 
     A failure of the file is raised.
     """
     if seconds is not None:
-        ends = time.thread_time() + seconds  # of this thread: that of other threads does not count
-        connection.set_progress_handler(lambda: time.thread_time() > ends, _LOOK_EVERY)
+        connection.ends = time.thread_time() + seconds  # of this thread: that of other threads does not count
+        connection.set_progress_handler(lambda: connection.is_late, _LOOK_EVERY)
     try:
         job.do(connection)
         job.finished = True
@@ -222,6 +223,7 @@ def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) 
         job.fail(error)
     finally:
         connection.set_progress_handler(None)
+        connection.ends = math.inf
     return True
 
 

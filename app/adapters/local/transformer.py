@@ -95,10 +95,9 @@ class TransformerEmbedder:
         """Return the embedding config of its vectors."""
         return self._config
 
-    @property
-    def lag(self) -> float:
-        """Seconds that the call taken last had waited for its forward pass; 0 where none waits now."""
-        return self._passes.lag
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds a call of the tenant waits for a forward pass, as ``TenantTurns.lag`` says."""
+        return self._passes.lag(tenant_id)
 
     def tokenizer_of(self, directory: Path) -> WordPiece | None:
         """Return the tokenizer, where this is the model of ``directory`` and has one of this kind."""

@@ -28,10 +28,9 @@ class WorkQueue(Generic[T]):
         """Whether any work waits."""
         return bool(self._turns)
 
-    @property
-    def lag(self) -> float:
-        """Seconds that the work taken last had waited; 0 where none waits now."""
-        return self._turns.lag
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds work of the tenant waits, as ``TenantTurns.lag`` says."""
+        return self._turns.lag(tenant_id)
 
     def put(self, tenant_id: str, work: T) -> None:
         """Let a piece of work wait for its tenant's turn."""

@@ -19,7 +19,7 @@ T = TypeVar("T")
 WAIT_SECONDS = 1.0
 """The longest that a request waits for its turn, unless another time is set."""
 BEHIND_SECONDS = 0.05
-"""No request begins while a queue behind the turns, of this machine or of the tenant, lags by more than this."""
+"""No request of a tenant begins while a queue behind the turns lags for the tenant by more than this."""
 _ROUND_SECONDS = 0.005
 """Seconds in which requests begin in a round of the event loop: usually, requests that come together begin together."""
 _LOOK_SECONDS = 0.005
@@ -35,9 +35,8 @@ _CHARACTERS_AT_ONCE = 64 * 1024
 class Queue(Protocol):
     """A queue in which requests wait after they have begun, such as that of the threads that read a file."""
 
-    @property
-    def lag(self) -> float:
-        """The seconds by which the queue is behind."""
+    def lag(self, tenant_id: str) -> float:
+        """Return how many seconds what a tenant asks for waits there."""
         ...
 
 
@@ -110,7 +109,7 @@ class RequestTurns:
         return bool(self._lines)
 
     def watch(self, queue: Queue) -> None:
-        """Let no request begin while this queue lags."""
+        """Let no request of a tenant begin while this queue lags for the tenant."""
         self._queues.append(queue)
 
     def check(self, tenant_id: str) -> None:
@@ -174,7 +173,7 @@ class RequestTurns:
         return True
 
     def _is_behind(self, tenant_id: str) -> bool:
-        lags = [queue.lag for queue in self._queues] + [shares.lag(tenant_id) for shares in self._shares]
+        lags = [queue.lag(tenant_id) for queue in self._queues] + [shares.lag(tenant_id) for shares in self._shares]
         return max(lags, default=0.0) > BEHIND_SECONDS
 
     def _refusal(self) -> Overloaded:

@@ -8,7 +8,6 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import apsw
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -16,6 +15,7 @@ from ulid import ULID
 
 from app.adapters.local import scope_vectors, shared_blocks
 from app.adapters.local.shared_blocks import SharedBlocks
+from app.adapters.local.sqlite_connection import open_connection
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import HitsOfFile, SqliteVectorIndex
 from app.bootstrap import stacks
@@ -125,7 +125,6 @@ def left_by_a_killed_process(memory: Path) -> Path:
     program = f"""
 import os, signal, sys
 from pathlib import Path
-import apsw
 import numpy as np
 from app.adapters.local import shared_blocks
 shared_blocks._SHARED_BYTES = 1
@@ -302,7 +301,7 @@ async def test_a_search_on_a_snapshot_before_a_removal_leaves_no_shared_vectors_
     await remover.upsert(vectors)
     search = slow.ask_within(OWN, vectors[0].values, top_k=9, where=Filter())
     assert isinstance(search, HitsOfFile)
-    with closing(apsw.Connection(str(path))) as older:
+    with closing(open_connection(path)) as older:
         older.execute("BEGIN")
         older.execute("SELECT count(*) FROM local_vector").fetchall()
         await remover.delete(OWN, [vector.id for vector in vectors[:removed]])

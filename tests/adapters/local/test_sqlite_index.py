@@ -13,6 +13,7 @@ import pytest
 from ulid import ULID
 
 from app.adapters.local.scope_vectors import ScopeVectors
+from app.adapters.local.sqlite_connection import Connection, open_connection
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -101,11 +102,9 @@ class OnConnection(SqliteFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.connection: apsw.Connection | None = None
+        self.connection: Connection | None = None
 
-    async def read(
-        self, work: Callable[[apsw.Connection], T], tenant_id: str = "", *, seconds: float | None = None
-    ) -> T:
+    async def read(self, work: Callable[[Connection], T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         if self.connection is not None:
             return work(self.connection)
         return await super().read(work, tenant_id, seconds=seconds)
@@ -116,7 +115,7 @@ async def test_a_search_whose_snapshot_is_older_than_a_removal_still_finds_what_
     index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
     await index.prepare()
     kept, replaced = await remembered(index, OWN, 2)
-    with closing(apsw.Connection(str(file.path))) as older:
+    with closing(open_connection(file.path)) as older:
         older.execute("BEGIN")
         older.execute("SELECT count(*) FROM local_vector").fetchall()
         await index.upsert([IndexedVector(OWN, replaced, -VALUES, 2, 1)])

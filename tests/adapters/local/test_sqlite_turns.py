@@ -1,18 +1,29 @@
 """Who waits for whom at the SQLite file, told by the order in which work is done."""
 
 import asyncio
+import math
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
+from ulid import ULID
 
+from app.adapters.local import sqlite_readers
+from app.adapters.local.sqlite_connection import Connection
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseUnavailable
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import RunRefused, Statement
+from app.ports.vector_index import IndexedVector
 
+SCOPE = Scope("loud", "bot")
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
 
@@ -60,6 +71,37 @@ async def test_reads_are_made_beside_one_that_takes_long(file: SqliteFile) -> No
     assert not long.done()
     gate.set()
     assert await long
+
+
+async def test_a_read_that_computes_between_its_rows_is_made_beside_the_others_too(file: SqliteFile) -> None:
+    threads: list[str] = []
+
+    def compute(connection: Connection) -> None:
+        threads.append(threading.current_thread().name)
+        while connection.ends < math.inf:
+            connection.stop_if_late()
+
+    await file.read(compute, "loud")
+    assert len(set(threads)) == len(threads) == 2
+    with pytest.raises(DatabaseUnavailable, match="took too long"):
+        await file.read(compute, "loud", seconds=0.05)
+
+
+async def test_a_search_that_was_stopped_and_begun_again_finds_what_it_would_have(
+    file: SqliteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = SqliteVectorIndex(file, EmbeddingConfig("test", "four", 4), cache_bytes=1 << 24)
+    await index.prepare()
+    metadata = {f"key {number}": number for number in range(20)}
+    vectors = [
+        IndexedVector(SCOPE, str(ULID()), np.eye(4, dtype=np.float32)[number % 4], 1, number, {**metadata, "n": number})
+        for number in range(5000)
+    ]
+    await index.upsert(vectors)
+    monkeypatch.setattr(sqlite_readers, "_TURN_SECONDS", 0.001)
+    for number in (4, 4001):
+        found = await index.query(SCOPE, vectors[number].values, top_k=5, where=Filter(metadata={"n": number}))
+        assert [hit.id for hit in found.hits] == [vectors[number].id]
 
 
 async def test_the_slow_reads_of_two_tenants_take_turns(file: SqliteFile) -> None:

@@ -68,6 +68,26 @@ async def test_a_request_of_another_tenant_begins_before_those_that_wait() -> No
     assert len(begun.order) == 21
 
 
+class BehindFor:
+    """A queue that is behind for some tenants."""
+
+    def __init__(self, *tenants: str) -> None:
+        self.tenants = tenants
+
+    def lag(self, tenant_id: str) -> float:
+        return 1.0 if tenant_id in self.tenants else 0.0
+
+
+async def test_a_request_begins_while_a_queue_is_behind_for_another_tenant_alone() -> None:
+    begun = Begun()
+    begun.turns.watch(BehindFor("loud"))
+    loud = begun.ask(*["loud"] * 20)
+    await begun.all(begun.ask("quiet"))
+    assert begun.order == ["quiet"]
+    for task in loud:
+        task.cancel()
+
+
 async def test_a_caller_that_goes_holds_nobody_up() -> None:
     begun = Begun()
     tasks = begun.ask(*["a"] * 6)
@@ -93,8 +113,7 @@ class Overload:
         self.refused: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def lag(self) -> float:
+    def lag(self, _: str) -> float:
         return 0.0 if self.now >= self.begins_at else 1.0
 
     def ask(self, tenant: str) -> None:
