@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from app.domain.comparing import Comparison, may_bear
-from app.language.telling import speak_apart
+from app.language.telling import are_apart, language_of
 from app.retrieval.pool import Candidate, Pool
 
 
@@ -16,10 +16,11 @@ def undecided(first: Sequence[Candidate], most: int) -> Sequence[tuple[Candidate
         for one, other in combinations(first, 2)
         if one.uncompared or other.uncompared
     ]
+    languages = {one.id: language_of(one.content) for one in first}
     pairs = [
         (older, newer)
         for older, newer in pairs
-        if may_bear(older.statement, newer.statement) and not speak_apart(older.content, newer.content)
+        if may_bear(older.statement, newer.statement) and not are_apart(languages[older.id], languages[newer.id])
     ]
     return sorted(pairs, key=lambda pair: ranks[pair[0].id] + ranks[pair[1].id])[:most]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Query
-from app.services.answering.choosing import choice, off_the_loop
+from app.services.answering.choosing import choice
 from app.services.answering.composing import ComposedAnswer, compose
 from app.services.answering.repetitions import with_former_statements, without_repetitions
 from app.services.answering.standing import StandingInstructions
@@ -15,6 +15,7 @@ from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.gathering import ANALYSIS_UNAVAILABLE
 from app.services.memories.recall import Recall
 from app.services.tenant.backends import TenantBackends
+from app.services.turns.turns import off_the_loop
 
 MIN_SCORE = 0.5
 """The score from which on the first memory is quoted without a reader."""

@@ -1,11 +1,10 @@
 """Chooses the sentences of an answer: those of memories that a reader finds to answer, or else the first memory's."""
 
-import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 import structlog
 
@@ -17,9 +16,10 @@ from app.language.dates.two_events import two_events
 from app.retrieval.query.terms import terms
 from app.services.answering.computing import ComputedAnswer, compute, undated
 from app.services.answering.matching import EventMatcher
-from app.services.learning.reading import MemorySentence, ReadableMemory, read
+from app.services.learning.reading import MemorySentence, read
 from app.services.memories.recall import Recall
 from app.services.models.reader import TenantReader
+from app.services.turns.turns import off_the_loop
 
 MAX_RATED = 16
 """Sentences of long memories that a reader rates for one answer."""
@@ -35,10 +35,6 @@ _OF_TWO = 0.5
 _STEM = 5
 """Letters of the beginning of a query's word by which a sentence is searched for it."""
 _NO_WORD = re.compile(r"\W+")
-_READ_AT_ONCE = 16 * 1024
-"""Characters of entries that are read in some milliseconds; longer entries are read off the event loop."""
-
-_T = TypeVar("_T")
 _Sentences = Mapping[str, Sequence[MemorySentence]]
 """The sentences of entries by their ids, the best entry first."""
 _Ratings = Mapping[MemorySentence, float]
@@ -148,12 +144,6 @@ class _Chooser:
 
     def _relevance(self, entry: Entry) -> float:
         return self._recall.relevance.get(entry.id, 0.0)
-
-
-async def off_the_loop(entries: Sequence[ReadableMemory], reading: Callable[[], _T]) -> _T:
-    """Return the result of reading entries; where they are long, the event loop goes on meanwhile."""
-    is_long = sum(len(entry.content) for entry in entries) > _READ_AT_ONCE
-    return await asyncio.to_thread(reading) if is_long else reading()
 
 
 async def _sentences(query: str, entries: Sequence[Entry]) -> _Sentences:

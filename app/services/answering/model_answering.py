@@ -14,7 +14,7 @@ from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.language.dates.questions import time_question
 from app.services.answering.answerer import MIN_SCORE, Answering, ProfileQuestion, is_nothing, recalled
-from app.services.answering.choosing import choice, off_the_loop
+from app.services.answering.choosing import choice
 from app.services.answering.composing import ComposedAnswer
 from app.services.answering.repetitions import with_former_statements
 from app.services.answering.summary import summary, written
@@ -35,6 +35,7 @@ from app.services.memories.recall_model import RecallModel
 from app.services.models.language_model import TenantLanguageModel
 from app.services.tenant.agent_database import AgentDatabase
 from app.services.tenant.backends import TenantBackends
+from app.services.turns.turns import off_the_loop
 from app.storage.learned_of import outdated_sources
 
 CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high": MAX_CANDIDATES}

@@ -5,6 +5,8 @@ A recall goes on without a model that is away, and ``degraded`` says so.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Literal
 
 import structlog
@@ -13,6 +15,7 @@ from app.domain.comparing import MAX_PAIRS, Comparison, effect_of, strongest, to
 from app.domain.errors import Unavailable
 from app.domain.memory import STORE_KEY
 from app.domain.query import Query
+from app.domain.reading import Relation
 from app.retrieval import answering, restatements
 from app.retrieval.pool import Candidate
 from app.retrieval.reranking import to_rate
@@ -22,6 +25,7 @@ from app.retrieval.succession import decide, succeeded, undecided
 from app.services.models.reader import TenantReader
 from app.services.models.reranker import TenantReranker
 from app.services.tenant.backends import TenantModels
+from app.services.turns.turns import off_the_loop
 
 _READER_AWAY = "reader_unavailable"
 _FIRST = 8
@@ -58,24 +62,35 @@ async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search
         for candidate in fusion.first(_FIRST)
         if candidate.happened_at <= horizon and _may_be_compared(candidate)
     ]
-    pairs = undecided(first, MAX_PAIRS)
+    pairs = await off_the_loop(first, partial(undecided, first, MAX_PAIRS))
     if not pairs:
         return search
+    asked = await off_the_loop(first, lambda: [to_read(old.statement, new.statement)[:_PASSAGES] for old, new in pairs])
     try:
-        comparisons = await _compared(pairs, reader)
+        relations = await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS])
     except Unavailable as error:
         return _without("reader", error, search)
+    comparing = partial(_compared, pairs, [len(passages) for passages in asked], relations, reader)
+    comparisons = await off_the_loop(first, comparing)
     decide(fusion.pool, comparisons)
     return replace(search, comparisons=comparisons)
 
 
-async def _compared(pairs: Sequence[tuple[Candidate, Candidate]], reader: TenantReader) -> list[Comparison]:
-    """Return how the newer candidate of each pair bears on the older; pairs beyond ``MAX_PAIRS`` are left out."""
-    asked = [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]
-    answers = iter(await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS]))
+def _compared(
+    pairs: Sequence[tuple[Candidate, Candidate]],
+    passages: Sequence[int],
+    answers: Sequence[Relation],
+    reader: TenantReader,
+) -> list[Comparison]:
+    """Return how the newer candidate of each pair bears on the older.
+
+    ``answers`` are the relations of each pair's passages, of which there are ``passages``; where they end, the pairs
+    that follow are left out.
+    """
+    left = iter(answers)
     comparisons: list[Comparison] = []
-    for (older, newer), passages in zip(pairs, asked, strict=True):
-        relations = [relation for _, relation in zip(passages, answers, strict=False)]
+    for (older, newer), count in zip(pairs, passages, strict=True):
+        relations = [*islice(left, count)]
         if not relations:
             break
         relation = strongest(relations)

@@ -30,6 +30,8 @@ _NEWEST_WEIGHT = 0.125
 PATIENCE_SECONDS = 0.02
 """The longest that the next part of long work waits for requests: the part begins then, however many requests come."""
 _CHARACTERS_AT_ONCE = 64 * 1024
+_READ_ON_THE_LOOP = 16 * 1024
+"""Characters that are read in some milliseconds, in the event loop; more are read in a thread."""
 
 
 class Queue(Protocol):
@@ -234,6 +236,21 @@ class LongWork:
                 turn.set_result(None)
                 break
         self._planned = loop.call_soon(self._go_on) if self._waiting else None
+
+
+class _HasContent(Protocol):
+    """What has a text, such as an entry of a recall."""
+
+    @property
+    def content(self) -> str:
+        """The text."""
+        ...
+
+
+async def off_the_loop(read: Sequence[_HasContent], reading: Callable[[], T]) -> T:
+    """Return the result of reading texts; where they are long, the event loop goes on meanwhile."""
+    is_long = sum(len(each.content) for each in read) > _READ_ON_THE_LOOP
+    return await asyncio.to_thread(reading) if is_long else reading()
 
 
 async def others_first() -> None:
