@@ -19,7 +19,7 @@ class _Waiting(Generic[T]):
 
 
 @dataclass(slots=True)
-class _Line(Generic[T]):
+class _Items(Generic[T]):
     """The items of one tenant, and how many seconds that had waited which was taken last."""
 
     items: deque[_Waiting[T]] = field(default_factory=deque)
@@ -35,7 +35,7 @@ class TenantTurns(Generic[T]):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin without items; the clock returns seconds."""
         self._clock = clock
-        self._lines: dict[str, _Line[T]] = {}  # the tenant whose turn is next comes first
+        self._lines: dict[str, _Items[T]] = {}  # the tenant whose turn is next comes first
         self._leading = 0
         """How many items wait that came when no other of their tenants did."""
         self._lead_waited = 0.0
@@ -62,13 +62,13 @@ class TenantTurns(Generic[T]):
         """Let an item wait behind the others of its tenant."""
         leads = tenant_id not in self._lines
         self._leading += leads
-        self._lines.setdefault(tenant_id, _Line()).items.append(_Waiting(item, self._clock(), leads))
+        self._lines.setdefault(tenant_id, _Items()).items.append(_Waiting(item, self._clock(), leads))
 
     def put_first(self, tenant_id: str, item: T) -> None:
         """Let an item that was taken wait again, before all others."""
         leads = tenant_id not in self._lines
         self._leading += leads
-        line = self._lines.pop(tenant_id, None) or _Line()
+        line = self._lines.pop(tenant_id, None) or _Items()
         line.items.appendleft(_Waiting(item, self._clock() - self._waited, leads))
         self._lines = {tenant_id: line, **self._lines}
 

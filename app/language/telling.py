@@ -43,11 +43,6 @@ def are_apart(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-def speak_apart(one: str, other: str) -> bool:
-    """Tell whether two texts are surely in two languages."""
-    return are_apart(language_of(one), language_of(other))
-
-
 def seems_apart(question: str, language: str | None) -> bool:
     """Tell whether a question that does not tell its language seems to be in another one than this.
 

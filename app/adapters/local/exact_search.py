@@ -12,7 +12,7 @@ from app.adapters.local.nearest import ScopeSearch, nearest
 from app.adapters.local.scope_cache import ScopeCache
 from app.adapters.local.scope_vectors import Matrix, Positions, ScopeVectors, Snapshot, bytes_of, cosines
 from app.adapters.local.shared_blocks import SharedBlocks
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_jobs import Work
 from app.adapters.local.streamed_search import NUMBERS, VECTORS, passing_in_sql, search_streamed
 from app.adapters.local.vector_rows import SCOPE, all_rows, scoped_argument
@@ -83,7 +83,7 @@ class ExactSearch:
         if self._shared is not None:
             self._shared.sweep()
 
-    def search(self, connection: Connection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
+    def search(self, connection: SqliteConnection, scope: Scope, searches: Sequence[ScopeSearch]) -> list[Hits]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
         # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
         vectors = self._cache.get(scope)
@@ -102,7 +102,7 @@ class ExactSearch:
         return hits
 
     def _current(
-        self, connection: Connection, scope: Scope, vectors: ScopeVectors, *, compared: bool
+        self, connection: SqliteConnection, scope: Scope, vectors: ScopeVectors, *, compared: bool
     ) -> Snapshot | None:
         """Return the scope's vectors as the connection sees them; None where they have to be read from the file.
 
@@ -125,7 +125,7 @@ class ExactSearch:
                 self._load_facts(connection, scope, vectors)
             return vectors.snapshot()
 
-    def _refresh(self, connection: Connection, scope: Scope, vectors: ScopeVectors) -> bool:
+    def _refresh(self, connection: SqliteConnection, scope: Scope, vectors: ScopeVectors) -> bool:
         """Update the vectors from the file.
 
         Return False where a reader that began later has already removed vectors of this connection's snapshot.
@@ -182,7 +182,7 @@ class ExactSearch:
         renewed = {change.number: (change.created_at, change.metadata) for change in changes if not change.is_removed}
         vectors.renew(renewed)
 
-    def _load_facts(self, connection: Connection, scope: Scope, vectors: ScopeVectors) -> None:
+    def _load_facts(self, connection: SqliteConnection, scope: Scope, vectors: ScopeVectors) -> None:
         """Read what a filter compares of the vectors of which it is not yet read, unless it is too much."""
         if vectors.filters_too_large:
             return

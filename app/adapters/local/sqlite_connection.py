@@ -47,7 +47,7 @@ def _count_no_memory() -> None:
 _count_no_memory()
 
 
-class Connection(apsw.Connection):
+class SqliteConnection(apsw.Connection):
     """A connection whose read may be stopped after some processor time, within SQLite and between its rows."""
 
     ends = math.inf
@@ -68,13 +68,13 @@ class Connection(apsw.Connection):
             raise apsw.InterruptError("The read was stopped.")
 
 
-def open_connection(path: Path, *pragmas: str) -> Connection:
+def open_connection(path: Path, *pragmas: str) -> SqliteConnection:
     """Open a connection and run the pragmas on it.
 
     Raises:
         apsw.Error: the file cannot be opened.
     """
-    connection = Connection(str(path))
+    connection = SqliteConnection(str(path))
     try:
         connection.set_busy_timeout(int(_BUSY_SECONDS * 1000))
         for category, limit in _D1_LIMITS.items():

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 import orjson
 
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import HitsOfFile
 from app.ports.database import Row, Statement, WordsDamaged
@@ -41,7 +41,7 @@ class SqliteDatabase:
     async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         tenant_id = next((statement.tenant_id for statement in statements), "")
 
-        def work(connection: Connection) -> list[list[Row]]:
+        def work(connection: SqliteConnection) -> list[list[Row]]:
             return [_execute(connection, statement) for statement in statements]
 
         if any(statement.writes for statement in statements):
@@ -57,7 +57,7 @@ class SqliteDatabase:
         return await self._file.purge_log()
 
 
-def _execute(connection: Connection, statement: Statement) -> list[Row]:
+def _execute(connection: SqliteConnection, statement: Statement) -> list[Row]:
     awaited = statement.awaits
     # The hits come first: a search in steps reads them too.
     if isinstance(awaited, HitsOfFile) and (found := awaited.search(connection)) is not None:

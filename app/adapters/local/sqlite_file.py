@@ -16,7 +16,13 @@ import apsw
 
 from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.file_version import FileVersion
-from app.adapters.local.sqlite_connection import READER, WRITES_NOTHING, Connection, execute_patiently, open_connection
+from app.adapters.local.sqlite_connection import (
+    READER,
+    WRITES_NOTHING,
+    SqliteConnection,
+    execute_patiently,
+    open_connection,
+)
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
@@ -158,7 +164,7 @@ class SqliteFile:
             DatabaseUnavailable: the file cannot be read.
         """
 
-        def used(connection: Connection) -> int:
+        def used(connection: SqliteConnection) -> int:
             pages, free, size = (
                 int(connection.execute(f"PRAGMA {name}").get) for name in ("page_count", "freelist_count", "page_size")
             )
@@ -194,7 +200,7 @@ class SqliteFile:
             raise DatabaseUnavailable("The database file is closed.")
 
     def _write_forever(self) -> None:
-        connection: Connection | None = None
+        connection: SqliteConnection | None = None
         while taken := self._writes.take(_MAX_GROUP):
             connection = self._write_group(
                 connection, [job for _, job in taken], of_tenants=any(tenant for tenant, _ in taken)
@@ -206,8 +212,8 @@ class SqliteFile:
             connection.close()
 
     def _write_group(
-        self, connection: Connection | None, group: list[Job[Any]], *, of_tenants: bool
-    ) -> Connection | None:
+        self, connection: SqliteConnection | None, group: list[Job[Any]], *, of_tenants: bool
+    ) -> SqliteConnection | None:
         """Commit the jobs together; a job that fails is left out, and the others are made without it.
 
         Return the connection to continue with. Jobs that are not finished have not been reached. ``of_tenants``: at
@@ -240,7 +246,7 @@ class SqliteFile:
             self.version.close()
 
 
-def _commit(connection: Connection, jobs: list[Job[Any]]) -> bool:
+def _commit(connection: SqliteConnection, jobs: list[Job[Any]]) -> bool:
     """Run the jobs in one transaction, as many as its time allows. Return whether it was committed.
 
     A failure of the file is raised.
@@ -274,7 +280,7 @@ def _commit(connection: Connection, jobs: list[Job[Any]]) -> bool:
     return True
 
 
-def _do(connection: Connection, job: Job[Any]) -> None:
+def _do(connection: SqliteConnection, job: Job[Any]) -> None:
     """Run a job. A job that a trigger refused before it changed anything does not undo the others."""
     before = connection.total_changes()
     try:

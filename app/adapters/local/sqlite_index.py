@@ -8,7 +8,7 @@ from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.exact_search import ExactSearch
 from app.adapters.local.nearest import ScopeSearch
 from app.adapters.local.shared_blocks import SharedBlocks
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.vector_rows import (
     SCOPE,
@@ -86,7 +86,7 @@ class HitsOfFile(AwaitedHits):
     __slots__ = ("search",)
     until_then = _UNTIL_THEN
 
-    def __init__(self, search: Callable[[Connection], Hits | None]) -> None:
+    def __init__(self, search: Callable[[SqliteConnection], Hits | None]) -> None:
         """Take the search."""
         super().__init__(_AWAITED.id)
         self.search = search
@@ -149,7 +149,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         search = ScopeSearch(vector, top_k, where)
         return HitsOfFile(lambda connection: self._within(connection, scope, search))
 
-    def _within(self, connection: Connection, scope: Scope, search: ScopeSearch) -> Hits | None:
+    def _within(self, connection: SqliteConnection, scope: Scope, search: ScopeSearch) -> Hits | None:
         """Search a scope in a run; None where it is large, which later searches of it then know beforehand."""
         count = self._search.count(connection, scope)
         if count > _FEW:
@@ -162,7 +162,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors in one transaction."""
 
-        def work(connection: Connection) -> None:
+        def work(connection: SqliteConnection) -> None:
             for vector in vectors:
                 put(connection, self._config, vector)
 
@@ -224,7 +224,7 @@ class SqliteVectorIndex(AsksWithin, CountsUnreadable, WritesWithin):
         """Look at each vector of this config."""
         argument = (to_json({"index_name": self._config.index_name}),)
 
-        def count(connection: Connection) -> int:
+        def count(connection: SqliteConnection) -> int:
             read = connection.execute(_VECTORS, argument)
             return sum(is_damaged(values, self._config.dimensions) for (values,) in read)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_errors import mapped
 
 T = TypeVar("T")
-Work = Callable[[Connection], T]
+Work = Callable[[SqliteConnection], T]
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +26,7 @@ class Job(Generic[T]):
     error: Exception | None = None
     finished: bool = False
 
-    def do(self, connection: Connection) -> None:
+    def do(self, connection: SqliteConnection) -> None:
         """Do the work, and keep its result."""
         self.result = self.work(connection)
 

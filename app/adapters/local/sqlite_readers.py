@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_errors import closes_connection, interrupted, too_slow
 from app.adapters.local.sqlite_jobs import Job, tell
 from app.adapters.local.work_queue import WorkQueue
@@ -36,11 +36,11 @@ class Readers:
     the interpreter's lock again.
     """
 
-    def __init__(self, open_connection: Callable[[], Connection], check: Callable[[], None]) -> None:
+    def __init__(self, open_connection: Callable[[], SqliteConnection], check: Callable[[], None]) -> None:
         """Start the threads; the first read opens a connection. ``check`` raises where the file is gone."""
         self._open = open_connection
         self._check = check
-        self._idle: deque[Connection] = deque()
+        self._idle: deque[SqliteConnection] = deque()
         self._generation = 0
         self._quick: WorkQueue[Job[Any]] = WorkQueue()
         self._slow: WorkQueue[Job[Any]] = WorkQueue()
@@ -144,7 +144,7 @@ class Readers:
 
     def _group(
         self,
-        connection: Connection,
+        connection: SqliteConnection,
         taken: Sequence[_Taken],
         left: list[_Taken],
         slow: list[_Taken],
@@ -173,7 +173,7 @@ class Readers:
             return bool(tenant_id) and self._slow_of[tenant_id] > 0
 
     @contextmanager
-    def _snapshot(self) -> Iterator[Connection]:
+    def _snapshot(self) -> Iterator[SqliteConnection]:
         """Give a connection that sees one moment of the data; it is closed where the file has failed."""
         self._check()
         generation = self._generation
@@ -195,14 +195,14 @@ class Readers:
             else:
                 self._idle.append(connection)
 
-    def _idle_connection(self) -> Connection | None:
+    def _idle_connection(self) -> SqliteConnection | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
 
-def _attempt(connection: Connection, job: Job[Any], seconds: float | None) -> bool:
+def _attempt(connection: SqliteConnection, job: Job[Any], seconds: float | None) -> bool:
     """Make a read within ``seconds`` of processor time. Return whether it is finished, as a failed read is too.
 
     A failure of the file is raised.

@@ -16,15 +16,17 @@ from app.domain.errors import MemoryGatewayError
 from app.domain.explicit import read_explicit, said_by
 from app.domain.memory import STORE_KEY, Scope
 from app.domain.query import Filter
-from app.domain.reading import Kinds, Thresholds
+from app.domain.reading import Kinds, Relation, Thresholds
 from app.indexing.embedding_registry import OpenIndex
-from app.language.telling import speak_apart
+from app.language.telling import are_apart, language_of
 from app.ports.database import Database
 from app.ports.reader import Reader
 from app.storage.outbox import queued_vectors
 from app.storage.system import relating
 from app.storage.system.relating import Found, MemoryAddress, RelatedMemory
 
+_Pair = tuple[ComparedStatement, ComparedStatement]
+"""An older and a newer memory."""
 BATCH = 16
 """Memories that are read in one round."""
 _NEAR = 2 * MAX_PAIRS
@@ -217,21 +219,24 @@ class Relating:
         Pairs that were ``compared`` in this round already are left out, and the other pairs are added to ``compared``.
         """
         nearest = sorted(near, key=lambda one: one.superseded_at is not None)
-        pairs = _pairs(memory.statement, [other.statement for other in nearest], compared)
+        others = [other.statement for other in nearest]
+        pairs, passages = await asyncio.to_thread(_to_compare, memory.statement, others, compared)
         compared |= {(older.id, newer.id) for older, newer in pairs}
-        passages = [to_read(*pair) for pair in pairs]
         asked = [passage for each in passages for passage in each]
         if not asked:
             return []
         answers = iter(await self._reader.relations(asked, tenant_id=tenant_id))
-        found: list[Found] = []
-        for (older, newer), each in zip(pairs, passages, strict=True):
-            relations = [next(answers) for _ in each]
-            relation, effect = strongest(relations), effect_of(relations, self._reader.thresholds, older, newer)
-            if effect is not None or relation.name != "holds":
-                found.append(
-                    Found(tenant_id, older.id, newer.id, relation.name, min(1.0, round(relation.update, 4)), effect)
-                )
+        relations = [[next(answers) for _ in each] for each in passages]
+        found = await asyncio.to_thread(self._found, tenant_id, pairs, relations)
+        return [one for one in found if one.effect is not None or one.name != "holds"]
+
+    def _found(self, tenant_id: str, pairs: Sequence[_Pair], relations: Sequence[Sequence[Relation]]) -> list[Found]:
+        """Return what the relations of each pair's passages say of the pair."""
+        found = []
+        for (older, newer), of_pair in zip(pairs, relations, strict=True):
+            relation, effect = strongest(of_pair), effect_of(of_pair, self._reader.thresholds, older, newer)
+            update = min(1.0, round(relation.update, 4))
+            found.append(Found(tenant_id, older.id, newer.id, relation.name, update, effect))
         return found
 
 
@@ -240,16 +245,19 @@ def _log_unread(memory: MemoryAddress, error: Exception) -> None:
     structlog.get_logger().warning("memory_unread", tenant=memory.tenant_id, memory=memory.id, reason=reason)
 
 
-def _pairs(
+def _to_compare(
     own: ComparedStatement, others: Sequence[ComparedStatement], compared: AbstractSet[tuple[str, str]]
-) -> list[tuple[ComparedStatement, ComparedStatement]]:
-    """Return the first pairs, older and newer, whose newer memory may bear on the older, without compared pairs.
+) -> tuple[list[_Pair], list[Sequence[tuple[str, str]]]]:
+    """Return the first pairs, older and newer, whose newer memory may bear on the older, and the passages of each.
 
-    Two statements in different languages are not compared: to a reader, a translation looks like an update.
+    Compared pairs are left out. Two statements in different languages are not compared: to a reader, a translation
+    looks like an update. To go through long memories takes a tenth of a second: a thread does it.
     """
-    same = (other for other in others if not speak_apart(own.content, other.content))
-    pairs = [pair for other in same if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
-    return [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
+    language = language_of(own.content)
+    same = (other for other in others if not are_apart(language, language_of(other.content)))
+    first = [pair for other in same if may_bear(*(pair := ordered(own, other)))][:MAX_PAIRS]
+    pairs = [(older, newer) for older, newer in first if (older.id, newer.id) not in compared]
+    return pairs, [to_read(*pair) for pair in pairs]
 
 
 def _stated(memory: RelatedMemory, kinds: Kinds, thresholds: Thresholds) -> Stated:

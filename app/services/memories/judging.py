@@ -3,6 +3,7 @@
 A recall goes on without a model that is away, and ``degraded`` says so.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -133,7 +134,7 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
 
 async def _find_restatements(search: Search, query: Query, reader: TenantReader) -> Search:
     """Have the reader say which of the best candidates restate each other."""
-    pairs = restatements.pairs(search.ranking, query.most_entries)
+    pairs = await asyncio.to_thread(restatements.pairs, search.ranking, query.most_entries)
     if not pairs:
         return search
     try:

@@ -13,7 +13,7 @@ import pytest
 from ulid import ULID
 
 from app.adapters.local.scope_vectors import ScopeVectors
-from app.adapters.local.sqlite_connection import Connection, open_connection
+from app.adapters.local.sqlite_connection import SqliteConnection, open_connection
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -102,9 +102,11 @@ class OnConnection(SqliteFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.connection: Connection | None = None
+        self.connection: SqliteConnection | None = None
 
-    async def read(self, work: Callable[[Connection], T], tenant_id: str = "", *, seconds: float | None = None) -> T:
+    async def read(
+        self, work: Callable[[SqliteConnection], T], tenant_id: str = "", *, seconds: float | None = None
+    ) -> T:
         if self.connection is not None:
             return work(self.connection)
         return await super().read(work, tenant_id, seconds=seconds)

@@ -12,7 +12,7 @@ import pytest
 from ulid import ULID
 
 from app.adapters.local import sqlite_readers
-from app.adapters.local.sqlite_connection import Connection
+from app.adapters.local.sqlite_connection import SqliteConnection
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -76,7 +76,7 @@ async def test_reads_are_made_beside_one_that_takes_long(file: SqliteFile) -> No
 async def test_a_read_that_computes_between_its_rows_is_made_beside_the_others_too(file: SqliteFile) -> None:
     threads: list[str] = []
 
-    def compute(connection: Connection) -> None:
+    def compute(connection: SqliteConnection) -> None:
         threads.append(threading.current_thread().name)
         while connection.ends < math.inf:
             connection.stop_if_late()

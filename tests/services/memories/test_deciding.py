@@ -1,5 +1,6 @@
 """A recall compares what nobody has compared yet: a correction holds at once."""
 
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from app.domain.author import Author
+from app.domain.comparing import ComparedStatement, may_bear
 from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
+from app.indexing.jobs import relate
+from app.retrieval import succession
 from app.runtime.relating import read_left_over, relating
 from app.services.memories.explain import Explainer
 from app.services.memories.gateway import LongTermMemoryGateway
@@ -168,3 +172,23 @@ async def test_what_is_said_again_after_its_correction_was_compared_holds_again(
         await scene.bench.delivered()
         await scene.compare()
     assert await scene.found() == [OLD]
+
+
+@pytest.mark.parametrize("where", ["recall", "background"])
+async def test_long_memories_are_compared_beside_the_event_loop(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def noted(older: ComparedStatement, newer: ComparedStatement) -> bool:
+        threads.append(threading.current_thread())
+        return may_bear(older, newer)
+
+    monkeypatch.setattr(relate if where == "background" else succession, "may_bear", noted)
+    await scene.store(*(f"Ella goes to school {number}. " * 1000 for number in range(3)))
+    if where == "background":
+        await scene.compare()
+    else:
+        await scene.found()
+    assert threads
+    assert threading.main_thread() not in threads
