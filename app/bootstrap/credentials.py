@@ -8,7 +8,11 @@ from app.settings import Settings
 
 
 def build_credentials(settings: Settings) -> Credentials:
-    """Return credentials by the configured secrets, or by the data directory's own where the service is embedded."""
+    """Return credentials by the configured secrets, or by the data directory's own where the service is embedded.
+
+    Raises:
+        ConfigurationError: on Cloudflare no secret is configured.
+    """
     if settings.auth_secrets:
         return Credentials(settings.auth_secrets)
     if settings.on_cloudflare:

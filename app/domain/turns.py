@@ -4,14 +4,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting(Generic[T]):
-    """An item, since when it waits, and whether it waits behind no other item of its tenant's."""
+class _Waiting(NamedTuple, Generic[T]):
+    """An item, since when it waits, and whether it came when no other item of its tenant waited."""
 
     item: T
     since: float
@@ -61,14 +60,16 @@ class TenantTurns(Generic[T]):
     def put(self, tenant_id: str, item: T) -> None:
         """Let an item wait behind the others of its tenant."""
         leads = tenant_id not in self._lines
-        self._leading += leads
-        self._lines.setdefault(tenant_id, _Items()).items.append(_Waiting(item, self._clock(), leads))
+        if leads:
+            self._lines[tenant_id] = _Items()
+            self._leading += 1
+        self._lines[tenant_id].items.append(_Waiting(item, self._clock(), leads))
 
     def put_first(self, tenant_id: str, item: T) -> None:
         """Let an item that was taken wait again, before all others."""
         leads = tenant_id not in self._lines
         self._leading += leads
-        line = self._lines.pop(tenant_id, None) or _Items()
+        line = _Items() if leads else self._lines.pop(tenant_id)
         line.items.appendleft(_Waiting(item, self._clock() - self._waited, leads))
         self._lines = {tenant_id: line, **self._lines}
 

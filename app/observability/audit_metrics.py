@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from app.domain.audit import RecallNote, ToolCall
 from app.domain.request_note import RequestNote
-from app.observability.names import OTHER, Names
+from app.observability.names import Names
 from app.observability.tenant_metrics import TenantMetrics
 
 MOST_TOOLS = 20
@@ -115,8 +115,8 @@ class AuditMetrics:
     def request(self, note: RequestNote, seconds: float) -> None:
         """Count a request that was answered."""
         if note.tool:
-            known = self._message_names.of(f"{note.tool} {note.outcome}") != OTHER
-            self._message_outcomes.labels(note.tool, note.outcome if known else OTHER).inc()
+            outcome = self._message_names.last_of(note.tool, note.outcome)
+            self._message_outcomes.labels(note.tool, outcome).inc()
             self._messages.labels(note.tool).observe(seconds)
         for quota in note.quotas_near:
             self._quotas_near.labels(quota).inc()

@@ -1,4 +1,4 @@
-"""Counts requests, the calls to other services and the state of the outbox, for Prometheus."""
+"""Counts requests, and keeps the metrics of all other subjects in one registry, for Prometheus."""
 
 import asyncio
 from functools import cache

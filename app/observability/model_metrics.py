@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from app.observability.names import OTHER, Names
+from app.observability.names import Names
 from app.observability.upstream_metrics import CALL_SECONDS
 
 _MOST_CALLS = 100
@@ -37,7 +37,6 @@ class ModelMetrics:
 
     def call(self, stage: str, model: str, outcome: str, seconds: float, tokens: int) -> None:
         """Count one call of a language model; ``outcome`` is ``ok`` or an error's code."""
-        known = self._names.of(f"{stage} {model} {outcome}") != OTHER
-        self._calls.labels(stage, model, outcome if known else OTHER).inc()
+        self._calls.labels(stage, model, self._names.last_of(stage, model, outcome)).inc()
         self._seconds.labels(stage, model).observe(seconds)
         self._tokens.labels(stage, model).inc(tokens)

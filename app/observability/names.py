@@ -18,3 +18,7 @@ class Names:
                 return OTHER
             self._seen.add(name)
         return name
+
+    def last_of(self, *names: str) -> str:
+        """Return the last of some names, or ``OTHER`` where these names together are not told apart."""
+        return OTHER if self.of(" ".join(names)) == OTHER else names[-1]

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter
 
-from app.observability.names import OTHER, Names
+from app.observability.names import Names
 
 _MOST_TENANTS = 100
 _MOST_PAIRS = 100
@@ -38,5 +38,4 @@ class TenantMetrics:
     def refused(self, tenant_id: str, code: str) -> None:
         """Count a request that was answered with an error."""
         tenant = self._tenants.of(tenant_id)
-        known = self._refused_names.of(f"{tenant} {code}") != OTHER
-        self._refused.labels(tenant, code if known else OTHER).inc()
+        self._refused.labels(tenant, self._refused_names.last_of(tenant, code)).inc()

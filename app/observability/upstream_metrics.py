@@ -1,4 +1,4 @@
-"""Counts the calls to other services, by operation and outcome, and how the services hold out."""
+"""Counts the calls to other services, by operation and outcome, and shows their limits and circuits."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from app.domain.circuits import CircuitState
 from app.domain.errors import MemoryGatewayError
 from app.observability.gauges import NEWEST
-from app.observability.names import OTHER, Names
+from app.observability.names import Names
 from app.observability.traces import Traces, fail
 
 CALL_SECONDS = (0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -25,7 +25,7 @@ _TOKENS = (16, 64, 256, 1024, 4096, 16384, 65536)
 
 
 class UpstreamMetrics:
-    """The metrics of Cloudflare's calls, of embedding calls, and of the other calls that this process makes."""
+    """The metrics of the calls that this process makes to other services."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Create the metrics in a registry."""
@@ -78,8 +78,7 @@ class UpstreamMetrics:
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""
-        known = self._call_names.of(f"{operation} {outcome}") != OTHER
-        self._calls.labels(operation, outcome if known else OTHER).inc()
+        self._calls.labels(operation, self._call_names.last_of(operation, outcome)).inc()
         self._call_seconds.labels(operation).observe(seconds)
 
     @contextmanager

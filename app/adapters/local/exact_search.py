@@ -39,7 +39,7 @@ WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agen
 _READ = 1024
 """The vectors that are read at once into memory."""
 _READ_FACTS = 64
-"""The vectors of which what a filter compares is read at once: metadata of 16 KiB each take some milliseconds."""
+"""The vectors of which what a filter compares is read at once: their metadata may be large, and is read in Python."""
 _FACTS_BYTES = 1 << 20
 """What a filter compares may take this many bytes, or half of what the vectors take; more is compared in SQL."""
 _LOOKED_UP = 4

@@ -227,16 +227,16 @@ class Relating:
             return []
         answers = iter(await self._reader.relations(asked, tenant_id=tenant_id))
         relations = [[next(answers) for _ in each] for each in passages]
-        found = await asyncio.to_thread(self._found, tenant_id, pairs, relations)
-        return [one for one in found if one.effect is not None or one.name != "holds"]
+        return await asyncio.to_thread(self._found, tenant_id, pairs, relations)
 
     def _found(self, tenant_id: str, pairs: Sequence[_Pair], relations: Sequence[Sequence[Relation]]) -> list[Found]:
-        """Return what the relations of each pair's passages say of the pair."""
-        found = []
+        """Return what the relations of each pair's passages say of the pair, unless both memories hold."""
+        found: list[Found] = []
         for (older, newer), of_pair in zip(pairs, relations, strict=True):
             relation, effect = strongest(of_pair), effect_of(of_pair, self._reader.thresholds, older, newer)
-            update = min(1.0, round(relation.update, 4))
-            found.append(Found(tenant_id, older.id, newer.id, relation.name, update, effect))
+            if effect is not None or relation.name != "holds":
+                update = min(1.0, round(relation.update, 4))
+                found.append(Found(tenant_id, older.id, newer.id, relation.name, update, effect))
         return found
 
 
@@ -251,7 +251,7 @@ def _to_compare(
     """Return the first pairs, older and newer, whose newer memory may bear on the older, and the passages of each.
 
     Compared pairs are left out. Two statements in different languages are not compared: to a reader, a translation
-    looks like an update. To go through long memories takes a tenth of a second: a thread does it.
+    looks like an update. A thread does this, since it takes a tenth of a second where memories are long.
     """
     language = language_of(own.content)
     same = (other for other in others if not are_apart(language, language_of(other.content)))

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Literal
 
 import structlog
@@ -28,6 +27,9 @@ from app.services.models.reranker import TenantReranker
 from app.services.tenant.backends import TenantModels
 from app.services.turns.turns import off_the_loop
 
+_Pair = tuple[Candidate, Candidate]
+"""An older and a newer candidate."""
+_Passages = Sequence[tuple[str, str]]
 _READER_AWAY = "reader_unavailable"
 _FIRST = 8
 """Candidates among which pairs are compared."""
@@ -63,35 +65,36 @@ async def _compare(search: Search, reader: TenantReader, horizon: int) -> Search
         for candidate in fusion.first(_FIRST)
         if candidate.happened_at <= horizon and _may_be_compared(candidate)
     ]
-    pairs = await off_the_loop(first, partial(undecided, first, MAX_PAIRS))
+    pairs, asked = await off_the_loop(first, partial(_to_compare, first))
     if not pairs:
         return search
-    asked = await off_the_loop(first, lambda: [to_read(old.statement, new.statement)[:_PASSAGES] for old, new in pairs])
     try:
-        relations = await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS])
+        answers = await reader.relations([passage for passages in asked for passage in passages][:MAX_PAIRS])
     except Unavailable as error:
         return _without("reader", error, search)
-    comparing = partial(_compared, pairs, [len(passages) for passages in asked], relations, reader)
-    comparisons = await off_the_loop(first, comparing)
+    comparisons = await off_the_loop(first, partial(_compared, pairs, asked, answers, reader))
     decide(fusion.pool, comparisons)
     return replace(search, comparisons=comparisons)
 
 
+def _to_compare(first: Sequence[Candidate]) -> tuple[Sequence[_Pair], Sequence[_Passages]]:
+    """Return the pairs of candidates to compare, and the passages that are read of each."""
+    pairs = undecided(first, MAX_PAIRS)
+    return pairs, [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]
+
+
 def _compared(
-    pairs: Sequence[tuple[Candidate, Candidate]],
-    passages: Sequence[int],
-    answers: Sequence[Relation],
-    reader: TenantReader,
+    pairs: Sequence[_Pair], asked: Sequence[_Passages], answers: Sequence[Relation], reader: TenantReader
 ) -> list[Comparison]:
     """Return how the newer candidate of each pair bears on the older.
 
-    ``answers`` are the relations of each pair's passages, of which there are ``passages``; where they end, the pairs
-    that follow are left out.
+    ``answers`` are the relations of the passages that were ``asked``; where they end, the pairs that follow are left
+    out.
     """
     left = iter(answers)
     comparisons: list[Comparison] = []
-    for (older, newer), count in zip(pairs, passages, strict=True):
-        relations = [*islice(left, count)]
+    for (older, newer), passages in zip(pairs, asked, strict=True):
+        relations = [relation for _, relation in zip(passages, left, strict=False)]
         if not relations:
             break
         relation = strongest(relations)

@@ -84,7 +84,7 @@ class Screening:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
         if handling != "mask":
             return value
-        return cast("_T", await asyncio.to_thread(self._masked, value))  # up to four looks at each text, in one go
+        return cast("_T", await asyncio.to_thread(self._masked, value))  # it looks at each text up to four times
 
     def _refused(self, part: "_Looked", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
         """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""
