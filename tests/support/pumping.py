@@ -26,7 +26,7 @@ _SIZES, _SECONDS = (8, 16, 24, 32, 128, 512, 4096, 16384), 0.002
 """What takes so long at one of these sizes is looked at closely; the short ones are for what would never end."""
 _SHORTER, _GROWTH = 4, 9.0
 """A text costs four times as much as a quarter of it, and 16 times as much where the cost grows as the square."""
-_TRIES = 10
+_TRIES, _CONFIRMED = 10, 3
 _MAX_PUMPS = 400
 _REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
 _OF_CATEGORY: Mapping[Any, Callable[[str], bool]] = {
@@ -59,7 +59,7 @@ def slowest(pattern: re.Pattern[str], use: Use, most: int = _MAX_PUMPS) -> tuple
     """
     every = list(pumps(pattern))
     for pump in every[:: 1 + len(every) // most]:
-        size = next((size for size in _SIZES if _cost(pattern, use, pump, size) > _SECONDS), 0)
+        size = next((size for size in _SIZES if _is_slow(pattern, use, pump, size)), 0)
         if size and (growth := _growth(pattern, use, pump, size)) > _GROWTH:
             return pump, growth
     return None
@@ -73,14 +73,19 @@ def pumps(pattern: re.Pattern[str]) -> Iterator[Pump]:
             yield Pump(before, repeated, after)
 
 
+def _is_slow(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> bool:
+    """Tell whether a text of this size takes long, each time anew: what the machine takes comes once."""
+    return all(_cost(pattern, use, pump, size) > _SECONDS for _ in range(_CONFIRMED))
+
+
 def _growth(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> float:
-    """Return how much more a text costs than a quarter of it: what a busy machine adds does not come with each try."""
+    """Return how much more a text costs than a quarter of it, 0.0 where one of the tries is quick or in proportion."""
     long = short = inf
     for _ in range(_TRIES):
         long = min(long, _cost(pattern, use, pump, size))
         short = min(short, _cost(pattern, use, pump, size // _SHORTER))
-        if long / short <= _GROWTH:
-            break
+        if long <= _SECONDS or long / short <= _GROWTH:
+            return 0.0
     return long / short
 
 
