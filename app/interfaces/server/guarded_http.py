@@ -20,6 +20,7 @@ from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError
 from app.interfaces.http.problems import answer_bytes, problem_response
 from app.interfaces.server.connections import ConnectionLimits, Connections
 from app.interfaces.server.joined import JoinedAnswer
+from app.interfaces.server.pace import BodyPace, UnreadAnswer
 from app.interfaces.server.upgrades import SentAhead, parser_of_body
 
 if sys.platform != "win32":
@@ -89,17 +90,11 @@ class GuardedHttp(HttpToolsProtocol):
         self._limits = connections.limits
         self._in_head = True
         self._head_bytes = 0
-        self._body_bytes = 0
-        """Bytes of a body that arrived in this period."""
-        self._framing_bytes = 0
-        """Bytes outside the head and the body, less those that are allowed for each byte of the body."""
-        self._let_wait = False
-        """Whether the service has let the body wait in this period."""
+        self._body = BodyPace(self._limits)
         self._ending = False
         """Whether bytes that still arrive are dropped."""
         self._dropped_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
 
     @property
     def _busy(self) -> bool:
@@ -110,6 +105,7 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, if there is room for it."""
         super().connection_made(transport)
+        self._unread = UnreadAnswer(transport, self.loop, self._limits.unread_seconds)
         if (own := transport.get_extra_info("socket")) is not None:  # a small buffer: how much was read is soon known
             own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         if self._connections.opened(self, self.client[0] if self.client else ""):
@@ -146,7 +142,7 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of a connection."""
         self._cancel()
-        self._forget_unread()
+        self._unread.forget()
         if self._task is None or self._task.done():
             self._connections.closed(self)
         else:  # the connection counts until its task ends
@@ -158,31 +154,13 @@ class GuardedHttp(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for a caller to read, but no longer than the limit."""
         super().pause_writing()
-        self._look_again_at(self.transport.get_write_buffer_size())
-
-    def _look_again_at(self, unsent: int) -> None:
-        """Look in ``unread_seconds`` whether fewer than ``unsent`` bytes are unsent, and end the connection if not."""
-
-        def look() -> None:
-            left = self.transport.get_write_buffer_size()
-            if 0 < left < unsent:
-                self._look_again_at(left)
-            else:
-                self.transport.abort()
-
-        self._forget_unread()
-        self._unread = self.loop.call_later(self._limits.unread_seconds, look)
-
-    def _forget_unread(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        self._unread.watch()
 
     def resume_writing(self) -> None:
         """Go on, since the caller has read."""
         super().resume_writing()
         if not self._ending:
-            self._forget_unread()
+            self._unread.forget()
 
     def data_received(self, data: bytes) -> None:
         """Parse the bytes that have arrived; of a head no more than its limit is parsed, or kept."""
@@ -211,9 +189,9 @@ class GuardedHttp(HttpToolsProtocol):
     def _parse_body(self, data: bytes) -> bytes:
         """Parse a part of a body, and refuse the request if its framing has too many bytes; return the rest."""
         part = data[:_PART]
-        self._framing_bytes += len(part)
+        self._body.arrived(len(part))
         self._parse(part)
-        if not self._in_head and self._framing_bytes > self._limits.head_bytes and not self._ending:
+        if not self._in_head and self._body.has_too_much_framing and not self._ending:
             self._refuse(MalformedHttp("The body's chunks say more than they hold."))
         return data[len(part) :]
 
@@ -257,7 +235,7 @@ class GuardedHttp(HttpToolsProtocol):
         if self._spare:
             self.cycle.keep_alive = False
             self._ending = True
-        self._body_bytes, self._framing_bytes, self._let_wait = 0, 0, False
+        self._body = BodyPace(self._limits)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a trailer is ignored, because no proxy has looked at it."""
@@ -265,11 +243,9 @@ class GuardedHttp(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """Count the bytes of a body that arrive."""
-        self._body_bytes += len(body)
-        self._framing_bytes = max(0, self._framing_bytes - len(body) * (1 + self._limits.framing))
+        """Take a part of a body, and count its bytes."""
         super().on_body(body)
-        self._let_wait = self._let_wait or self.flow.read_paused
+        self._body.took(len(body), waits=self.flow.read_paused)
 
     def on_message_complete(self) -> None:
         """Await the next head, unless httptools has left the body out."""
@@ -339,8 +315,7 @@ class GuardedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def _look_at_body(self) -> None:
-        if self._body_bytes >= self._limits.body_bytes or self._let_wait or self.flow.read_paused:
-            self._body_bytes, self._let_wait = 0, self.flow.read_paused
+        if self._body.was_fast(waits=self.flow.read_paused):
             self._end_in(self._limits.body_seconds, self._look_at_body)
         else:
             detail = f"Less than {self._limits.body_bytes} bytes of the body came in {self._limits.body_seconds:g} s."
@@ -385,8 +360,8 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _end_lingering(self) -> None:
         """End the connection, once its answer is sent or was not read for too long."""
-        if unsent := self.transport.get_write_buffer_size():
-            self._look_again_at(unsent)
+        if self.transport.get_write_buffer_size():
+            self._unread.watch()
         else:
             self.transport.abort()
 
