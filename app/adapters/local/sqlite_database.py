@@ -60,9 +60,10 @@ class SqliteDatabase:
 def _execute(connection: SqliteConnection, statement: Statement) -> list[Row]:
     awaited = statement.awaits
     # The hits come first: a search in steps reads them too.
-    if isinstance(awaited, HitsOfFile) and (found := awaited.search(connection)) is not None:
-        awaited.hits = found
-        statement = _with_hits(statement, awaited, found)
+    if isinstance(awaited, HitsOfFile):
+        found = awaited.hits = awaited.search(connection)
+        if found is not None:
+            statement = _with_hits(statement, awaited, found)
     if statement.stepwise is not None:
         statement = statement.stepwise(statement, lambda sql, values: orjson.loads(connection.execute(sql, values).get))
     cursor = connection.execute(statement.sql, _parameters(statement))

@@ -118,11 +118,12 @@ class CandidateGatherer:
             Unavailable: the database does not answer.
         """
         cache = self._backends.data.caches.speakers
+        changes = cache.changes
         embedded = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         gathered = await self._gather(embedded)
         if not (names := gathered.pool.first_names):
             return gathered
-        speakers.remember(cache, self._scope, names)
+        speakers.remember(cache, self._scope, names, since=changes)
         again = embedded_texts(self._query, self._sentences, cache.find(self._scope) or ())
         if again != embedded and gathered.vectors.outage is None:
             gathered = await self._gather(again)

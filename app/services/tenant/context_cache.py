@@ -17,12 +17,6 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
         """Hold at most ``budget`` bytes, each document for ``seconds``; 0 of either remembers nothing."""
         super().__init__(budget, seconds * 1000)
         self.seconds = seconds
-        self._changes = 0
-
-    @property
-    def changes(self) -> int:
-        """The number of document changes by this process. A caller takes it before a read, for ``put_documents``."""
-        return self._changes
 
     def document(self, tenant_id: str, name: str, now: int) -> ContextRead | None:
         """Return a tenant's document, where it was read lately; ``now`` is in milliseconds since the epoch."""
@@ -38,25 +32,17 @@ class ContextCache(TenantCache[_Key, ContextDocument | Sequence[str]]):
 
     def put_documents(self, tenant_id: str, documents: Iterable[ContextDocument], read_at: int, changes: int) -> None:
         """Keep documents as of the moment before the read, unless this process has changed a document since."""
-        if changes != self._changes:
-            return
         for document in documents:
             size = _OVERHEAD + len(document.content.encode())
-            self.put(tenant_id, (tenant_id, document.name), document, size, read_at)
+            self.put(tenant_id, (tenant_id, document.name), document, size, read_at, since=changes)
 
     def put_names(self, tenant_id: str, names: Sequence[str], read_at: int, changes: int) -> None:
         """Keep the names of all of a tenant's documents, as ``put_documents`` does."""
-        if changes == self._changes:
-            size = _OVERHEAD + sum(len(name) + 60 for name in names)
-            self.put(tenant_id, (tenant_id, None), names, size, read_at)
+        size = _OVERHEAD + sum(len(name) + 60 for name in names)
+        self.put(tenant_id, (tenant_id, None), names, size, read_at, since=changes)
 
     def changed(self, tenant_id: str, name: str) -> None:
         """Forget a document that was, or may have been, changed; a read that is under way is not kept."""
         self._changes += 1
         self.drop((tenant_id, name))
         self.drop((tenant_id, None))
-
-    def forget(self, tenant_id: str) -> None:
-        """Forget all documents of a tenant; a read that is under way is not kept."""
-        self._changes += 1
-        super().forget(tenant_id)

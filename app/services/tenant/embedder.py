@@ -75,9 +75,10 @@ async def embed_queries(
     new = [key for key, vector in known.items() if vector is None]
     characters, tokens = 0, None
     if new:
+        changes = cache.changes
         embedded = await embedder.embed([query for _, _, query in new], "query")
         for key, fresh in zip(new, embedded.vectors, strict=True):
-            cache.put(tenant_id, key, fresh, fresh.nbytes + len(key[2].encode()) + _OVERHEAD)
+            cache.put(tenant_id, key, fresh, fresh.nbytes + len(key[2].encode()) + _OVERHEAD, since=changes)
             known[key] = fresh
         characters, tokens = sum(len(query) for _, _, query in new), embedded.tokens
     found = [vector for key in keys if (vector := known[key]) is not None]

@@ -16,9 +16,9 @@ SpeakerCache: TypeAlias = TenantCache[Scope, frozenset[str]]
 """The first names, in lower case, of the speakers that recalls of agents have found."""
 
 
-def remember(cache: SpeakerCache, scope: Scope, names: Collection[str]) -> None:
-    """Keep names that a recall has found, beside the agent's earlier names."""
+def remember(cache: SpeakerCache, scope: Scope, names: Collection[str], *, since: int | None = None) -> None:
+    """Keep names that a recall has found ``since`` these changes of the cache, beside the agent's earlier names."""
     known = cache.find(scope) or frozenset()
     if not known.issuperset(names):
         kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))
-        cache.put(scope.tenant_id, scope, kept, _OVERHEAD + _NAME_BYTES * len(kept))
+        cache.put(scope.tenant_id, scope, kept, _OVERHEAD + _NAME_BYTES * len(kept), since=since)

@@ -31,6 +31,7 @@ class TenantCache(Generic[Key, Value]):
         self._budget = budget if holds_ms else 0
         self._holds_ms = holds_ms
         self._held = 0
+        self._changes = 0
         self._entries: OrderedDict[Key, CacheEntry[Value]] = OrderedDict()
 
     @property
@@ -38,8 +39,14 @@ class TenantCache(Generic[Key, Value]):
         """Bytes held, about."""
         return self._held
 
+    @property
+    def changes(self) -> int:
+        """How often values were forgotten. Who waits for what it puts takes it before, as ``since`` of ``put``."""
+        return self._changes
+
     def forget(self, tenant_id: str) -> None:
-        """Forget all values of a tenant."""
+        """Forget all values of a tenant, those too that somebody waits for."""
+        self._changes += 1
         for key in [key for key, entry in self._entries.items() if entry.tenant_id == tenant_id]:
             self.drop(key)
 
@@ -56,8 +63,13 @@ class TenantCache(Generic[Key, Value]):
         self._entries.move_to_end(key)
         return entry
 
-    def put(self, tenant_id: str, key: Key, value: Value, size: int, at: int = 0) -> None:
-        """Keep a value as of a moment, in place of the key's old value; a value over the whole budget is not kept."""
+    def put(self, tenant_id: str, key: Key, value: Value, size: int, at: int = 0, *, since: int | None = None) -> None:
+        """Keep a value as of a moment, in place of the key's old value; a value over the whole budget is not kept.
+
+        Nor is one where values were forgotten ``since`` these changes: it may be of what was erased meanwhile.
+        """
+        if since not in {None, self._changes}:
+            return
         self.drop(key)
         if size > self._budget:
             return

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,6 +7,8 @@ from hypothesis import strategies as st
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.ports.embedder import Embeddings, Purpose
+from app.services.tenant.caches import TenantCaches
 from app.services.tenant.embedder import QueryCache, embed_queries
 from app.services.tenant.tenant_cache import TenantCache
 
@@ -65,3 +69,16 @@ def test_the_budget_is_never_exceeded_and_the_count_stays_right(steps: list[tupl
     texts = {text for puts, text in steps if puts}
     found = [text for text in texts if cache.find(key(text)) is not None]
     assert bool(found) == bool(cache.held)
+
+
+async def test_a_query_that_is_embedded_while_its_tenant_is_erased_is_not_kept() -> None:
+    cache: QueryCache = TenantCache(10_000)
+
+    class ErasedMeanwhile(HashingEmbedder):
+        async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+            TenantCaches(queries=cache).seen("acme", 1)
+            return await super().embed(texts, purpose, tenant_id=tenant_id)
+
+    for embedder, is_kept in ((ErasedMeanwhile(), False), (HashingEmbedder(), True)):
+        embedded = await embed_queries("acme", ["text"], embedder, cache)
+        assert (len(embedded.vectors), cache.held > 0) == (1, is_kept)

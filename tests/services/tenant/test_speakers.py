@@ -124,3 +124,11 @@ def test_an_agent_of_very_many_speakers_has_some_of_them_kept() -> None:
     remember(cache, scope, {"carla"})
     assert 0 < len(cache.find(scope) or ()) < 1_000
     assert "carla" in (cache.find(scope) or ())
+
+
+def test_names_that_were_found_before_an_erasure_are_not_kept_after_it() -> None:
+    cache: SpeakerCache = TenantCache(2_000)
+    scope, before = Scope("acme", "bot"), cache.changes
+    TenantCaches(speakers=cache).seen("acme", 1)
+    remember(cache, scope, {"carla"}, since=before)
+    assert cache.find(scope) is None

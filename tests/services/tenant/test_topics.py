@@ -49,3 +49,13 @@ def test_a_model_is_shown_the_topics_nearest_to_the_query_and_then_the_newest() 
     topics = [f"topic_{number}" for number in range(100)] + ["user_favourite_food"]
     shown = nearest(topics, "What are the user's favourites?")
     assert shown == ["user_favourite_food", *topics[: SHOWN - 1]]
+
+
+def test_topics_that_were_read_before_an_erasure_are_not_kept_after_it() -> None:
+    cache: TopicCache = TenantCache(10_000, HOLDS_MS)
+    before = cache.changes
+    TenantCaches(topics=cache).seen("acme", 1)
+    remember(cache, ANN, ["home"], 0, since=before)
+    assert cache.find(ANN, 0) is None
+    remember(cache, ANN, ["diet"], 0, since=cache.changes)
+    assert cache.find(ANN, 0) == ["diet"]
