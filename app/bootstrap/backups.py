@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.adapters.local.backup import back_up
 from app.adapters.local.secret_file import AUTH_FILE
+from app.adapters.objects.folder import sync_folder
 from app.bootstrap.files import BLOBS_FOLDER, data_dir
 from app.bootstrap.rooms import database_files
 from app.domain.errors import Conflict, StorageReadOnly
@@ -40,7 +41,7 @@ async def back_up_files(settings: Settings, folder: Path) -> Mapping[str, int]:
             if (own / name).exists():
                 done[name] = await asyncio.to_thread(_copied, own / name, draft / name)
         draft.rename(folder)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StorageReadOnly(f"{folder} cannot be written: {error.strerror}.") from error
     finally:
@@ -68,11 +69,3 @@ def _copied(path: Path, target: Path) -> int:
     with target.open("rb") as file:
         os.fsync(file.fileno())
     return target.stat().st_size
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -54,11 +54,6 @@ _HIDDEN_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # no marks themselves, but the
 _PERHAPS_MARKS = re.compile(f"[{_MARK}{_HIDDEN_MARKS}]{{{_MAX_MARKS + 1},}}")
 
 
-def word_set(*lines: str) -> frozenset[str]:
-    """Return the words of lines; spaces part the words."""
-    return frozenset(word for line in lines for word in line.split())
-
-
 def normalised(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFKC") -> str:
     """Return a text in a normal form of Unicode, in time that grows with its length.
 

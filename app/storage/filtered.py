@@ -85,7 +85,7 @@ FROM long_term_memory AS memory WHERE {of_chunk}
 
     def _condition(self) -> str:
         writer = "TRUE" if self.written_by is None else "memory.written_by = ?1 ->> 'written_by'"
-        return f"{writer} AND {filters.of_living(self.where, 'memory')}"
+        return f"{writer} AND {filters.of_living(self.where)}"
 
     def _read(self, sql: str, **values: int | None) -> ScopedStatement:
         where = filters.argument(self.where)

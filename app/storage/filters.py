@@ -45,7 +45,7 @@ def condition(where: Filter, table: str) -> str:
     return " AND ".join(parts)
 
 
-_LIVING = living("{table}")
+_LIVING = living("memory")
 _OF_TYPE = "{table}.type = ?1 ->> '$.where.type'"
 # A fact has the subject of its key. Its predicate may differ from that of its key, so the predicate of its metadata is
 # compared too: "uses" is "package_manager" where pnpm is used.
@@ -197,9 +197,9 @@ def stating(where: Filter) -> str:
     return f"{memories} AND {states(where, 'memory')}"
 
 
-def of_living(where: Filter, table: str) -> str:
-    """Return ``condition`` and ``states`` for a table of memories; an expired memory passes no filter."""
-    return f"{_LIVING.format(table=table)} AND {condition(where, table)} AND {states(where, table)}"
+def of_living(where: Filter) -> str:
+    """Return ``condition`` and ``states`` for the table ``memory``; an expired memory passes no filter."""
+    return f"{_LIVING} AND {condition(where, 'memory')} AND {states(where, 'memory')}"
 
 
 def argument(where: Filter) -> Json:

@@ -85,7 +85,7 @@ class MemoryListing:
         return ScopedStatement.read(
             Tenant(self.tenant_id),
             f"SELECT {MEMORY_COLUMNS} FROM long_term_memory AS memory {index} WHERE {' AND '.join(conditions)}"
-            f" AND {filters.of_living(where, 'memory')}"
+            f" AND {filters.of_living(where)}"
             " ORDER BY memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'limit'",
             agent_id=agent_id,
             created_at=None if after is None else after.created_at,
@@ -144,6 +144,6 @@ class MemoryListing:
         return ScopedStatement.read(
             Scope(self.tenant_id, agent_id),
             f"SELECT {MEMORY_COLUMNS} FROM long_term_memory AS memory WHERE {_TENANT} AND {_AGENT}"
-            f" AND memory.id = ?1 ->> 'id' AND {filters.of_living(Filter(), 'memory')}",
+            f" AND memory.id = ?1 ->> 'id' AND {filters.of_living(Filter())}",
             id=memory_id,
         )

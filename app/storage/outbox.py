@@ -147,7 +147,7 @@ def pending(
     Forgotten memories are left out, and for a model also those that a program keeps for itself. Vectors that the
     process ``had`` are named only. One row more than is compared at most is read, to tell that there are more.
     """
-    condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
+    condition = f"{filters.of_living(where)} AND memory.forgotten_at IS NULL"
     if for_model:
         condition += f" AND {_SHOWN}"
     had = had or Had()

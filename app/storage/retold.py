@@ -9,15 +9,15 @@ _OF_CREDENTIAL = "noted.written_by IS NOT ?1 ->> 'written_by'"
 # The source of a memory that was stored under a run is its author.
 _OF_RUN = """
 noted.source <> 'run:' || (?1 ->> 'run_id') AND NOT (
-  {table}.run_id IS ?1 ->> 'run_id'
-  AND noted.source = 'author:' || coalesce({table}.written_by, {table}.written_through, '')
+  memory.run_id IS ?1 ->> 'run_id'
+  AND noted.source = 'author:' || coalesce(memory.written_by, memory.written_through, '')
 )
 """
 _OTHERS = """
-noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = {table}.agent_id AND noted.memory_id = {table}.id
+noted.tenant_id = ?1 ->> 'tenant_id' AND noted.agent_id = memory.agent_id AND noted.memory_id = memory.id
   AND {others}
 """
-_IS_FACT = "json_type({table}.metadata, '$.fact') IS 'object'"
+_IS_FACT = "json_type(memory.metadata, '$.fact') IS 'object'"
 # Metadata keys that other credentials have added stay; those of the credential or run that is undone go.
 _OWN_KEYS = """
 (
@@ -27,10 +27,10 @@ _OWN_KEYS = """
 """
 
 
-def told_by_others(table: str, *, of_run: bool) -> str:
-    """Return a boolean SQL expression: a memory is a fact that has a source beside the run, or the credential."""
-    others = f"SELECT 1 FROM fact_source AS noted WHERE {_others(table, of_run=of_run)}"
-    return f"({_IS_FACT.format(table=table)} AND EXISTS ({others}))"
+def told_by_others(*, of_run: bool) -> str:
+    """Return a boolean SQL expression: ``memory`` is a fact that has a source beside the run, or the credential."""
+    others = f"SELECT 1 FROM fact_source AS noted WHERE {_others(of_run=of_run)}"
+    return f"({_IS_FACT} AND EXISTS ({others}))"
 
 
 def hand_over(retold: str, *, of_run: bool) -> list[str]:
@@ -55,7 +55,7 @@ UPDATE long_term_memory AS memory SET (written_by, metadata, later_keys, run_id)
       iif({sure}, max({DOUBTFUL_BELOW}, noted.confidence), min({MOST_DOUBTFUL}, noted.confidence)),
       '$.fact.learned_from_run_id', iif(noted.source GLOB 'run:*', substr(noted.source, 5), NULL)
     ), json_remove(memory.later_keys, '$.fact'), NULL
-  FROM fact_source AS noted WHERE {_others("memory", of_run=of_run)}
+  FROM fact_source AS noted WHERE {_others(of_run=of_run)}
   ORDER BY noted.confidence DESC, noted.source LIMIT 1
 )
 WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({retold})
@@ -63,6 +63,5 @@ WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({retold})
     ]
 
 
-def _others(table: str, *, of_run: bool) -> str:
-    others = _OF_RUN.format(table=table) if of_run else _OF_CREDENTIAL
-    return _OTHERS.format(table=table, others=others)
+def _others(*, of_run: bool) -> str:
+    return _OTHERS.format(others=_OF_RUN if of_run else _OF_CREDENTIAL)

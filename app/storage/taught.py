@@ -36,7 +36,7 @@ UNION
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_of_run WHERE {_WRITTEN_UNDER} AND {{which}}
 ORDER BY 1 LIMIT {MAX_CHUNK}
 """
-_RETOLD = told_by_others("memory", of_run=True)
+_RETOLD = told_by_others(of_run=True)
 _TENANT = "{by}{table}.tenant_id = ?1 ->> 'tenant_id'"
 _OF_SESSION = "{by}{table}.agent_id = ?1 ->> 'agent_id' AND {by}{table}.session_id = ?1 ->> 'session_id'"
 _OF_CREDENTIAL = "{by}{table}.written_by = ?1 ->> 'written_by'"

@@ -195,7 +195,7 @@ def told_too(tenant: Tenant, selected: Selected) -> ScopedStatement:
 
     Where there are more memories than a forecast counts, some are not looked at.
     """
-    others = told_by_others("memory", of_run=selected.run_id is not None)
+    others = told_by_others(of_run=selected.run_id is not None)
     sql = f"""
 SELECT memory.id FROM (
   SELECT memory.id FROM long_term_memory AS memory WHERE {found(selected)} LIMIT {2 * MAX_COUNTED}

@@ -34,7 +34,7 @@ EXISTS (
   WHERE revocation.tenant_id = ?1 ->> 'tenant_id' AND revocation.credential_id = ?1 ->> 'written_by'
 ) AS revoked
 """
-_RETOLD = told_by_others("memory", of_run=False)
+_RETOLD = told_by_others(of_run=False)
 _OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'"
 # Each statement of a run selects the same memories, since only the last statement with this query deletes them.
 _CHUNK = f"""

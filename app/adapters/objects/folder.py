@@ -21,9 +21,9 @@ class FolderObjects(ObstoreObjects):
 
     backend = "folder"
 
-    def __init__(self, folder: Path, metrics: Metrics, *, patience: float = 1.0) -> None:
+    def __init__(self, folder: Path, metrics: Metrics) -> None:
         """Make no folder yet."""
-        super().__init__(metrics, of_folder, patience=patience)
+        super().__init__(metrics, of_folder)
         self._folder = folder
 
     def _open(self) -> "LocalStore":
@@ -67,10 +67,11 @@ def _sync(folder: Path, key: str) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
     for parent in path.parents[: len(path.relative_to(folder).parts)]:
-        _sync_folder(parent)
+        sync_folder(parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Return once the names of a folder's files are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

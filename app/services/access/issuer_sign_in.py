@@ -1,7 +1,6 @@
 """Sign-in of a person by an issuer: the authorization code flow with PKCE (OpenID Connect Core 3.1, RFC 7636, 9207)."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
@@ -48,7 +47,6 @@ class IssuerSignIn:
         client_secret: str | None,
         public_url: str,
         scopes: str,
-        random: Callable[[int], str] = token_urlsafe,
     ) -> None:
         """Take the issuer's client of this service; ``scopes`` are asked for beside ``openid``, spaces between."""
         self._tokens = tokens
@@ -56,7 +54,6 @@ class IssuerSignIn:
         self._client_secret = client_secret
         self._public_url = public_url.rstrip("/")
         self._scope = f"openid {scopes}".rstrip()
-        self._random = random
         self._minute, self._redeemed = 0, 0
         """The minute since the epoch, and how many codes were redeemed in it."""
 
@@ -70,9 +67,9 @@ class IssuerSignIn:
         if endpoint is None:
             raise IssuerUnavailable("The issuer has no page to sign in.")
         pending = PendingSignIn(
-            state=self._random(_BYTES),
-            nonce=self._random(_BYTES),
-            verifier=self._random(_BYTES),
+            state=token_urlsafe(_BYTES),
+            nonce=token_urlsafe(_BYTES),
+            verifier=token_urlsafe(_BYTES),
             redirect_uri=self._public_url + path,
             expires_at=now + PENDING_SECONDS * 1000,
         )

@@ -104,7 +104,7 @@ class TierRows:
         lines = _WEIGHED.format(
             counts="".join(f", given.free_{n} AS free_{n}, {_more(limit, n)} AS more_{n}" for n, limit in numbered),
             free="".join(f", {self._free(limit)} AS free_{n}" for n, limit in numbered),
-            possible=self._has_parent("line"),
+            possible=self._has_parent(),
         )
         sql = _INSERT.format(
             table=self.tier.table,
@@ -120,15 +120,13 @@ class TierRows:
         """Read the places of the rows whose parents the tenant does not have."""
         columns = [] if self.tier.parent is None else [column for _, column in self.tier.parent.columns]
         named: list[Json] = [{column: row.get(column) for column in columns} for row in rows]
-        return ScopedStatement.read(
-            Tenant(self.tenant_id), _ORPHANS.format(parent=self._has_parent("line")), rows=named
-        )
+        return ScopedStatement.read(Tenant(self.tenant_id), _ORPHANS.format(parent=self._has_parent()), rows=named)
 
-    def _has_parent(self, line: str) -> str:
+    def _has_parent(self) -> str:
         parent = self.tier.parent
         if parent is None:
             return "TRUE"
-        same = (f"parent.{theirs} = {line}.value ->> '$.{own}'" for theirs, own in parent.columns)
+        same = (f"parent.{theirs} = line.value ->> '$.{own}'" for theirs, own in parent.columns)
         return _HAS_PARENT.format(table=parent.table, same=" AND ".join(same))
 
     def _free(self, limit: RowLimit) -> str:
