@@ -1,5 +1,6 @@
 """Opens the export of traces that the settings ask for, and shows the room on the disk."""
 
+import math
 import shutil
 from importlib import import_module
 from importlib.metadata import version
@@ -37,6 +38,13 @@ def open_traces(settings: Settings, metrics: Metrics, process: str) -> "TraceExp
 
 
 def show_disk(metrics: Metrics, folder: Path) -> None:
-    """Show how much room is left where a folder is, or is to be."""
+    """Show how much room is left where a folder is, or is to be; no number while the disk does not tell."""
     there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    metrics.budgets.disk(lambda: shutil.disk_usage(there).free)
+
+    def free() -> float:
+        try:
+            return shutil.disk_usage(there).free
+        except OSError:
+            return math.nan
+
+    metrics.budgets.disk(free)

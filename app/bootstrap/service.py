@@ -159,9 +159,15 @@ class _Process:
     def open_stack(self, shard: Shard | None = None) -> Stack:
         """Open the database and the indexes of a shard or, where no shard is given, of the settings."""
         if self._account is None:
-            file = open_file(self._settings, shard, bulk=self._command)
-            self._admission.requests.watch(file)
-            return local_stack(self._settings, file)
+            file, requests = open_file(self._settings, shard, bulk=self._command), self._admission.requests
+            requests.watch(file)
+            stack = local_stack(self._settings, file)
+
+            async def close() -> None:
+                requests.unwatch(file)
+                await stack.close()
+
+            return replace(stack, close=close)
         return cloudflare_stack(self._settings, self._account, shard)
 
     def first_backends(self, stack: Stack, places: Places) -> Backends:

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """An item, since when it waits, and whether it came when no other item of its tenant waited."""
+    """An item, since when it waits, and whether its wait tells others of theirs: it came as its tenant's first."""
 
     item: T
     since: float
@@ -36,7 +36,7 @@ class TenantTurns(Generic[T]):
         self._clock = clock
         self._lines: dict[str, _Items[T]] = {}  # the tenant whose turn is next comes first
         self._leading = 0
-        """How many items wait that came when no other of their tenants did."""
+        """How many items wait whose wait tells others of theirs."""
         self._lead_waited = 0.0
         """How many seconds such an item had waited that was taken last."""
         self._waited = 0.0
@@ -57,12 +57,14 @@ class TenantTurns(Generic[T]):
         line = self._lines.get(tenant_id)
         return max(0.0 if line is None else line.waited, self._lead_waited if self._leading else 0.0)
 
-    def put(self, tenant_id: str, item: T) -> None:
-        """Let an item wait behind the others of its tenant."""
-        leads = tenant_id not in self._lines
-        if leads:
-            self._lines[tenant_id] = _Items()
-            self._leading += 1
+    def put(self, tenant_id: str, item: T, *, held: bool = False) -> None:
+        """Let an item wait behind the others of its tenant.
+
+        ``held``: it may be kept waiting for the sake of others. Then its wait tells nothing of how long these wait.
+        """
+        leads = tenant_id not in self._lines and not held
+        self._lines.setdefault(tenant_id, _Items())
+        self._leading += leads
         self._lines[tenant_id].items.append(_Waiting(item, self._clock(), leads))
 
     def put_first(self, tenant_id: str, item: T) -> None:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from app.domain.author import Author
@@ -209,7 +209,7 @@ class Backends:
             admission=admission,
             data=self._data_of(tenant_id, admission, observe),
             models=self._models_of(admission, audit),
-            screening=Screening(rule.handling, rule.detector, rule.count, audit.request, rule.attended),
+            screening=replace(rule, note=audit.request, in_thread=admission.in_thread),
             limits=self.limits,
             background=self.background,
             access=TenantAccess()

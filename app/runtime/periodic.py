@@ -30,11 +30,13 @@ async def attempt(work: Callable[[], Awaitable[object]], *, waits: str) -> bool:
 
 
 async def stop(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and return when each has ended."""
-    for task in tasks:
+    """Cancel tasks, and return when each has ended; what one had failed with before is logged."""
+    ending = list(tasks)
+    for task in ending:
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    for outcome in await asyncio.gather(*ending, return_exceptions=True):
+        if isinstance(outcome, Exception):
+            structlog.get_logger().error("background_failed", exc_info=outcome)
 
 
 @dataclass(frozen=True, slots=True)

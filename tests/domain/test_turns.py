@@ -115,3 +115,22 @@ def test_what_has_waited_for_long_is_found_whoever_has_the_turn() -> None:
     assert turns.take_older(1) == ("a", 2)
     assert turns.take_older(1) is None
     assert drained(turns) == [("b", 3)]
+
+
+def test_what_is_kept_waiting_for_the_sake_of_others_tells_nothing_of_how_long_they_wait() -> None:
+    clock = Clock()
+    turns = TenantTurns[int](clock)
+    for tenant in "abc":
+        turns.put(tenant, 1, held=True)
+    clock.now = 2.0
+    turns.take()
+    assert turns.lag("d") == 0
+    turns.put("d", 1)
+    clock.now = 3.0
+    drained(turns)
+    assert turns.lag("d") == 0
+    turns.put("e", 1)
+    turns.put("f", 1, held=True)
+    clock.now = 4.0
+    turns.take()
+    assert turns.lag("g") == 0  # nobody waits whose wait tells of others

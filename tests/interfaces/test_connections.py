@@ -43,6 +43,12 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.requests += 1
         self.headers = [name.decode() for name, _ in scope["headers"]]
+        if scope["path"] == "/slow":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": bytes(10_000_000), "more_body": True})
+            await asyncio.sleep(3 * LIMITS.unread_seconds)
+            await send({"type": "http.response.body", "body": b"end"})
+            return
         if scope["path"] == "/large":
             await send({"type": "http.response.start", "status": 200, "headers": []})
             for _ in range(1000):
@@ -360,6 +366,19 @@ async def test_an_answer_that_is_read_slowly_is_sent_whole(application: Applicat
             read += len(await reader.readexactly(1_000_000))
             await asyncio.sleep(0.1)
         assert read == 12_000_000
+
+
+async def test_an_answer_that_is_read_at_once_and_made_slowly_is_sent_whole_though_a_request_was_sent_ahead(
+    application: Application,
+) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"GET /slow HTTP/1.1\r\nHost: here\r\n\r\n")
+        await reader.readexactly(1000)
+        writer.write(GET)
+        async with asyncio.timeout(10):
+            read = await reader.read()
+    assert read.endswith(b"0\r\n\r\n")
+    assert b"end" in read[-100:]
 
 
 async def test_trailers_are_no_headers_and_few(application: Application) -> None:

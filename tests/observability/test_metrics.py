@@ -2,9 +2,12 @@
 
 import asyncio
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 
+from app.bootstrap.observing import show_disk
 from app.observability.metrics import MEDIA_TYPE, Metrics
 from tests.observability.samples import calls, samples
 
@@ -83,3 +86,17 @@ def test_two_processes_in_one_test_do_not_share_counters() -> None:
 def test_the_media_type_is_prometheus_text(metrics: Metrics) -> None:
     assert MEDIA_TYPE.startswith("text/plain")
     assert metrics.render().endswith(b"\n")
+
+
+def test_a_disk_that_does_not_tell_its_room_leaves_the_other_metrics_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = Metrics()
+    show_disk(metrics, tmp_path)
+    assert b"memory_gateway_disk_free_bytes NaN" not in metrics.render()
+
+    def gone(_: Path) -> None:
+        raise OSError("stale file handle")
+
+    monkeypatch.setattr(shutil, "disk_usage", gone)
+    assert b"memory_gateway_disk_free_bytes NaN" in metrics.render()

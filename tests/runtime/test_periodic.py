@@ -86,3 +86,16 @@ async def test_the_first_time_may_be_later_than_the_start() -> None:
     async with running(PeriodicWork("work", counted.work, "work_waits", 0.0, delay=_LONG)):
         await asyncio.sleep(0.01)
     assert counted.times == 0
+
+
+async def test_what_one_task_has_failed_with_before_it_is_stopped_keeps_no_other_running() -> None:
+    async def fails() -> None:
+        raise OSError("gone")
+
+    counted = Counted()
+    tasks = [asyncio.create_task(fails()), asyncio.create_task(PeriodicWork("w", counted.work, "waits", _LONG).run())]
+    await counted.done(1)
+    with capture_logs() as logs:
+        await stop(tasks)
+    assert [task.done() for task in tasks] == [True, True]
+    assert [line["event"] for line in logs] == ["background_failed"]

@@ -71,7 +71,8 @@ class Passes(Generic[_Tokens, _Computed]):
         if not sequences:
             return []
         loop = asyncio.get_running_loop()
-        self._waiting.put(tenant_id, call := _Call(tenant_id, loop.create_future(), deque(_parts(sequences))))
+        call = _Call[_Tokens, _Computed](tenant_id, loop.create_future(), deque(_parts(sequences)))
+        self._waiting.put(tenant_id, call, held=call.long)
         self._asked_at[tenant_id] = loop.time()
         self._dispatch()
         return await call.future
@@ -141,7 +142,7 @@ class Passes(Generic[_Tokens, _Computed]):
         call.computed += computed
         call.waiting.popleft()
         if call.waiting:
-            self._waiting.put(call.tenant_id, call)
+            self._waiting.put(call.tenant_id, call, held=call.long)
         elif not call.gone:
             call.future.set_result(call.computed)
 

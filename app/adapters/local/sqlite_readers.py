@@ -120,8 +120,9 @@ class Readers:
         try:
             with self._snapshot() as connection:
                 self._group(connection, taken, left, slow, first=first)
-        except Exception as error:  # noqa: BLE001 - every caller gets it; the thread goes on
-            _fail([job for _, job in taken], error)
+        except Exception as error:  # noqa: BLE001 - those that it concerns get it; the thread goes on
+            waiting = {id(job) for _, job in (*left, *slow)}
+            _fail([job for _, job in taken if id(job) not in waiting], error)
         tell([job for _, job in taken if job.finished])
         for tenant_id, job in slow:
             self._slow.put(tenant_id, job)
@@ -151,7 +152,11 @@ class Readers:
         *,
         first: bool,
     ) -> None:
-        """Make reads of one snapshot within their time; add those not reached to ``left``, slow reads to ``slow``."""
+        """Make reads of one snapshot within their time; add those not reached to ``left``, slow reads to ``slow``.
+
+        A failure of the file is raised. Those behind the read that met it are not reached: what is damaged may be of
+        one tenant alone.
+        """
         ends = time.thread_time() + _GROUP_SECONDS
         for number, (tenant_id, job) in enumerate(taken):
             if number and time.thread_time() > ends:
@@ -162,7 +167,12 @@ class Readers:
             if first:
                 self._read_began = time.monotonic()
             seconds = _TURN_SECONDS if job.seconds is None else min(job.seconds, _TURN_SECONDS)
-            if self._is_slow(tenant_id) or not _attempt(connection, job, seconds):
+            try:
+                is_slow = self._is_slow(tenant_id) or not _attempt(connection, job, seconds)
+            except Exception:
+                left += taken[number + 1 :]
+                raise
+            if is_slow:
                 with self._lock:
                     self._slow_of[tenant_id] += 1
                 slow.append((tenant_id, job))

@@ -42,7 +42,7 @@ class FolderObjects(ObstoreObjects):
         for unfinished in await asyncio.to_thread(lambda: list(path.parent.glob(f"{path.name}#*"))):
             unfinished.unlink(missing_ok=True)
         await self._library.delete_async(self._store, key)
-        await asyncio.to_thread(_sync_folder, path.parent)
+        await asyncio.to_thread(sync_folder, path.parent)
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[Sequence[StoredObject]]:
         """List in the order of the keys, which a folder does not have: all keys are read first."""

@@ -159,7 +159,7 @@ class GuardedHttp(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """Go on, since the caller has read."""
         super().resume_writing()
-        if not self._ending:
+        if self._busy or not self._ending:
             self._unread.forget()
 
     def data_received(self, data: bytes) -> None:

@@ -6,8 +6,9 @@ A service screens what its caller brought before it embeds, hashes or stores any
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from app.domain.errors import FieldError, SensitiveContent
@@ -32,6 +33,8 @@ _SHORTEST: Final = 8
 """Characters of the shortest text that is looked at: a password of one character in the shortest URL has as many."""
 _LEAST_NUMBER: Final = 10**13
 """The least number that may be that of a card."""
+_MASKED_AT_ONCE: Final = 16
+"""Things of a list, such as messages, that are masked in one go."""
 _PASSES: Final = 4
 """Passes over one text: what was masked is looked at again, since a label ends the word before it."""
 _NAMING: Final = {"id", "agent_type", "task_type", "tool", "role", "source"}
@@ -49,6 +52,8 @@ class Screening:
     """The notes of the request, which its answer tells of."""
     attended: bool = True
     """Whether there is a caller that a refusal can be told to."""
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
+    """Does what takes long in a thread, once it is the tenant's turn."""
 
     def without_caller(self) -> "Screening":
         """Return the rule for a write that nobody waits for, such as of a model's words: it masks what it would refuse.
@@ -84,7 +89,16 @@ class Screening:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
         if handling != "mask":
             return value
-        return cast("_T", await asyncio.to_thread(self._masked, value))  # it looks at each text up to four times
+        return cast("_T", await self._masked_apart(value))  # it looks at each text up to four times
+
+    async def _masked_apart(self, value: Any) -> Any:  # noqa: ANN401 - any value
+        """Mask a value in a thread; of a long list some at a time, so that others have their turn between."""
+        if not isinstance(value, list):
+            return await self.in_thread(partial(self._masked, value))
+        masked = []
+        for start in range(0, len(value), _MASKED_AT_ONCE):
+            masked += await self.in_thread(partial(self._masked, value[start : start + _MASKED_AT_ONCE]))
+        return masked
 
     def _refused(self, part: "_Looked", kinds: Sequence[SensitiveKind]) -> list[FieldError]:
         """Return the errors of a text with content of these kinds; none where it may be kept, as it is or masked."""

@@ -1,7 +1,8 @@
 """Admits work in this process: turns of requests, shares of tenants, and rates of recalls."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+from typing import TypeVar
 
 from app.domain.canaries import RESERVED_AGENTS
 from app.domain.errors import QuotaExceeded
@@ -20,7 +21,10 @@ from app.services.turns.shares import (
     TEXT_CHARACTERS,
     Shares,
 )
+from app.services.turns.threads import ThreadTurns
 from app.services.turns.turns import PATIENCE_SECONDS, WAIT_SECONDS, LongWork, RequestTurns
+
+T = TypeVar("T")
 
 _MINUTE_MS = 60_000
 REFUSED_MS = 60_000
@@ -59,6 +63,7 @@ class Admission:
         self.blob_bodies, self.ingest_bodies = Shares(BLOB_BYTES), Shares(INGEST_BYTES)
         self.requests = RequestTurns(wait_seconds=wait_seconds, shares=(self.reads, self.texts))
         self.long_work = LongWork(patience_seconds)
+        self.threads = ThreadTurns()
         counts = counts or MinuteTally()
         self.recalls = RecallRates(tenant_recalls, agent_recalls, counts)
         self.credentials = CredentialRates(credential_requests, counts)
@@ -82,6 +87,10 @@ class TenantAdmission:
     async def part(self) -> None:
         """Wait until the tenant's long work may go on for some milliseconds."""
         await self._process.long_work.part(self._tenant_id)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Return the result of some work that is done in a thread, once it is the tenant's turn."""
+        return await self._process.threads.run(self._tenant_id, work)
 
     def read(self) -> AbstractAsyncContextManager[None]:
         """Return a context that holds the place of a run of the database that only reads."""

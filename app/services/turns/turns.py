@@ -114,6 +114,10 @@ class RequestTurns:
         """Let no request of a tenant begin while this queue lags for the tenant."""
         self._queues.append(queue)
 
+    def unwatch(self, queue: Queue) -> None:
+        """Look no more at a queue that is closed."""
+        self._queues.remove(queue)
+
     def check(self, tenant_id: str) -> None:
         """Raise ``Overloaded`` if a request of the tenant that comes now would wait for too long."""
         line = self._lines.get(tenant_id)

@@ -179,3 +179,15 @@ async def test_a_thread_is_kept_free_for_a_tenant_that_asked_lately() -> None:
     for _ in long:
         await threads.finish(250)
     await told([first, second, *long])
+
+
+async def test_long_texts_of_two_tenants_delay_no_third_one_while_a_thread_is_kept_free() -> None:
+    threads = Threads(2)
+    long = [await threads.ask(tenant, LONG * 3) for tenant in "ab"]
+    lags = []
+    for _ in range(6):
+        await asyncio.sleep(0.002)
+        await threads.finish(250)
+        lags.append(threads.passes.lag("c"))
+    await told(long)
+    assert set(lags) == {0}

@@ -214,3 +214,24 @@ async def test_what_a_refused_write_had_changed_before_is_undone(file: SqliteFil
     with pytest.raises(RunRefused):
         await file.write(half)
     assert await file.read(lambda connection: connection.execute("SELECT x FROM t").fetchall()) == []
+
+
+def damaged(_: apsw.Connection) -> None:
+    error = apsw.CorruptError("database disk image is malformed")
+    error.result = apsw.SQLITE_CORRUPT  # type: ignore[attr-defined]  # SQLite's own errors have it
+    raise error
+
+
+async def test_a_read_that_meets_a_damaged_page_fails_alone(file: SqliteFile) -> None:
+    done: list[str] = []
+    gate = threading.Event()
+    first = asyncio.create_task(file.read(lambda _: gate.wait(10), "first"))
+    await asyncio.sleep(0.02)  # the others come while it is under way, and are taken together
+    broken = asyncio.create_task(file.read(damaged, "a"))
+    others = [asyncio.create_task(file.read(named(done, tenant), tenant)) for tenant in "bcd"]
+    await asyncio.sleep(0)
+    gate.set()
+    with pytest.raises(DatabaseUnavailable):
+        await broken
+    await asyncio.gather(first, *others)
+    assert sorted(done) == ["b", "c", "d"]

@@ -185,3 +185,14 @@ async def test_where_nothing_begins_all_are_refused_after_a_second() -> None:
     await overload.end()
     assert overload.refused.total() == 3
     assert overload.waited.keys() == {"a"}
+
+
+async def test_a_queue_that_is_closed_keeps_nobody_waiting() -> None:
+    begun, closed = Begun(), BehindFor("a")
+    begun.turns.watch(closed)
+    tasks = begun.ask("a")
+    await asyncio.sleep(0)
+    assert begun.order == []
+    begun.turns.unwatch(closed)
+    await begun.all(tasks)
+    assert begun.order == ["a"]
