@@ -86,7 +86,10 @@ CALLS: Final = (
     ),
     MapRow("data", "look through memories page by page", "GET /memories", "a recall gives the best alone"),
     MapRow(
-        "memory", "know why a memory is not returned", "POST /recall/explain", "`explain` tells of what is returned"
+        "memory",
+        "know why a memory is not returned",
+        "POST /recall/explain",
+        '`"explain": true` in a recall tells why each entry is returned',
     ),
     MapRow(
         "memory",

@@ -115,8 +115,8 @@ class RequestTurns:
         self._queues.append(queue)
 
     def unwatch(self, queue: Queue) -> None:
-        """Look no more at a queue that is closed."""
-        self._queues.remove(queue)
+        """Look no more at a queue that is closed; it may be closed twice."""
+        self._queues = [each for each in self._queues if each is not queue]
 
     def check(self, tenant_id: str) -> None:
         """Raise ``Overloaded`` if a request of the tenant that comes now would wait for too long."""
