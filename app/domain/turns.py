@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """An item, since when it waits, and whether its wait tells others of theirs: it came as its tenant's first."""
+    """An item, since when it waits, and whether its wait counts in what other tenants would wait."""
 
     item: T
     since: float
@@ -36,7 +36,7 @@ class TenantTurns(Generic[T]):
         self._clock = clock
         self._lines: dict[str, _Items[T]] = {}  # the tenant whose turn is next comes first
         self._leading = 0
-        """How many items wait whose wait tells others of theirs."""
+        """How many items wait whose wait counts in what other tenants would wait: the first of their tenants."""
         self._lead_waited = 0.0
         """How many seconds such an item had waited that was taken last."""
         self._waited = 0.0
@@ -60,10 +60,12 @@ class TenantTurns(Generic[T]):
     def put(self, tenant_id: str, item: T, *, held: bool = False) -> None:
         """Let an item wait behind the others of its tenant.
 
-        ``held``: it may be kept waiting for the sake of others. Then its wait tells nothing of how long these wait.
+        ``held``: it may be kept waiting on purpose, so its wait does not count in what other tenants would wait.
         """
-        leads = tenant_id not in self._lines and not held
-        self._lines.setdefault(tenant_id, _Items())
+        is_first = tenant_id not in self._lines
+        if is_first:
+            self._lines[tenant_id] = _Items()
+        leads = is_first and not held
         self._leading += leads
         self._lines[tenant_id].items.append(_Waiting(item, self._clock(), leads))
 

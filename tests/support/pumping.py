@@ -74,7 +74,7 @@ def pumps(pattern: re.Pattern[str]) -> Iterator[Pump]:
 
 
 def _is_slow(pattern: re.Pattern[str], use: Use, pump: Pump, size: int) -> bool:
-    """Tell whether a text of this size takes long, each time anew: what the machine takes comes once."""
+    """Tell whether a text of this size takes long in each of some tries: a stall of the machine is in one of them."""
     return all(_cost(pattern, use, pump, size) > _SECONDS for _ in range(_CONFIRMED))
 
 

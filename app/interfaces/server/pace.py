@@ -34,7 +34,7 @@ class BodyPace:
         return self._framing > self.limits.head_bytes
 
     def was_fast(self, *, waits: bool) -> bool:
-        """End a period: return whether enough came in it, or the service let the body wait, as it does now or did."""
+        """Tell whether enough came in the period that ends now, or the service let the body wait; begin the next."""
         enough = self._body >= self.limits.body_bytes or self._let_wait or waits
         self._body, self._let_wait = 0, waits
         return enough

@@ -70,11 +70,11 @@ async def search(
         Unavailable: there is no answer, since an outage never gives an empty answer; or the recall is strict, and the
             embedder, the index or the index of words did not answer.
     """
-    kept = backends.data.caches.topics
-    changes = kept.changes
+    cache = backends.data.caches.topics
+    changes = cache.changes
     gathered = await CandidateGatherer(backends, scope, query, also=also, analysing=analysing, note=note).gather()
     if analysing is not None:
-        topics.remember(kept, scope, gathered.topics, backends.clock(), since=changes)
+        topics.remember(cache, scope, gathered.topics, backends.clock(), since=changes)
     # Outages are raised only now: the database says first whether long-term memory is on, and which config is in use.
     strict = backends.models.recall_strict if query.strict is None else query.strict
     if strict and gathered.outages:

@@ -17,7 +17,7 @@ SpeakerCache: TypeAlias = TenantCache[Scope, frozenset[str]]
 
 
 def remember(cache: SpeakerCache, scope: Scope, names: Collection[str], *, since: int | None = None) -> None:
-    """Keep names that a recall has found ``since`` these changes of the cache, beside the agent's earlier names."""
+    """Keep names that a recall has found, beside the agent's earlier ones; ``since`` is as in ``TenantCache.put``."""
     known = cache.find(scope) or frozenset()
     if not known.issuperset(names):
         kept = frozenset(islice(dict.fromkeys((*sorted(names), *sorted(known))), _MOST))

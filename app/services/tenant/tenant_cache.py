@@ -41,11 +41,11 @@ class TenantCache(Generic[Key, Value]):
 
     @property
     def changes(self) -> int:
-        """How often values were forgotten. Who waits for what it puts takes it before, as ``since`` of ``put``."""
+        """How often values were forgotten or changed. A caller takes it before it reads what it then puts."""
         return self._changes
 
     def forget(self, tenant_id: str) -> None:
-        """Forget all values of a tenant, those too that somebody waits for."""
+        """Forget all values of a tenant; one that is being read now is not kept."""
         self._changes += 1
         for key in [key for key, entry in self._entries.items() if entry.tenant_id == tenant_id]:
             self.drop(key)
@@ -66,7 +66,8 @@ class TenantCache(Generic[Key, Value]):
     def put(self, tenant_id: str, key: Key, value: Value, size: int, at: int = 0, *, since: int | None = None) -> None:
         """Keep a value as of a moment, in place of the key's old value; a value over the whole budget is not kept.
 
-        Nor is one where values were forgotten ``since`` these changes: it may be of what was erased meanwhile.
+        ``since``: the ``changes`` before the value was read. Where there were more since, it is not kept: it may be of
+        what was erased meanwhile.
         """
         if since not in {None, self._changes}:
             return

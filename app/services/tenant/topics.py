@@ -22,11 +22,12 @@ TopicCache: TypeAlias = TenantCache[Scope, Sequence[str]]
 
 
 def remember(cache: TopicCache, scope: Scope, topics: Sequence[str], now: int, *, since: int | None = None) -> None:
-    """Keep the topics that were read of an agent ``since`` these changes of the cache, in place of the old ones."""
-    cache.drop(scope)
-    if topics:
-        size = _OVERHEAD + sum(len(topic.encode()) + 60 for topic in topics)
-        cache.put(scope.tenant_id, scope, topics, size, now, since=since)
+    """Keep the topics that were read of an agent, in place of the old ones; ``since`` is as in ``TenantCache.put``."""
+    if not topics:
+        cache.drop(scope)
+        return
+    size = _OVERHEAD + sum(len(topic.encode()) + 60 for topic in topics)
+    cache.put(scope.tenant_id, scope, topics, size, now, since=since)
 
 
 def nearest(topics: Sequence[str], query: str) -> Sequence[str]:

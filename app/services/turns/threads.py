@@ -40,7 +40,7 @@ class ThreadTurns:
 
     def _ended(self, done: "asyncio.Future[T] | None" = None) -> None:
         if done is not None and not done.cancelled():
-            done.exception()  # it counts as told: its caller may have gone
+            done.exception()  # where the caller has gone, asyncio would log that nobody asked for it
         self._is_taken = False
         self._next()
 
