@@ -16,14 +16,14 @@ from app.adapters.local.scope_vectors import ScopeVectors
 from app.adapters.local.sqlite_connection import SqliteConnection, open_connection
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
-from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.adapters.local.sqlite_index import HitsOfFile, SqliteVectorIndex
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseUnavailable
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Statement
-from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
+from app.ports.vector_index import AwaitedHits, Hit, Hits, IndexedVector
 
 T = TypeVar("T")
 FOUR = EmbeddingConfig("test", "four", 4)
@@ -163,6 +163,17 @@ async def test_hits_of_a_small_scope_are_found_in_the_run_that_reads_with_them(t
     assert hits.hits == await index.query(OWN, VALUES, top_k=9, where=Filter())
     assert [id_ for id_, _ in json.loads(argument)["hits"]] == ids[::-1]
     assert index.ask_within(OWN, VALUES, top_k=9, where=Filter(metadata={"a": 1})) is None
+    await file.close()
+
+
+async def test_hits_of_an_earlier_try_do_not_stand_for_those_of_a_later_one(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "index.sqlite3")
+    tries = [Hits([Hit("01M8", 1.0)]), None]
+    left = iter(tries)
+    hits = HitsOfFile(lambda _: next(left))
+    for found in tries:
+        await SqliteDatabase(file).run([Statement("SELECT ?1 AS argument", {"hits": []}, awaits=hits)])
+        assert hits.hits == found
     await file.close()
 
 
