@@ -24,8 +24,11 @@ _MAX_TEXTS, _MAX_LETTERS = 12, 12
 """How many texts stand for a part of a pattern, and characters for a class."""
 _SIZES, _SECONDS = (8, 16, 24, 32, 128, 512, 4096, 16384), 0.002
 """What takes so long at one of these sizes is looked at closely; the short ones are for what would never end."""
-_SHORTER, _GROWTH = 4, 9.0
-"""A text costs four times as much as a quarter of it, and 16 times as much where the cost grows as the square."""
+_SHORTER, _GROWTH, _ENDLESS = 4, 9.0, 40.0
+"""A text costs four times as much as a quarter of it, and 16 times as much where the cost grows as the square.
+
+Up to the bound of a repeat the cost grows as the square too: where four times the text can be waited for, it decides.
+"""
 _TRIES, _CONFIRMED = 10, 3
 _MAX_PUMPS = 400
 _REPEATS = {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}
@@ -60,7 +63,10 @@ def slowest(pattern: re.Pattern[str], use: Use, most: int = _MAX_PUMPS) -> tuple
     every = list(pumps(pattern))
     for pump in every[:: 1 + len(every) // most]:
         size = next((size for size in _SIZES if _is_slow(pattern, use, pump, size)), 0)
-        if size and (growth := _growth(pattern, use, pump, size)) > _GROWTH:
+        growth = _growth(pattern, use, pump, size) if size else 0.0
+        if _GROWTH < growth < _ENDLESS:
+            growth = _growth(pattern, use, pump, size * _SHORTER)
+        if growth > _GROWTH:
             return pump, growth
     return None
 
