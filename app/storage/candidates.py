@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -216,8 +216,6 @@ _FLAGGED: list[dict[str, Any]] = [
 """The fields that are flags, by the number that the statement adds them up to."""
 _USUAL: Any = 0
 """The number that a row has for the source of the newest memory, which most other memories have too."""
-_NO_DETAILS = (None, None, _USUAL, None)
-"""What a row without details has in their place."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -225,46 +223,69 @@ def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str
 
     A candidate has the fields of ``app.retrieval.pool.Candidate``, the counts have those of ``ScopeStats`` there.
     """
-    # The JSON of all rows is parsed as one text, and not row by row.
-    read = list(zip(rows, json.loads(f"[{','.join([str(row['facts']) for row in rows])}]"), strict=True))
-    counted = [facts for row, facts in read if row["id"] is None]
-    if not counted:
+    found_rows, ids = list(rows), [row["id"] for row in rows]
+    if None not in ids:
         return [], {}
-    ((memories, found, usual_source),) = counted
-    ids = {facts[0]: row["id"] for row, facts in read}
-    candidates = [_fields(row, facts, usual_source, ids) for row, facts in read if row["id"] is not None]
-    return candidates, {"memories": memories, "found": found}
+    # The JSON of all rows is parsed as one text, and not row by row.
+    facts = json.loads(f"[{','.join([str(row['facts']) for row in rows])}]")
+    place = ids.index(None)
+    del found_rows[place], ids[place]
+    memories, found, usual_source = facts.pop(place)
+    together = _Rows(ids, facts, usual_source)
+    return [*map(together.fields, found_rows, facts)], {"memories": memories, "found": found}
 
 
-def _fields(
-    row: Row, facts: Sequence[Any], usual_source: Sequence[Any] | None, ids: Mapping[int, Any]
-) -> dict[str, Any]:
-    """Return the fields of a candidate; ``ids`` has the ids of memories by the numbers of their rows."""
-    number, session_id, size, words, back_to_before, flags, created_at, details, *learned = facts
-    flagged = _FLAGGED[flags]
-    metadata = row["meta"] or "null"
-    if not flagged["whole"]:
-        metadata = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
-    fields = dict(
-        flagged,
-        id=row["id"],
-        content=row["text"],
-        metadata_json=metadata,
-        created_at=created_at,
-        happened_at=created_at,
-        session_id=session_id,
-        before=None if back_to_before is None else ids.get(number - back_to_before),
-        bytes=size,
-        words=words,
-    )
-    if learned:
-        fields["message_id"], fields["sources"] = learned
-    if flagged["whole"]:
-        _add_details(fields, details or _NO_DETAILS, usual_source)
-    return fields
+class _Rows:
+    """The rows of one query: what they have in common is put together once."""
+
+    def __init__(self, ids: Sequence[Any], facts: Sequence[Sequence[Any]], usual_source: Sequence[Any] | None) -> None:
+        self._ids = ids
+        self._facts = facts
+        self._usual_source = usual_source
+        self._usual: dict[int, dict[str, Any]] = {}
+        """The fields that all rows without details have, by the number of their flags."""
+
+    @cached_property
+    def _by_number(self) -> Mapping[int, Any]:
+        """The ids of memories by the numbers of their rows."""
+        return {facts[0]: id_ for facts, id_ in zip(self._facts, self._ids, strict=True)}
+
+    def fields(self, row: Row, facts: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of a candidate."""
+        number, session_id, size, words, back_to_before, flags, created_at, details, *learned = facts
+        usual = self._usual.get(flags) or self._usual_fields(flags)
+        metadata = row["meta"] or "null"
+        if not usual["whole"]:
+            metadata = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
+        fields = dict(
+            usual,
+            id=row["id"],
+            content=row["text"],
+            metadata_json=metadata,
+            created_at=created_at,
+            happened_at=created_at,
+            session_id=session_id,
+            before=None if back_to_before is None else self._by_number.get(number - back_to_before),
+            bytes=size,
+            words=words,
+        )
+        if learned:
+            fields["message_id"], fields["sources"] = learned
+        if details is not None:
+            _add_details(fields, details)
+        if fields.get("written_through") is not None and fields["written_at"] is None:
+            fields["written_at"] = created_at
+        return fields
+
+    def _usual_fields(self, flags: int) -> dict[str, Any]:
+        self._usual[flags] = fields = dict(_FLAGGED[flags])
+        if fields["whole"]:
+            fields["speakers"] = None
+            _add_source(fields, self._usual_source)
+        return fields
 
 
-def _add_details(fields: dict[str, Any], details: Sequence[Any], usual_source: Sequence[Any] | None) -> None:
+def _add_details(fields: dict[str, Any], details: Sequence[Any]) -> None:
     """Add what only a row that may be an entry has: its moment, its successor, its speakers and its writer."""
     occurred_at, holding, source, fields["speakers"], *more = details
     if more:
@@ -273,8 +294,9 @@ def _add_details(fields: dict[str, Any], details: Sequence[Any], usual_source: S
         fields["occurred_at"] = fields["happened_at"] = occurred_at
     if holding is not None:
         fields["current"], fields["until"], fields["update"] = holding
-    source = usual_source if source == _USUAL else source
-    if source is not None:
-        fields["written_by"], fields["written_through"], fields["written_at"] = source
-        if fields["written_at"] is None and fields["written_through"] is not None:
-            fields["written_at"] = fields["created_at"]
+    if source != _USUAL:
+        _add_source(fields, source)
+
+
+def _add_source(fields: dict[str, Any], source: Sequence[Any] | None) -> None:
+    fields["written_by"], fields["written_through"], fields["written_at"] = source or (None, None, None)

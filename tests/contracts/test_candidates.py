@@ -267,6 +267,13 @@ async def test_a_session_is_in_the_order_of_its_times_and_then_of_its_stores(mem
     assert [found[id_].occurred_at for id_ in (first, second, later)] == [NOW - 5, None, NOW + 5]
 
 
+async def test_a_neighbour_is_known_whatever_the_number_of_its_row(memories: Memories) -> None:
+    _, *left = await memories.put(*(Held(f"message {number}", session="s", at=number) for number in range(4)))
+    await memories.remove("message 0")  # one row's number is how many memories are left
+    found = (await memories.gather(fill=100)).candidates
+    assert [found[id_].before for id_ in left] == [None, *left[:-1]]
+
+
 async def test_a_candidate_comes_with_its_neighbours(memories: Memories) -> None:
     await memories.put(*[Held(f"turn {n}", session="s", at=NOW + n) for n in range(9)])
     await memories.put(Held("the fox", session="s", at=NOW + 4), Held("turn of another", session="t", at=NOW + 4))
