@@ -105,7 +105,7 @@ class Fusion:
         """
         scores = self.handed_on
         return sorted(
-            (candidate for candidate in self.pool.candidates.values() if candidate.whole),
+            [candidate for candidate in self.pool.candidates.values() if candidate.whole],
             key=lambda candidate: (
                 scores[candidate.id],
                 candidate.current is None,
@@ -127,19 +127,21 @@ class Fusion:
         messages = self.pool.candidates.values() if best else ()
         return {candidate.id: best[candidate.message_id] for candidate in messages if candidate.message_id in best}
 
-    @cached_property
+    @property
     def likelihoods(self) -> Mapping[str, float]:
         """How likely each candidate is to answer the query, 0 to 1; 0 for a candidate that no channel has scored."""
-        if not self.scores:
-            return {}
+        return {id_: self.likelihood(evidence) for id_, evidence in self.scores.items()}
+
+    def likelihood(self, evidence: float) -> float:
+        """Return how likely a candidate with this evidence is to answer the query, 0 to 1."""
+        return 1 / (1 + math.exp(-(self.weights.score.evidence * evidence + self._base)))
+
+    @cached_property
+    def _base(self) -> float:
+        """What the log odds of each candidate have of the scope's memories, and of all candidates together."""
         fit = self.weights.score
-        base = (
-            fit.base
-            + fit.memories * math.log(max(self.pool.stats.memories, FEW))
-            + fit.others * _log_of_sum([fit.nothing, self.together])
-        )
-        factor = fit.evidence
-        return {id_: 1 / (1 + math.exp(-(factor * own + base))) for id_, own in self.scores.items()}
+        others = _log_of_sum([fit.nothing, self.together])
+        return fit.base + fit.memories * math.log(max(self.pool.stats.memories, FEW)) + fit.others * others
 
     @property
     def together(self) -> float:
@@ -149,13 +151,10 @@ class Fusion:
         that two candidates have counts once, too.
         """
         evidence, learned = self.handed_on, self.learned
-        by_content: dict[str, float] = {}
-        for id_, candidate in self.pool.candidates.items():
-            if candidate.holds and id_ not in learned:
-                own, content = evidence[id_], candidate.content
-                other = by_content.get(content)
-                by_content[content] = own if other is None or own > other else other
-        return _log_of_sum(nlargest(_BEST, by_content.values()))
+        holding = [each for each in self.pool.candidates.values() if each.holds and each.id not in learned]
+        # Of those with one content the one with most evidence is the last.
+        by_content = {content: own for own, content in sorted([(evidence[each.id], each.content) for each in holding])}
+        return _log_of_sum(sorted(by_content.values(), reverse=True)[:_BEST])
 
     def measure(self, name: str) -> Scores:
         """Return the values that findings show as ``raw`` for a channel; empty where the recall goes without it."""

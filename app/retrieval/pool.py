@@ -1,7 +1,7 @@
 """The candidates of one recall, and which of them are neighbours in their session."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -147,15 +147,24 @@ class Candidate:
         )
 
     @property
-    def terms(self) -> Iterator[int]:
+    def terms(self) -> Sequence[int]:
         """The numbers of the query's terms that it contains."""
-        mask = self.words
-        return (term for term in range(mask.bit_length()) if mask >> term & 1)
+        return terms_of(self.words)
 
     @property
     def length_damping(self) -> float:
         """How much its neighbours' scores count for it, 0 to 1: fully where it is short, less the longer it is."""
         return 1.0 if self.bytes <= _SHORT_BYTES else _SHORT_BYTES / self.bytes
+
+
+def terms_of(words: int) -> list[int]:
+    """Return the numbers of the terms whose bits are set."""
+    terms: list[int] = []
+    while words:
+        bit = words & -words
+        terms.append(bit.bit_length() - 1)
+        words ^= bit
+    return terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,8 @@ class Search:
     @cached_property
     def confidence(self) -> float:
         """The highest score of a candidate that may be an entry, 0 to 1; 0 where there is no candidate."""
-        candidates, scores = self.fusion.pool.candidates, self._rated or self._scores
-        may_be = (score for id_, score in scores.items() if candidates[id_].whole and not candidates[id_].superseded)
-        return max(may_be, default=0.0)
+        best = next((candidate for candidate in self.ranking if not candidate.superseded), None)
+        return 0.0 if best is None else self._score(best.id)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
@@ -60,9 +59,13 @@ class Search:
         return answering.scores(self.fusion, self.relevance) if self.is_read else self.relevance
 
     @cached_property
-    def _scores(self) -> Mapping[str, float]:
-        """The scores without a model's ratings."""
-        return handed_on(self.fusion.pool, self.fusion.likelihoods, self.fusion.learned)
+    def _evidence(self) -> Mapping[str, float]:
+        """The evidence of the candidates, handed on by those that are outdated now."""
+        return handed_on(self.fusion.pool, self.fusion.scores, self.fusion.learned)
+
+    def _unrated(self, id_: str) -> float:
+        """Return a candidate's score without a model's rating: its likelihood, or what was handed on to it."""
+        return self.fusion.likelihood(self._evidence[id_])
 
     @cached_property
     def formers(self) -> Mapping[str, Sequence[Candidate]]:
@@ -100,7 +103,7 @@ class Search:
 
     def _score(self, id_: str) -> float:
         rated = self._rated
-        return rated[id_] if id_ in rated else min([self._scores[id_], *rated.values()])
+        return rated[id_] if id_ in rated else min([self._unrated(id_), *rated.values()])
 
     def select(self, query: Query) -> tuple[Sequence[Candidate], Sequence[Group] | None]:
         """Return the candidates that become entries, and their groups; None where the query asks for no groups."""
@@ -154,8 +157,8 @@ class Search:
 
     def _shares(self, id_: str) -> Sequence[Finding]:
         """Return the findings that make up a candidate's score before any rating, as shares of that score."""
-        evidence, own = self.fusion.found[id_], self.fusion.likelihoods[id_]
+        evidence, own = self.fusion.found[id_], self.fusion.likelihood(self.fusion.scores[id_])
         share = own / evidence if own else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
-        taken = self._scores[id_] - own
+        taken = self._unrated(id_) - own
         return [*findings, Finding("succession", taken)] if taken else findings

@@ -5,10 +5,10 @@ memory that it walks past. Here walking costs little, so a term's memories are r
 numbers are compared. Both find the same memories with the same points (ADR 0091).
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -109,22 +109,27 @@ class _WordsSearch:
         if not chosen:
             return Words(seen, *self._with_all_words())
         further = _Further(self, chosen)
-        words: defaultdict[int, int] = defaultdict(int)
+        numbers: list[int] = []
+        counts: list[int] = []
         for term in self.found:
-            bit = term.bit
-            for number in term.numbers if term.chosen else ():
-                words[number] |= bit
-            for number in further.memories(term):
-                words[number] |= bit
-        return Words(seen, *self._by_kind(words))
+            of_term = [*(term.numbers if term.chosen else ()), *further.memories(term)]
+            numbers += of_term
+            counts.append(len(of_term))
+        bits = np.array([term.bit for term in self.found], np.int64)
+        return Words(seen, *self._by_kind(np.array(numbers, np.int64), bits.repeat(counts), bits))
 
-    def _by_kind(self, words: Mapping[int, int]) -> tuple[Json, Json]:
-        """Return the kinds of memories, and the memories, of the words' bits that each memory has."""
-        kinds = {kind: place for place, kind in enumerate(dict.fromkeys(words.values()))}
-        weights = {term.bit: term.weight for term in self.found}
+    def _by_kind(self, numbers: Numbers, words: Numbers, bits: Numbers) -> tuple[Json, Json]:
+        """Return the kinds of memories, and the memories, of memories' numbers and the bit of a word that each has."""
+        if not len(numbers):
+            return [], []
+        order = numbers.argsort(kind="stable")
+        memories, first = np.unique(numbers[order], return_index=True)
+        kinds, of_memories = np.unique(np.bitwise_or.reduceat(words[order], first), return_inverse=True)
+        weights = [term.weight for term in self.found]
+        has = (kinds[:, np.newaxis] & bits != 0).tolist()
         return (
-            [[fsum([weights[bit] for bit in _bits(kind)]), kind] for kind in kinds],
-            [number * NEXT_KIND + kinds[words[number]] for number in sorted(words)],
+            [[fsum(compress(weights, words)), kind] for words, kind in zip(has, kinds.tolist(), strict=True)],
+            (memories * NEXT_KIND + of_memories).tolist(),
         )
 
     def _wanted(self) -> Iterable[tuple[int, str, int]]:
@@ -278,15 +283,6 @@ class _Further:
 
     def _expression(self, term: _Term, others: Iterable[_Term]) -> str:
         return f"{self._bounds.in_scope}{term.word} AND ({' OR '.join(other.word for other in others)})"
-
-
-def _bits(words: int) -> list[int]:
-    """Return the bits of words, each by itself."""
-    bits = []
-    while words:
-        bits.append(words & -words)
-        words &= words - 1
-    return bits
 
 
 def _known(terms: Sequence[_Term]) -> list[Numbers] | None:

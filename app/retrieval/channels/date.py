@@ -48,5 +48,5 @@ def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
 
 def lift(readings: Sequence[Reading], moment: int) -> float:
     """Return 1 where a moment lies in one of the readings, and less the further away it is: 0.37 a week off."""
-    gap = min((max(start - moment, moment - end + 1, 0) for start, end in readings), default=math.inf)
+    gap = min([max(start - moment, moment - end + 1, 0) for start, end in readings], default=math.inf)
     return math.exp(-gap / _FADE_MS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, Scores
-from app.retrieval.pool import Candidate, Pool
+from app.retrieval.pool import Candidate, Pool, terms_of
 from app.retrieval.query.parsing import ParsedQuery
 
 SATURATION = 1.2
@@ -21,6 +21,7 @@ or two (docs/retrieval.md). They are the same in each scope, so that a score doe
 are.
 
 ``app/storage/candidates.sql`` chooses the memories that are read by the same formula."""
+_MOST, _OF_NO_BYTES = 1 + SATURATION, 1 - LENGTH_SHARE
 
 _REACH = 2
 """How many memories away in the session a word of the query still counts."""
@@ -37,6 +38,7 @@ _LONG_QUERIES = 0.75
 _OF_ONE_WORD = 0.25
 """The factor of the score of a memory without a session that covers next to nothing of the query; it rises to 1 for a
 memory that covers everything. A note that has one word of a question is seldom about the rest of the question."""
+_RISE = 1 - _OF_ONE_WORD
 
 
 class Lexical(Channel):
@@ -111,34 +113,39 @@ class _Notes:
 
     def __init__(self, parts: Sequence[Sequence[int]], weights: Sequence[float]) -> None:
         """Take the numbers of the terms of each part, and the weight of each term."""
-        self._weights = weights
-        self._parts = [(part, sum(weights[term] for term in part)) for part in parts]
+        wholes = [sum(weights[term] for term in part) for part in parts]
+        self._parts = [
+            ([weight if term in part else 0.0 for term, weight in enumerate(weights)], whole, scale(whole))
+            for part, whole in zip(parts, wholes, strict=True)
+        ]
+        """Of each part the weights of the query's terms that are in it, the weight of the whole, and its divisor."""
+        self._own = (1 << len(weights)) - 1
         self._held: dict[int, Sequence[tuple[float, float, float]]] = {}
         """By the bits of a memory's terms, for each part with some: the weight shared, the weight, the divisor."""
 
     def score(self, candidate: Candidate) -> float:
         """Return a memory's score for the part that it covers best; covering little scores less than in proportion."""
-        words = candidate.words
-        held = self._held.get(words)  # many memories have the same words of the query
+        held = self._held.get(candidate.words)  # many memories have the same words of the query
         if held is None:
-            weighed = [(self._weight(part, words), whole, scale(whole)) for part, whole in self._parts]
-            self._held[words] = held = [row for row in weighed if row[0]]
+            self._held[candidate.words] = held = self._weigh(candidate.words & self._own)
         if not held:
             return 0.0
-        factor, best = _length_factor(candidate), 0.0
+        factor, best = _length_factor(candidate.bytes), 0.0
         for weight, whole, divisor in held:
             covered = factor * weight
-            told = _OF_ONE_WORD + (1 - _OF_ONE_WORD) * min(covered / whole, 1.0)
+            told = _OF_ONE_WORD + _RISE * min(covered / whole, 1.0)
             best = max(best, told * covered / divisor)
         return best
 
-    def _weight(self, part: Sequence[int], words: int) -> float:
-        return sum(self._weights[term] for term in part if words >> term & 1)
+    def _weigh(self, words: int) -> Sequence[tuple[float, float, float]]:
+        terms = terms_of(words)
+        shared = [(sum(map(weights.__getitem__, terms)), whole, divisor) for weights, whole, divisor in self._parts]
+        return [row for row in shared if row[0]]
 
 
-def _length_factor(candidate: Candidate) -> float:
-    length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
-    return (1 + SATURATION) / (1 + SATURATION * length)
+def _length_factor(size: int) -> float:
+    """Return what the words of a memory of so many bytes count: less the longer it is."""
+    return _MOST / (1 + SATURATION * (_OF_NO_BYTES + LENGTH_SHARE * size / USUAL_BYTES))
 
 
 def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, float]]:
@@ -147,7 +154,9 @@ def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, 
     weighed: dict[int, list[tuple[int, float]]] = {0: []}
     for id_, candidate in pool.candidates.items():
         if candidate.words not in weighed:  # many memories have the same words of the query
-            weighed[candidate.words] = [(term, weights[term]) for term in candidate.terms if term < len(weights)]
-        factor = _length_factor(candidate)
+            weighed[candidate.words] = [
+                (term, weights[term]) for term in terms_of(candidate.words) if term < len(weights)
+            ]
+        factor = _length_factor(candidate.bytes)
         scores[id_] = {term: weight * factor for term, weight in weighed[candidate.words]}
     return scores
