@@ -40,3 +40,12 @@ async def test_a_process_ends_though_its_collector_hangs(start: Start) -> None:
         await server.stop()
         assert "Finished server process" in server.log.read_text()
         assert not collector.let_go.is_set()
+
+
+async def test_a_request_has_one_span_though_the_environment_asks_for_those_of_the_framework_too(start: Start) -> None:
+    with collecting() as collector:
+        server = await start(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, FASTAPI_OTEL_AUTO_CONFIGURE="true", **SOON)
+        async with server.client() as client:
+            assert (await client.get("/usage")).is_success
+        await server.stop()
+        assert [span.name for span in collector.spans].count("GET /usage") == 1

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from fastapi.telemetry import TelemetryConfig
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
@@ -56,6 +57,8 @@ _ROUTERS = (
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 METRICS_SECONDS = 1.0
 _TITLE = "Memory Gateway"
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI has no spans, metrics and logs of its own: the service has those that it is asked for (ADR 0078)."""
 _DESCRIPTION = "Long-term memory for AI agents. The tenant comes from the credential, never from a request."
 
 
@@ -134,6 +137,7 @@ def create_http_app(
         openapi_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,
     )
     app.state.shards = shards
     app.state.metrics = LatelyMade(lambda: StaticPage.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)

@@ -43,11 +43,15 @@ class Numbers(Channel):
         )
         if not asked:
             return {}
-        scores: dict[str, float] = {}
-        for id_, candidate in pool.candidates.items():
-            if candidate.whole and (count := _count(candidate.content[:_MAX_READ].lower(), asked)):
-                scores[id_] = count / len(asked)
-        return scores
+        texts = {id_: each.content[:_MAX_READ].lower() for id_, each in pool.candidates.items() if each.whole}
+        # Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
+        likely: dict[str, list[tuple[str, str]]] = {}
+        for thing in asked:
+            root, number = thing[0][:_ROOT], thing[1]
+            for id_ in [id_ for id_, text in texts.items() if number in text and root in text]:
+                likely.setdefault(id_, []).append(thing)
+        counts = {id_: _count(texts[id_], things) for id_, things in likely.items()}
+        return {id_: count / len(asked) for id_, count in counts.items() if count}
 
 
 def numbered(text: str) -> Iterator[tuple[str, str]]:
@@ -64,15 +68,9 @@ def numbered(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _count(text: str, asked: Iterable[tuple[str, str]]) -> int:
-    """Return how many of the things asked for are in a text.
-
-    Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
-    """
-    likely = [thing for thing in asked if thing[1] in text and thing[0][:_ROOT] in text]
-    if not likely:
-        return 0
+    """Return how many of the things asked for are in a text."""
     named = set(numbered(text))
-    return sum(any(_is_of(thing, wanted) for thing in named) for wanted in likely)
+    return sum(any(_is_of(thing, wanted) for thing in named) for wanted in asked)
 
 
 def _is_of(named: tuple[str, str], asked: tuple[str, str]) -> bool:
