@@ -129,7 +129,7 @@ async def test_64_agents_of_a_service_are_served_3_recalls_a_second_and_more_for
         await asyncio.gather(*asking, return_exceptions=True)
     said = f"{served} served with {calls} calls in {seconds:.0f} s"
     assert set(agents.statuses) == {200, 429}
-    assert served >= 3.3 * seconds, said
+    assert served >= 3 * seconds, said
     # tests/runtime/test_many_clients.py holds 1.15; here ten times as much happens at a time, and calls end unanswered.
     assert calls <= 1.2 * served, said
 
