@@ -1,7 +1,7 @@
 """The numbers channel: scores memories of the thing that a query names by a number ("server 2", not "server 3")."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from app.retrieval.channels.channel import Channel, Scores
@@ -44,14 +44,21 @@ class Numbers(Channel):
         if not asked:
             return {}
         texts = {id_: each.content[:_MAX_READ].lower() for id_, each in pool.candidates.items() if each.whole}
-        # Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
-        likely: dict[str, list[tuple[str, str]]] = {}
-        for thing in asked:
-            root, number = thing[0][:_ROOT], thing[1]
-            for id_ in [id_ for id_, text in texts.items() if number in text and root in text]:
-                likely.setdefault(id_, []).append(thing)
-        counts = {id_: _count(texts[id_], things) for id_, things in likely.items()}
+        counts = {id_: _count(texts[id_], things) for id_, things in _likely(texts, asked).items()}
         return {id_: count / len(asked) for id_, count in counts.items() if count}
+
+
+def _likely(texts: Mapping[str, str], asked: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return which of the things asked for each text may have, by its id.
+
+    Most texts lack the numbers: looking for these first costs much less than looking for numbered nouns.
+    """
+    likely: dict[str, list[tuple[str, str]]] = {}
+    for thing in asked:
+        root, number = thing[0][:_ROOT], thing[1]
+        for id_ in [id_ for id_, text in texts.items() if number in text and root in text]:
+            likely.setdefault(id_, []).append(thing)
+    return likely
 
 
 def numbered(text: str) -> Iterator[tuple[str, str]]:
