@@ -235,7 +235,7 @@ async def test_a_run_ends_at_its_deadline_whatever_it_waits_for(
     api.post(PATH).mock(side_effect=reply)
     started = time.monotonic()
     assert type(await failed(database, REPEATABLE)) is UpstreamTimeout
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert len(sent) == (1 if slow == "pause" else 2)
 
 
