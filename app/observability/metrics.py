@@ -1,6 +1,5 @@
 """Counts requests, and keeps the metrics of all other subjects in one registry, for Prometheus."""
 
-import asyncio
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest, values
@@ -22,7 +21,8 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _REFUSED, _FAILED = 400, 500
 _KINDS = frozenset({"store", "recall", "ingest", "mcp"})
-_REFRESH_SECONDS = 5.0
+REFRESH_SECONDS = 5.0
+"""How often a worker refreshes its gauges."""
 
 
 class Metrics:
@@ -31,7 +31,8 @@ class Metrics:
     def __init__(self, *, of_workers: bool = False) -> None:
         """Create the metrics; ``of_workers``: this process is one of several, whose metrics are shown together."""
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nothing asks for
-        self._of_workers = of_workers
+        self.of_workers = of_workers
+        """Whether another worker may be asked for this one's gauges."""
         if of_workers:  # a worker was forked from a process that had imported prometheus_client for itself
             values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
@@ -93,15 +94,9 @@ class Metrics:
         """Count a tenant that has nearly as many episodes as it may have, once a day (UTC)."""
         self._episodes_near_limit.inc()
 
-    async def keep_fresh(self) -> None:
-        """Refresh the gauges every few seconds, so that any worker that answers has every worker's recent value.
-
-        The loop ends when it is cancelled; where this process is the only one, it ends at once, because ``render``
-        refreshes the gauges.
-        """
-        while self._of_workers:
-            self.budgets.refresh()
-            await asyncio.sleep(_REFRESH_SECONDS)
+    async def refresh(self) -> None:
+        """Refresh the gauges, so that any worker that answers has this one's recent values."""
+        self.budgets.refresh()
 
     def outbox(self, status: OutboxStatus, shard: str = MAIN) -> None:
         """Set the status of the outbox of one shard; the gauges show the status over all shards."""
@@ -114,7 +109,7 @@ class Metrics:
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; with several workers, those of all workers together."""
         self.budgets.refresh()
-        if not self._of_workers:
+        if not self.of_workers:
             return generate_latest(self.registry)
         together = CollectorRegistry()
         WorkersCollector(together)  # type: ignore[no-untyped-call]

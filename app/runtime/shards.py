@@ -10,6 +10,7 @@ import structlog
 from app.domain.acts import DEPLOYMENT, PURPOSE
 from app.domain.errors import InvalidRequest, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard, is_shard_name
+from app.observability.metrics import REFRESH_SECONDS
 from app.runtime.acts import WRITE_SECONDS, LateActs
 from app.runtime.checks import PartState
 from app.runtime.fullness import Fullness
@@ -71,13 +72,13 @@ class Shards:
             await self._open_every()
         except Unavailable as error:  # the next request tries again
             structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
+        metrics = self.main.metrics
+        works = [PeriodicWork("acts", self.write_acts, "acts_wait", WRITE_SECONDS, delay=WRITE_SECONDS)]
+        if metrics.of_workers:
+            works.append(PeriodicWork("metrics", metrics.refresh, "metrics_wait", REFRESH_SECONDS))
         self._background = [
             asyncio.create_task(self.fullness.keep_measuring(), name="shards"),
-            asyncio.create_task(self.main.metrics.keep_fresh(), name="metrics"),
-            asyncio.create_task(
-                PeriodicWork("acts", self.write_acts, "acts_wait", WRITE_SECONDS, delay=WRITE_SECONDS).run(),
-                name="acts",
-            ),
+            *(asyncio.create_task(work.run(), name=work.name) for work in works),
         ]
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 

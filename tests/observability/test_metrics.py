@@ -1,6 +1,5 @@
 """What Prometheus is shown."""
 
-import asyncio
 import math
 import shutil
 from pathlib import Path
@@ -70,11 +69,6 @@ def test_the_calls_left_are_asked_for_when_they_are_shown(metrics: Metrics) -> N
     assert samples(metrics, "memory_gateway_cloudflare_calls_left") == {(): 10}
     left[0] = math.inf
     assert samples(metrics, "memory_gateway_cloudflare_calls_left") == {(): math.inf}
-
-
-async def test_a_process_without_other_workers_sets_its_gauges_only_when_they_are_shown(metrics: Metrics) -> None:
-    async with asyncio.timeout(5):
-        await metrics.keep_fresh()
 
 
 def test_two_processes_in_one_test_do_not_share_counters() -> None:

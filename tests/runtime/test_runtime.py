@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 from threadpoolctl import threadpool_info
 
 from app.adapters.local.transformer import TransformerEmbedder
-from app.bootstrap import build_embedder, build_runtime
+from app.bootstrap import build_embedder, build_runtime, build_shards
 from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
 from app.observability.logs import configure_logging
 from app.runtime import runtime
@@ -158,3 +159,29 @@ async def test_the_packaged_weights_are_the_default(tmp_path: Path) -> None:
     assert isinstance(embedder, TransformerEmbedder)
     assert (embedder.config.provider, embedder.config.model) == ("local", "all-minilm-l6-v2")
     await embedder.close()
+
+
+async def test_a_workers_gauges_are_refreshed_again_after_one_could_not_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.runtime.shards.REFRESH_SECONDS", 0.01)
+    shards, asked, again = build_shards(settings_for(tmp_path)), list[int](), asyncio.Event()
+
+    def calls_left() -> float:
+        asked.append(1)
+        if len(asked) == 2:  # the first one is asked for when the gauge is made
+            raise OSError("stale file handle")
+        if len(asked) > 2:
+            again.set()
+        return 5.0
+
+    shards.main.metrics.of_workers = True
+    shards.main.metrics.budgets.cloudflare(calls_left)
+    try:
+        with capture_logs() as logs:
+            await shards.start()
+            async with asyncio.timeout(30):
+                await again.wait()
+    finally:
+        await shards.close()
+    assert "background_failed" in {line["event"] for line in logs}
