@@ -16,7 +16,7 @@ SpeakerCache: TypeAlias = TenantCache[Scope, frozenset[str]]
 """The first names, in lower case, of the speakers that recalls of agents have found."""
 
 
-def remember(cache: SpeakerCache, scope: Scope, names: Collection[str], *, since: int | None = None) -> None:
+def remember(cache: SpeakerCache, scope: Scope, names: Collection[str], *, since: int) -> None:
     """Keep names that a recall has found, beside the agent's earlier ones; ``since`` is as in ``TenantCache.put``."""
     known = cache.find(scope) or frozenset()
     if not known.issuperset(names):

@@ -21,7 +21,7 @@ TopicCache: TypeAlias = TenantCache[Scope, Sequence[str]]
 """The topics that recalls have read of agents, the newest first."""
 
 
-def remember(cache: TopicCache, scope: Scope, topics: Sequence[str], now: int, *, since: int | None = None) -> None:
+def remember(cache: TopicCache, scope: Scope, topics: Sequence[str], now: int, *, since: int) -> None:
     """Keep the topics that were read of an agent, in place of the old ones; ``since`` is as in ``TenantCache.put``."""
     if not topics:
         cache.drop(scope)

@@ -107,11 +107,11 @@ def test_names_are_kept_within_a_budget_and_forgotten_with_an_erasure() -> None:
     cache: SpeakerCache = TenantCache(2_000)
     scopes = [Scope("acme", f"bot-{number}") for number in range(5)]
     for scope in scopes:
-        remember(cache, scope, {"carla", "bob"})
+        remember(cache, scope, {"carla", "bob"}, since=cache.changes)
     assert cache.find(scopes[-1]) == frozenset({"carla", "bob"})
     assert cache.find(scopes[0]) is None
     assert cache.held <= 2_000
-    remember(cache, scopes[-1], {"dora"})
+    remember(cache, scopes[-1], {"dora"}, since=cache.changes)
     assert cache.find(scopes[-1]) == frozenset({"carla", "bob", "dora"})
     TenantCaches(speakers=cache).seen("acme", 1)
     assert cache.find(scopes[-1]) is None
@@ -120,8 +120,8 @@ def test_names_are_kept_within_a_budget_and_forgotten_with_an_erasure() -> None:
 def test_an_agent_of_very_many_speakers_has_some_of_them_kept() -> None:
     cache: SpeakerCache = TenantCache(1_000_000)
     scope = Scope("acme", "bot")
-    remember(cache, scope, {f"name{number}" for number in range(1_000)})
-    remember(cache, scope, {"carla"})
+    remember(cache, scope, {f"name{number}" for number in range(1_000)}, since=cache.changes)
+    remember(cache, scope, {"carla"}, since=cache.changes)
     assert 0 < len(cache.find(scope) or ()) < 1_000
     assert "carla" in (cache.find(scope) or ())
 

@@ -11,33 +11,33 @@ TEN_MINUTES = 600_000
 
 def test_topics_are_given_to_their_agent_for_ten_minutes() -> None:
     cache: TopicCache = TenantCache(10_000, HOLDS_MS)
-    remember(cache, ANN, ["home", "diet"], 0)
+    remember(cache, ANN, ["home", "diet"], 0, since=cache.changes)
     assert cache.find(ANN, TEN_MINUTES - 1) == ["home", "diet"]
     assert [cache.find(ANN, TEN_MINUTES), cache.find(BOB, 0), cache.find(OTHER, 0)] == [None] * 3
 
 
 def test_what_is_read_again_takes_the_place_of_what_was_kept() -> None:
     cache: TopicCache = TenantCache(10_000, HOLDS_MS)
-    remember(cache, ANN, ["home"], 0)
-    remember(cache, ANN, [], 1)
+    remember(cache, ANN, ["home"], 0, since=cache.changes)
+    remember(cache, ANN, [], 1, since=cache.changes)
     assert cache.find(ANN, 2) is None
 
 
 def test_the_least_recently_used_topics_make_room() -> None:
     cache: TopicCache = TenantCache(1_000, HOLDS_MS)
-    remember(cache, ANN, ["home"], 0)
-    remember(cache, BOB, ["home"], 0)
+    remember(cache, ANN, ["home"], 0, since=cache.changes)
+    remember(cache, BOB, ["home"], 0, since=cache.changes)
     cache.find(ANN, 0)
-    remember(cache, OTHER, ["home"], 0)
+    remember(cache, OTHER, ["home"], 0, since=cache.changes)
     assert (cache.find(ANN, 0), cache.find(BOB, 0), cache.find(OTHER, 0)) == (["home"], None, ["home"])
-    remember(cache, ANN, ["x" * 64] * 200, 0)
+    remember(cache, ANN, ["x" * 64] * 200, 0, since=cache.changes)
     assert cache.find(ANN, 0) is None
 
 
 def test_an_erasure_drops_the_topics_of_its_tenant() -> None:
     cache: TopicCache = TenantCache(10_000, HOLDS_MS)
-    remember(cache, ANN, ["home"], 0)
-    remember(cache, OTHER, ["home"], 0)
+    remember(cache, ANN, ["home"], 0, since=cache.changes)
+    remember(cache, OTHER, ["home"], 0, since=cache.changes)
     caches = TenantCaches(topics=cache)
     caches.seen("acme", 0)
     assert cache.find(ANN, 0) == ["home"]
