@@ -161,8 +161,16 @@ class CallEntry:
             _count_refusal(self._shards, self.principal, error, self.channel, name)
 
     async def where_it_lives(self) -> "CallEntry":
-        """Return this call at the runtime where the tenant lives now; raises as ``Shards.of`` does."""
-        return replace(self, _runtime=await self._shards.of(self.principal.tenant_id))
+        """Return this call at the runtime where the tenant lives now.
+
+        Raises:
+            Unauthenticated: the credential was revoked where the tenant has moved to.
+            ShardUnavailable, Unavailable: as ``Shards.of`` does.
+        """
+        runtime = await self._shards.of(self.principal.tenant_id)
+        if runtime is not self._runtime and runtime.not_ready is None and self.principal.credential_id is not None:
+            await runtime.backends.revocations.check(self.principal, runtime.read_revocations)
+        return replace(self, _runtime=runtime)
 
     def _services(self) -> TenantServices:
         if self.scopes is None:

@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp.client.client import Client
 
 from app.domain.author import Author
+from app.interfaces.mcp.stdio import tools_of
 from app.services.transfer.lines import memory_line, row_line
 from app.services.transfer.record import Record
 from app.storage.tiers.tables import TIER_TABLES
@@ -196,6 +198,22 @@ async def test_a_tool_tells_its_client_what_was_masked(tmp_path: Path) -> None:
         answer = await service.call("store_memory", {"content": f"It is {TOKEN}"})
         assert answer.json()["result"]["_meta"] == {"memory-gateway/sensitive_content": "masked;token=1"}
         assert "_meta" not in (await service.call("store_memory", {"content": "plain"})).json()["result"]
+
+
+async def test_a_tool_server_of_one_process_tells_of_each_call_what_was_masked_in_it(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, sensitive_content="mask") as service,
+        Client(tools_of(service.shards, "acme", "bot")) as client,
+    ):
+        told = [
+            (await client.call_tool("store_memory", {"content": content})).meta
+            for content in (f"It is {TOKEN}", "plain", f"Again {TOKEN}")
+        ]
+    assert [(meta or {}).get("memory-gateway/sensitive_content") for meta in told] == [
+        "masked;token=1",
+        None,
+        "masked;token=1",
+    ]
 
 
 def lines(content: str) -> bytes:

@@ -31,8 +31,12 @@ _PROTOCOL = "2026-07-28"
 
 async def serve_tools(shards: Shards, tenant_id: str, agent_id: str | None) -> None:
     """Serve the tools of an agent over shards of this process that have started, until standard input ends."""
-    toolbox = Toolbox(CallEntry(Principal(tenant_id), shards, shards.main, "mcp"), agent_id)
-    await _serve(tool_server(lambda _: toolbox))
+    await _serve(tools_of(shards, tenant_id, agent_id))
+
+
+def tools_of(shards: Shards, tenant_id: str, agent_id: str | None) -> Server[Any]:
+    """Make the server of an agent's tools; each message has a toolbox, and so a note, of its own."""
+    return tool_server(lambda _: Toolbox(CallEntry(Principal(tenant_id), shards, shards.main, "mcp"), agent_id))
 
 
 async def serve_gateway(url: str, token: str, agent_id: str | None) -> None:

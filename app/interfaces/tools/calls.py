@@ -1,9 +1,10 @@
 """Calls the tools for one tenant and one agent, through its services."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, NotFound, TenantMoved
 from app.domain.json_types import Json
@@ -18,6 +19,8 @@ from app.services.access.scopes import AccessScope
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.storage.agents import AgentSettings
 from app.storage.tool_calls import ToolNotGiven
+
+_T = TypeVar("_T")
 
 _READERS = recall_store_calls.READERS | profile_calls.READERS
 
@@ -85,12 +88,7 @@ class Toolbox:
             raise
         agent_id = self._agent()
         try:
-            try:
-                return await self._ask(ask, name, agent_id, run_id)
-            except TenantMoved as moved:
-                if not moved.repeatable:
-                    raise
-            return await self._ask(ask, name, agent_id, run_id)
+            return await _where_it_lives(partial(self._ask, ask, name, agent_id, run_id))
         except ToolNotGiven as error:
             raise await self._not_given() from error
 
@@ -118,7 +116,11 @@ class Toolbox:
         with self._noting():
             agent_id = self._agent()
             wanted = ContextWanted(agent_id, WINDOW_TOKENS, instance=instance, only_agent=bound)
-            return await (await self._services(agent_id, "read")).assembler.assemble(wanted)
+
+            async def assembled() -> AssembledContext:
+                return await (await self._services(agent_id, "read")).assembler.assemble(wanted)
+
+            return await _where_it_lives(assembled)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -157,7 +159,11 @@ class Toolbox:
 
     async def _settings(self) -> AgentSettings:
         agent_id = self._agent()
-        return await (await self._services(agent_id)).browser.agent(agent_id)
+
+        async def read() -> AgentSettings:
+            return await (await self._services(agent_id)).browser.agent(agent_id)
+
+        return await _where_it_lives(read)
 
     def _agent(self) -> str:
         agent_id = self.principal.agent_id if self._named is None else self._named
@@ -173,3 +179,13 @@ class Toolbox:
             )
         self.principal.check_agent(agent_id)
         return agent_id
+
+
+async def _where_it_lives(ask: Callable[[], Awaitable[_T]]) -> _T:
+    """Ask, and ask once more where the tenant was found to have moved."""
+    try:
+        return await ask()
+    except TenantMoved as moved:
+        if not moved.repeatable:
+            raise
+    return await ask()

@@ -1,5 +1,6 @@
 """Writes the row of an administrative act before the act, and its outcome after it: without its row no act happens."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,9 @@ class Acting:
             return
         try:
             await self.run([ActRows(self.tenant_id).end(ended)])
+        except asyncio.CancelledError:  # the caller has gone meanwhile; an outcome that is there is not written again
+            self.late(self.tenant_id, ended)
+            raise
         except MemoryGatewayError as unwritten:
             structlog.get_logger().warning("act_end_waits", act=ended.act, code=unwritten.code)
             self.late(self.tenant_id, ended)

@@ -137,7 +137,7 @@ async def test_what_was_done_is_told_by_the_row_of_the_act_of_the_own_tenant_alo
         page = await preview(browser, session_id="s", agent_id="bot")
         page = await browser.send(page.form("/run"))
         act = page.query["act"]
-        page = await browser.open(f"/console/undo?act={act}&memories=4000&done=yes&again={kept['id']}&seal=x")
+        page = await browser.open(f"/console/undo?act={act}&memories=4000&done=yes&again={kept['id']}&seal=é")
         assert "1 memory deleted" in page.text
         assert "4 000" not in page.text
         assert "milk" not in page.text

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from app.domain.acts import DEPLOYMENT, Act, ActFilter, ActName, counts_of, subj
 from app.domain.errors import DatabaseUnavailable, Forbidden, NotFound
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Row
 from app.runtime.acts import LateActs
 from app.services.access.acting import Acting, RunStatements, begin, ended
 from app.services.access.acts import Acts
@@ -74,6 +76,26 @@ async def test_an_act_that_fails_tells_the_code_and_never_the_words(
             raise error
     (row,) = await listed(bench)
     assert (row.outcome, row.code) == (outcome, code)
+
+
+async def test_an_outcome_that_its_caller_did_not_wait_for_is_written_later(bench: Bench) -> None:
+    late = LateActs("process", bench.backends.clock, lambda: KEY)
+    acting, writes = await begun(bench), asyncio.Event()
+
+    async def hangs(_: object) -> list[list[Row]]:
+        writes.set()
+        return await asyncio.Future()
+
+    async def run_of(_: str) -> RunStatements:
+        return bench.database.run
+
+    ending = asyncio.create_task(replace(acting, run=hangs, late=late.ended).end())
+    await writes.wait()
+    ending.cancel()
+    await asyncio.wait([ending])
+    await late.write(run_of)
+    assert ending.cancelled()
+    assert [row.outcome for row in await listed(bench)] == ["done"]
 
 
 async def test_an_outcome_is_written_once(bench: Bench) -> None:

@@ -102,7 +102,7 @@ async def _done(visit: Visit) -> View:
         refusal = NotFound("The tenant has no such act of taking back.")
         return View("undo.html", {**_EMPTY, "asked": asked, "refusal": refusal}, refusal.status)
     again = query["again"]
-    sealed = any(hmac.compare_digest(seal, query["seal"]) for seal in _seals(visit, act.id, again))
+    sealed = any(hmac.compare_digest(seal.encode(), query["seal"].encode()) for seal in _seals(visit, act.id, again))
     ids = again.split(".") if again and sealed else []
     contents = await services.lookup.contents(ids)
     return View("undo.html", {**_EMPTY, "asked": asked, "done": act, "again": _agents(contents, ids), "of": _of(act)})
