@@ -179,6 +179,7 @@ class _Process:
             processes=stack.processes(self._name),
             presence=places.presence(MAIN),
             shards_seen=places.seen,
+            moving=places.moving,
             stored_bytes=stack.stored_bytes,
             check_room=stack.check_room,
             limited=stack.limited,

@@ -20,7 +20,6 @@ from app.indexing.jobs.erase import Eraser
 from app.indexing.lease_keeper import LeaseKeeper, log_void
 from app.ports.database import Database
 from app.ports.index_admin import IndexAdmin, IndexRecord
-from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.vector_index import IndexedVector
 from app.storage.lease_rule import LEASE_MS
 from app.storage.system import indexer_queue
@@ -58,12 +57,13 @@ class Indexer:
         *,
         holder: str,
         report: Report | None = None,
-        objects: ObjectStore | None = None,
+        eraser: Eraser | None = None,
         rests: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status.
 
-        ``rests`` returns whether no round begins now, because requests need the calls.
+        ``eraser`` carries out erasures; None: one that knows of no objects. ``rests`` returns whether no round begins
+        now, because requests need the calls.
         """
         self._database = database
         self._index_of = index_of
@@ -71,7 +71,7 @@ class Indexer:
         self._holder = holder
         self._lease = LeaseKeeper(database, INDEXER, holder)
         self._lease_ms = LEASE_MS
-        self._eraser = Eraser(database, index_of, objects or NoObjectStore())
+        self._eraser = eraser or Eraser(database, index_of)
         self._report = report
         self._rests = rests
         self._goes_on = False

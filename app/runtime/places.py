@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from app.domain.limits import MAX_KNOWN_PLACES
 from app.domain.shards import Place, Shard
@@ -123,6 +123,17 @@ class Places:
         rows, (row,) = await self._database.run(statements)
         place = directory.read_places(rows)
         return Place() if place is None and row["known"] else place
+
+    async def moving(self) -> Collection[str]:
+        """Return the tenants whose move to another shard has begun and has not ended.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        if not self.sharded:
+            return ()
+        (rows,) = await self._database.run([directory.READ_MOVES])
+        return {move.tenant_id for move in directory.read_moves(rows)}
 
     async def switch(self, tenant_id: str, to: Place) -> None:
         """Write into the directory that a tenant lives elsewhere now.

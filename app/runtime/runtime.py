@@ -14,6 +14,7 @@ from app.domain.errors import DatabaseRejected, MemoryGatewayError, SchemaTooNew
 from app.domain.request_note import RequestNote
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_segments
+from app.indexing.jobs.erase import Eraser
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.background import MAX_RETRY_SECONDS, RETRY_SECONDS, Pace, background_works
@@ -70,7 +71,7 @@ class Runtime:
             backends.acknowledgements,
             holder=name,
             report=self._report,
-            objects=backends.objects,
+            eraser=Eraser(backends.database, backends.index_of, backends.objects, backends.moving),
             rests=lambda: self._calls_low or isinstance(self.not_ready, SchemaTooNew),
         )
         self.prepare_index = prepare_index

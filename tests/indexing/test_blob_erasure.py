@@ -10,6 +10,7 @@ import pytest
 from app.domain.errors import UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.indexer import Indexer
+from app.indexing.jobs.erase import Eraser
 from app.services.blobs.blobs import Blobs
 from app.storage.system import blobs as statements
 from tests.support.backends import Backend
@@ -33,7 +34,11 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 def indexer(bench: Bench) -> Indexer:
     backends = bench.backends
     return Indexer(
-        bench.database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects
+        bench.database,
+        backends.index_of,
+        backends.acknowledgements,
+        holder="bench",
+        eraser=Eraser(bench.database, backends.index_of, backends.objects),
     )
 
 

@@ -177,6 +177,42 @@ async def test_a_tenant_that_is_being_erased_is_not_moved(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("nothing_in_the_background")
+@pytest.mark.parametrize("home", [MAIN, _EAST], ids=["copied", "switched"])
+async def test_an_erasure_has_no_receipt_while_another_shard_has_rows_of_the_tenant(tmp_path: Path, home: str) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        runtimes = {name: service.shards.runtimes[name] for name in (MAIN, _EAST)}
+        other = runtimes[_EAST if home == MAIN else MAIN].backends.database
+
+        def stop(told: str) -> None:
+            if told.startswith("compared" if home == MAIN else f"{_EAST} serves the tenant now"):
+                raise KeyboardInterrupt
+
+        async def is_erased() -> bool:
+            for _ in range(9):
+                await set_rows(runtimes[home], "erasure", {"advanced_at": 0}, receipt=None)  # its turn comes
+                await runtimes[home].indexer.round()
+            (row,) = await rows_of(runtimes[home], "erasure", "receipt", tenant_id="acme")
+            return row["receipt"] is not None
+
+        with pytest.raises(KeyboardInterrupt):
+            await move_tenant(service.shards, "acme", _EAST, stop, poll_seconds=0, linger_seconds=0)
+        accepted = await service.client.delete("/tenant?confirm=acme", headers=service.credential("acme", admin=True))
+        assert accepted.status_code == 202, accepted.text
+        assert not await is_erased()
+        assert any((await everything(other, "acme")).values())
+        service.later(60)  # the move's lease has ended
+        if home == MAIN:
+            with pytest.raises(Conflict, match="the move was given up"):
+                await moved(service, "acme", _EAST)
+        else:
+            await moved(service, "acme", _EAST)
+        assert not any((await everything(other, "acme")).values())
+        assert await is_erased()
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
 async def test_shards_with_other_embedding_configs_do_not_exchange_tenants(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
         for tenant, shard in (("acme", MAIN), ("globex", _EAST)):

@@ -11,6 +11,7 @@ from app.bootstrap import build_runtime
 from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
+from app.indexing.jobs.erase import Eraser
 from app.ports.database import Statement
 from app.runtime.backends import Backends
 from app.services.memories.gateway import LongTermMemoryGateway
@@ -105,7 +106,13 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     await embedding_configs.begin(database, embedder.config)
     await runtime.backends.scales.find(embedder.config, runtime.backends.embedder)
     journal.clear()
-    indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects)
+    indexer = Indexer(
+        database,
+        backends.index_of,
+        backends.acknowledgements,
+        holder="bench",
+        eraser=Eraser(database, backends.index_of, backends.objects),
+    )
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
     try:
         yield Bench(gateway, database, index, embedder, indexer, backends, clock)

@@ -1,7 +1,8 @@
 """Carries out erasures chunk by chunk. Crosses tenants; no request imports it."""
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import structlog
 
@@ -12,7 +13,7 @@ from app.indexing.jobs.erase_blobs import BlobEraser
 from app.indexing.jobs.erase_snapshots import SnapshotEraser
 from app.indexing.jobs.merge_words import DeletedWords
 from app.ports.database import Database
-from app.ports.object_store import ObjectStore
+from app.ports.object_store import NoObjectStore, ObjectStore
 from app.storage.outbox import GRACE_MS
 from app.storage.system import erasing
 from app.storage.system.erasing import ErasureProgress, RunningErasure
@@ -25,12 +26,29 @@ MAX_CHUNKS = 8
 _DAY_MS = 24 * 3600 * 1000
 
 
+Moving: TypeAlias = Callable[[], Awaitable[Collection[str]]]
+"""Reads the tenants that are moved from one shard to another, of which both may have rows."""
+
+
+async def none_moves() -> Collection[str]:
+    """Return no tenant: a database that is the only one."""
+    return ()
+
+
 class Eraser:
     """Erases the rows first, and writes the receipt once their vectors and their words are known to be gone."""
 
-    def __init__(self, database: Database, index_of: OpenIndex, objects: ObjectStore) -> None:
-        """Take the database, the function that opens the index of a config, and the object store."""
+    def __init__(
+        self,
+        database: Database,
+        index_of: OpenIndex,
+        objects: ObjectStore | None = None,
+        moving: Moving = none_moves,
+    ) -> None:
+        """Take the database, the functions that open a config's index and read who moves, and the object store."""
+        objects = objects or NoObjectStore()
         self._database = database
+        self._moving = moving
         self._index_of = index_of
         self._blobs = BlobEraser(database, objects)
         self._snapshots = SnapshotEraser(database, objects)
@@ -94,7 +112,12 @@ class Eraser:
         return True
 
     async def _finish(self, ended: Mapping[str, tuple[RunningErasure, ErasureProgress]]) -> None:
-        """Write the receipts of erasures that have ended, once the index of words and the log have nothing of them."""
+        """Write the receipts of erasures that have ended, once the index of words and the log have nothing of them.
+
+        Where the tenant is moved, another shard may have copies of its rows: the receipt waits for the end of the move.
+        """
+        moving = await self._moving() if ended else ()
+        ended = {id_: each for id_, each in ended.items() if each[0].tenant_id not in moving}
         if not ended:
             return
         gone = await self._words.gone_of(ended)

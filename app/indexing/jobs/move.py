@@ -61,6 +61,10 @@ class MoveWork:
     """How long the source keeps its rows: processes write their notes of recalls every 30 seconds."""
 
 
+class _TenantErased(Conflict):
+    """The tenant, or an agent of it, is being erased."""
+
+
 class Move:
     """Moves one tenant."""
 
@@ -97,7 +101,12 @@ class Move:
         started = await self._lease(Place(self._target.shard, epoch + 1))
         to = Place(started.target, started.epoch)
         if started.phase == "copy" and not await self._has_gone(to):
-            await self._carry(started)
+            try:
+                await self._carry(started)
+            except _TenantErased:
+                # The receipt waits until no shard has copies (erase.py), and the move until there is a receipt.
+                await self._give_up(epoch)
+                raise
             self._work.report(f"{self._target.shard} serves the tenant now; its old rows are deleted in a while")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
@@ -207,7 +216,9 @@ class Move:
     async def _check_no_erasure(self) -> None:
         ((row,),) = await self._source.database.run([self._mover.erasing()])
         if row["erasing"]:
-            raise Conflict("The tenant, or an agent of it, is being erased. Move it when that is done.")
+            raise _TenantErased(
+                "The tenant, or an agent of it, is being erased: the move was given up. Move it when that is done."
+            )
 
     async def _tables(self) -> list[CarriedTable]:
         """Return the tables that are carried; both databases have the same."""

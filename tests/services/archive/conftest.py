@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.indexing.indexer import Indexer
+from app.indexing.jobs.erase import Eraser
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 from tests.support.objects import WatchedObjects
@@ -21,5 +22,9 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 def indexer(bench: Bench) -> Indexer:
     backends = bench.backends
     return Indexer(
-        bench.database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects
+        bench.database,
+        backends.index_of,
+        backends.acknowledgements,
+        holder="bench",
+        eraser=Eraser(bench.database, backends.index_of, backends.objects),
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.indexing.indexer import Indexer
+from app.indexing.jobs.erase import Eraser
 from app.services.snapshots import writing
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
@@ -28,5 +29,9 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 def indexer(bench: Bench) -> Indexer:
     backends = bench.backends
     return Indexer(
-        bench.database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects
+        bench.database,
+        backends.index_of,
+        backends.acknowledgements,
+        holder="bench",
+        eraser=Eraser(bench.database, backends.index_of, backends.objects),
     )
