@@ -1,6 +1,7 @@
 """Rows of every tier travel with the memories: what an export brought is exported there as the very same lines."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -406,6 +407,16 @@ async def test_working_memory_that_would_live_for_more_than_a_day_is_not_importe
     row = row_of(tier, 1) | {"expires_at": LATER + 5 * 3600 * 1000}
     *report, _ = await imported(bench, file_of_rows([(tier, row)]))
     assert [line["detail"] for line in report] == ["expires later than working memory may"]
+
+
+@pytest.mark.parametrize("tier", [tier for tier in TRAVELS if "expires_at" in tier.told], ids=lambda tier: tier.kind)
+async def test_a_row_whose_end_is_no_integer_in_its_line_is_not_imported(bench: Bench, tier: TierTable) -> None:
+    manifest = file_of_rows([]).splitlines(keepends=True)[0]
+    for end in (f'"{LATER}"', f'"{LATER}000"', f"{LATER}.0", f"{LATER}000.0", "5.0", "5.5", '"5"', '""'):
+        row = row_of(tier, 1) | {"expires_at": json.loads(end)}
+        line = re.sub(rb'"expires_at":[^,}]*', f'"expires_at":{end}'.encode(), row_line(tier, row).data)
+        first, *_ = await imported(bench, manifest + line)
+        assert (first["status"], first["detail"]) == ("rejected", "expires_at must be an integer"), end
 
 
 async def test_a_row_that_names_no_agent_stays_without_one_though_all_is_given_to_one(bench: Bench) -> None:
