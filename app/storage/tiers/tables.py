@@ -87,7 +87,7 @@ class TierTable:
         integers: The columns of the key that are integers; the others are texts.
         large: The values that may be blobs; lines of an export have the values, and name no blobs.
         for_anybody: Whether only a credential that may speak for anybody may import its rows, because they decide
-            which memories of others hold.
+            which memories of others hold, or become memories of the author that the row names.
         memories: The columns that name memories of the agent by their ids: a column has one id, or is JSON, a list of
             ids or of objects that have such lists as ``memories``. An import writes the ids that the memories get.
         read_as: The columns whose value in a line differs from the table's: each with the expression over the row
@@ -246,6 +246,7 @@ _WORKING = (
         over="is over a limit of its window, or its message is there already",
         parent=_OF_WINDOW,
         weighs=(("content",), 0),
+        for_anybody=True,
     ),
     TierTable(
         kind="working_summaries",

@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 
+from app.domain.author import Author
 from app.domain.claim import MemoryType
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json, to_json
@@ -137,11 +138,14 @@ async def exported(bench: Bench, tenant: str = "acme", **options: Any) -> bytes:
     return b"".join([chunk async for chunk in Export(bench.backends.of_tenant(tenant), **options).chunks()])
 
 
-async def imported(bench: Bench, data: bytes, tenant: str = "acme", **options: Any) -> list[dict[str, Any]]:
-    """Import, and return the report."""
+async def imported(
+    bench: Bench, data: bytes, tenant: str = "acme", *, author: Author | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    """Import, by an author if one is named, and return the report."""
     report = ImportReport()
+    backends = bench.backends.of_tenant(tenant, *([] if author is None else [author]))
     try:
-        await import_lines(in_chunks(data), Import(bench.backends.of_tenant(tenant), report, **options), report)
+        await import_lines(in_chunks(data), Import(backends, report, **options), report)
         return told(report.chunks())
     finally:
         report.close()

@@ -13,13 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain import limits
+from app.domain.author import Author
 from app.domain.episodes import NewRun
 from app.domain.errors import Erasing, Unavailable
 from app.domain.json_types import Scalar, to_json
 from app.domain.memory import NewMemory
+from app.domain.messages import NewMessage
 from app.domain.preconditions import Precondition
 from app.ports.object_store import NoObjectStore
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
@@ -391,6 +394,20 @@ async def test_a_row_of_working_memory_belongs_to_something_that_is_there(bench:
     rows = [(tier_of(kind), row_of(tier_of(kind), 1)) for kind in PARENTS]
     *report, _ = await imported(bench, file_of_rows(rows))
     assert [line["detail"] for line in report] == ["has no instance", "has no window", "its agent has no such run"]
+
+
+async def test_who_may_speak_for_some_alone_imports_no_messages_of_windows(bench: Bench, target: Bench) -> None:
+    ella = Author("of-ella", "http", 5, speakers=frozenset({"ella"}))
+    for author, text in ((ADMINISTRATOR, "said by an administrator"), (ella, "said by ella")):
+        window = WindowService(bench.backends.of_tenant("acme", author))
+        await window.append("bot", "i", [NewMessage("user", text)], ttl_seconds=3600)
+    data = await exported(bench)
+    bound = replace(ella, channel="import")
+    rejected = [line for line in await imported(target, data, author=bound) if line.get("status") == "rejected"]
+    assert ["may speak for some alone" in line["detail"] for line in rejected] == [True] * 2
+    assert {row["kind"] for row in rows_in(await exported(target))} == {"working_instances", "working_windows"}
+    assert statuses(await imported(target, data, author=ADMINISTRATOR)) == {"unchanged": 2, "imported": 2}
+    assert rows_in(await exported(target)) == rows_in(data)
 
 
 async def test_a_row_cannot_say_that_it_has_fewer_bytes_than_it_has(bench: Bench) -> None:
