@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
 
 import structlog
 
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.explicit import permitted
 from app.domain.json_types import to_json
 from app.domain.memory import Memory, Tenant
@@ -39,7 +39,7 @@ from app.storage.scoped import ScopedStatement
 _WINDOW_LINE_BYTES = 1_600
 """How many bytes a line takes that waits to be stored, about: of longer lines fewer wait."""
 _LINE_BYTES = 400
-"""How many bytes a line takes in a statement beside its texts and its vector."""
+"""How many bytes a line takes in a statement beside its texts and its vectors."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
 _READ_AT_ONCE = 256
@@ -72,7 +72,7 @@ class MemoryImport:
         record = line.record
         size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
         size += 0 if record.learned is None else len(record.learned.json.encode())
-        size += _LINE_BYTES + self._backends.data.configs.active.dimensions * 8 // 3
+        size += _LINE_BYTES + sum(config.dimensions for config in self._backends.data.configs.configs) * 8 // 3
         ids = candidates(self._backends.tenant_id, record, moved=moved)
         return MemoryImportLine(
             number, record.id, agent_id=record.agent_id, size=size, moved=moved, record=record, candidates=ids
@@ -134,6 +134,22 @@ class MemoryImport:
                 line.vector = vector
         self._embedded_with = config
 
+    async def _shadow_vectors(
+        self, lines: Sequence[MemoryImportLine], shadow: EmbeddingConfig | None
+    ) -> dict[str, Mapping[str, Vector]]:
+        """Return the shadow's vectors of memories whose deletion is undone, by index name, by the memory's id.
+
+        Queued, such a vector takes the place of the removal that the deletion has queued. Where it cannot be made it is
+        copied later, as the vectors of all other memories of an import.
+        """
+        vectors: dict[str, Mapping[str, Vector]] = {}
+        undone = [line for line in lines if line.undoes and shadow is not None]
+        for group in grouped(undone, _embedded_bytes, _EMBED_TEXTS, _EMBED_BYTES):
+            await self._backends.admission.part()
+            made = await self._backends.models.shadow_vectors([line.record.embedded_text for line in group], shadow)
+            vectors |= zip((line.stored_id for line in group), made, strict=True)
+        return vectors
+
     async def _run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         return await self._retry_budget.of(lambda: self._backends.data.database.run(statements))
 
@@ -148,7 +164,7 @@ class MemoryImport:
         used, now = self._backends.data.configs, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        writes = await self._writes(lines, used.active)
+        writes = await self._writes(lines, used.active, await self._shadow_vectors(lines, used.shadow))
         await self._backends.admission.part()
         batch = Batch(
             Tenant(self._backends.tenant_id),
@@ -174,15 +190,21 @@ class MemoryImport:
                 self._vectors.append(indexed)
             line.vector = None  # many of the lines that were read with this line are yet to be stored
 
-    async def _writes(self, lines: Sequence[MemoryImportLine], config: EmbeddingConfig) -> list[MemoryWrite]:
-        """Return the writes of lines whose memories are new."""
+    async def _writes(
+        self,
+        lines: Sequence[MemoryImportLine],
+        config: EmbeddingConfig,
+        shadows: Mapping[str, Mapping[str, Vector]],
+    ) -> list[MemoryWrite]:
+        """Return the writes of lines whose memories are new; ``shadows``: further vectors, by the memory's id."""
         memories = ((line, line.record.memory(self._backends.tenant_id, line.stored_id, line.at)) for line in lines)
         writes = []
         async for line, memory in paced(memories, _characters, _READ_AT_ONCE, self._backends.admission.part):
             assert line.vector is not None  # noqa: S101 - each new line has a vector
             detail = audited(config) | {"embedded": line.embedded}
             stated = permitted(memory, self._backends.author)
-            writes.append(MemoryWrite(memory, {config.index_name: line.vector}, detail, line.undoes, stated=stated))
+            vectors = {config.index_name: line.vector, **shadows.get(memory.id, {})}
+            writes.append(MemoryWrite(memory, vectors, detail, line.undoes, stated=stated))
         return writes
 
 

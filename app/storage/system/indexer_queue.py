@@ -13,7 +13,7 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
-from app.storage.embedding_configs import READ_ALL, read_all
+from app.storage.embedding_configs import ACTIVE, READ_ALL, read_all
 from app.storage.idempotency import KEPT_MS
 from app.storage.lease_rule import holds, void
 from app.storage.rows import read_row, read_rows
@@ -75,17 +75,13 @@ UPDATE outbox SET refusals = outbox.refusals + 1, acknowledged_at = NULL,
 }
 
 # A run that stopped between the two statements of a delete leaves the memory; the caller was not told that it is gone.
-# An import that undid a deletion has queued the memory's vector again, at least for the active index.
+# The active index tells, whose removal every write that undoes a deletion replaces by the memory's vector. The shadow's
+# removal may stay, where its vector could not be made: then it removes the old vector, and not the memory.
 _FINISH_DELETES = Statement.write(f"""
 DELETE FROM long_term_memory WHERE rowid IN (
   SELECT memory.rowid FROM outbox CROSS JOIN long_term_memory AS memory
-  WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete' AND memory.id = outbox.id
-    AND memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id
-    AND NOT EXISTS (
-      SELECT 1 FROM outbox AS restored
-      WHERE restored.tenant_id = outbox.tenant_id AND restored.agent_id = outbox.agent_id AND restored.id = outbox.id
-        AND restored.operation = 'upsert'
-    )
+  WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete' AND outbox.index_name = {ACTIVE}
+    AND memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id
 )
 """)
 # A run that stopped between the two statements of a store leaves a queued vector without a memory.

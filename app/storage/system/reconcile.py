@@ -11,6 +11,7 @@ from app.domain.learned import Learned
 from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
 from app.ports.index_admin import Expected
+from app.storage.embedding_configs import ACTIVE
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.system.index_build import BUILDING
 from app.storage.system.leases import NamedLease
@@ -58,6 +59,15 @@ WHERE memory.id = value
 _UNREADABLE = """
 (outbox.operation = 'upsert' AND length(outbox.vector) NOT IN (SELECT value FROM json_each(?1, '$.lengths')))
 """
+# Where the removal of a memory's vector is queued, the index lacks the memory. Where the active index's removal is
+# queued too, a deletion is not finished yet.
+_REMOVED = f"""
+(outbox.operation = 'delete' AND NOT EXISTS (
+  SELECT 1 FROM outbox AS deletion
+  WHERE deletion.tenant_id = memory.tenant_id AND deletion.agent_id = memory.agent_id AND deletion.id = memory.id
+    AND deletion.index_name = {ACTIVE} AND deletion.operation = 'delete'
+))
+"""
 _MISSING = f"""
 SELECT memory.id, {_BYTES} AS bytes, memory.created_at, coalesce({_UNREADABLE}, FALSE) AS unreadable FROM (
   SELECT id, tenant_id, agent_id, content, learned, created_at FROM long_term_memory
@@ -65,7 +75,7 @@ SELECT memory.id, {_BYTES} AS bytes, memory.created_at, coalesce({_UNREADABLE}, 
 ) AS memory
 LEFT JOIN outbox ON outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
   AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name'
-WHERE {_UNREADABLE} OR (
+WHERE {_UNREADABLE} OR {_REMOVED} OR (
   outbox.id IS NULL AND NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
 )
 ORDER BY memory.id
@@ -240,7 +250,7 @@ def add_listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
 
 
 def read_missing(after: str, config: EmbeddingConfig) -> list[Statement]:
-    """Read the memories of the next window that are neither listed nor queued, or queued with a damaged vector.
+    """Read the memories of the next window that are neither listed nor queued, or whose queued change is no vector.
 
     Then read the ``MemoryWindow``.
     """

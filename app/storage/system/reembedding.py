@@ -22,17 +22,27 @@ SELECT reembedding.index_name, ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimens
 FROM reembedding WHERE reembedding.index_name = ?1 ->> 'index_name' ON CONFLICT DO NOTHING
 """
 _NEXT_EPOCH = Statement.write("UPDATE embedding_in_use SET epoch = epoch + 1")
+# Recalls find at once what they found before: every memory has its vector in the other index, or among the few queued
+# vectors that are still scored from the outbox. Nor does the removal of a memory's vector wait: the indexer takes such
+# a removal in the active index for a deletion that stopped half-way.
+_BEHIND = f"""
+(EXISTS (
+  SELECT 1 FROM outbox WHERE outbox.operation = 'upsert' AND outbox.index_name = {{index}}
+  GROUP BY outbox.tenant_id, outbox.agent_id, outbox.in_bulk
+  HAVING count(*) > iif(outbox.in_bulk, {MAX_IN_BULK}, {MAX_PENDING})
+) OR EXISTS (
+  SELECT 1 FROM outbox CROSS JOIN long_term_memory AS memory
+  WHERE outbox.operation = 'delete' AND outbox.index_name = {{index}} AND memory.id = outbox.id
+    AND memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id
+))
+"""
 READ_STATE = Statement.read(f"""
 SELECT reembedding.started_at, reembedding.left_out, reembedding.parity,
   reembedding.complete_at IS reembedding.left_out AS complete,
   (SELECT {AS_JSON} FROM embedding_in_use AS config) AS used,
   (SELECT {AS_JSON} FROM embedding_config AS config WHERE config.index_name <> {ACTIVE}) AS other,
   (SELECT {AS_JSON} FROM embedding_config AS config WHERE config.index_name = reembedding.index_name) AS target,
-  EXISTS (
-    SELECT 1 FROM outbox WHERE outbox.operation = 'upsert' AND outbox.index_name = {SHADOW}
-    GROUP BY outbox.tenant_id, outbox.agent_id, outbox.in_bulk
-    HAVING count(*) > iif(outbox.in_bulk, {MAX_IN_BULK}, {MAX_PENDING})
-  ) AS behind
+  {_BEHIND.format(index=SHADOW)} AS behind
 FROM reembedding
 """)
 """Reads the state of the re-embedding, as a row of ``ReembeddingState``; no row where none is under way."""
@@ -40,8 +50,6 @@ FROM reembedding
 _SET_COMPLETE = "UPDATE reembedding SET complete_at = ?1 ->> 'left_out'"
 _SET_PARITY = "UPDATE reembedding SET parity = ?1 ->> 'parity'"
 
-# Recalls find at once what they found before: every memory has its vector in the other index, or among the few queued
-# vectors that are still scored from the outbox.
 _SWITCH = f"""
 UPDATE embedding_in_use
 SET index_name = config.index_name, provider = config.provider, model = config.model, dimensions = config.dimensions,
@@ -52,11 +60,7 @@ WHERE config.index_name = ?1 ->> 'to'
     SELECT 1 FROM reembedding WHERE reembedding.complete_at = reembedding.left_out
       AND (?1 ->> 'force' OR reembedding.parity IS NOT NULL)
   )
-  AND NOT EXISTS (
-    SELECT 1 FROM outbox WHERE outbox.operation = 'upsert' AND outbox.index_name = ?1 ->> 'to'
-    GROUP BY outbox.tenant_id, outbox.agent_id, outbox.in_bulk
-    HAVING count(*) > iif(outbox.in_bulk, {MAX_IN_BULK}, {MAX_PENDING})
-  )
+  AND NOT {_BEHIND.format(index="?1 ->> 'to'")}
 RETURNING index_name
 """
 _SET_CONFIG = f"""
@@ -91,7 +95,8 @@ class ReembeddingState:
     ``used`` is the active config, ``other`` the shadow; the data is moving to ``target``, which is one of the two.
     ``left_out`` counts the stores that could not embed for the shadow.
     ``complete``: every memory has a vector queued for or sent to both indexes.
-    ``behind``: a scope has more vectors queued for the shadow than a recall scores from the outbox.
+    ``behind``: a scope has more vectors queued for the shadow than a recall scores from the outbox, or the removal of a
+    memory's vector is queued for it.
     """
 
     started_at: int
