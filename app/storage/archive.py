@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
-from app.storage.batches import Bulk, restored
+from app.storage.batches import Bulk, ends_another, restored
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -52,8 +52,10 @@ _COMPARED: Mapping[str, tuple[str, ...]] = {
 """The columns of an item that may change while it is there."""
 _TABLES: Mapping[str, str] = {"memories": "long_term_memory", "episodes": "memory_episodes", "runs": "agent_runs"}
 _BUSY = {
-    # Pages read forgotten_at by the same expression (app.storage.batches).
-    "memories": "iif(held.forgotten_with IS NULL, held.forgotten_at, NULL) IS moved.value ->> 'forgotten_at'",
+    # Pages read forgotten_at by the same expression (app.storage.batches). What the memory supersedes may have come
+    # while the object was written.
+    "memories": "iif(held.forgotten_with IS NULL, held.forgotten_at, NULL) IS moved.value ->> 'forgotten_at'"
+    f" AND NOT {ends_another('held')}",
     "episodes": "TRUE",
     "runs": """NOT EXISTS (
     SELECT 1 FROM memory_episodes AS episode

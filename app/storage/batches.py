@@ -49,16 +49,47 @@ def restored(kind: str, item: str, at: str) -> str:
 )"""
 
 
-# Messages and the memories learned of them are not archived, so that they stay together. Nor is a memory archived whose
-# deletion would let a younger memory hold again that it has superseded.
-_OLD = f"""
-{_PAGE} AND held.message_id IS NULL AND held.learned IS NULL AND NOT EXISTS (
-  SELECT 1 FROM claim AS own CROSS JOIN claim AS other CROSS JOIN long_term_memory AS younger
-  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = held.agent_id AND own.memory_id = held.id
+# Messages and the memories learned of them are not archived, so that they stay together.
+_STAYS = "({0}.message_id IS NOT NULL OR {0}.learned IS NOT NULL)"
+
+
+def ends_another(memory: str) -> str:
+    """Return the condition that a memory's claim alone keeps another memory superseded, which its deletion would end.
+
+    Of the claims behind a superseded one, the last that has another value counts as the one that keeps it superseded,
+    unless a message, which stays, has such a claim too. So it is the last of its key, or the last before the version
+    that holds; of any other claim only the next one is read.
+    """
+    return f"""EXISTS (
+  SELECT 1 FROM claim AS own INDEXED BY claim_of_memory CROSS JOIN claim AS other
+  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = {memory}.agent_id AND own.memory_id = {memory}.id
+    AND coalesce((
+      SELECT next.opens AND next.superseded_at IS NULL FROM claim AS next
+      WHERE next.tenant_id = ?1 ->> 'tenant_id' AND next.agent_id = own.agent_id AND next.key = own.key
+        AND (next.happened_at, next.memory_id) > (own.happened_at, own.memory_id)
+      ORDER BY next.happened_at, next.memory_id LIMIT 1
+    ), TRUE)
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = own.agent_id AND other.key = own.key
-    AND other.superseded_at IS NOT NULL AND younger.tenant_id = ?1 ->> 'tenant_id' AND younger.id = other.memory_id
-    AND (younger.created_at, younger.id) > (held.created_at, held.id)
-) AND NOT {restored("memories", "held", "created_at")}
+    AND (other.happened_at, other.memory_id) < (own.happened_at, own.memory_id)
+    AND other.superseded_at IS NOT NULL AND other.value <> own.value AND other.memory_id <> own.memory_id
+    AND NOT EXISTS (
+      SELECT 1 FROM claim AS later
+      WHERE later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = own.agent_id AND later.key = own.key
+        AND (later.happened_at, later.memory_id) > (own.happened_at, own.memory_id) AND later.value <> other.value
+    )
+    AND NOT EXISTS (
+      SELECT 1 FROM claim AS also CROSS JOIN long_term_memory AS stays
+      WHERE also.tenant_id = ?1 ->> 'tenant_id' AND also.agent_id = own.agent_id AND also.key = own.key
+        AND (also.happened_at, also.memory_id) > (other.happened_at, other.memory_id) AND also.value <> other.value
+        AND stays.tenant_id = ?1 ->> 'tenant_id' AND stays.id = also.memory_id AND {_STAYS.format("stays")}
+    )
+)"""
+
+
+# A memory that alone keeps another one superseded is not archived either: that one goes first, where it goes at all.
+_OLD = f"""
+{_PAGE} AND NOT {_STAYS.format("held")} AND NOT {ends_another("held")}
+AND NOT {restored("memories", "held", "created_at")}
 """
 
 _BY_ID = """

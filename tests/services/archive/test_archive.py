@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -21,9 +22,17 @@ from app.storage.tiers.tables import TIER_TABLES
 from tests.services.archive.conftest import indexer
 from tests.support.dying import Killed
 from tests.support.gateways import ADMINISTRATOR, Bench
-from tests.support.memories import contents, memory_column, memory_ids, memory_rows, set_memories
+from tests.support.memories import (
+    claim,
+    contents,
+    holding,
+    memory_column,
+    memory_ids,
+    set_memories,
+    superseded,
+)
 from tests.support.objects import keys
-from tests.support.tables import ANY, column_of, rows_of
+from tests.support.tables import column_of, insert_rows, rows_of
 from tests.support.tier_rows import added, row_of
 
 EPISODIC = [tier for tier in TIER_TABLES if tier.kind in {"runs", "episodes"}]
@@ -147,15 +156,140 @@ async def test_what_changes_while_its_object_is_written_stays(bench: Bench) -> N
 
 
 async def test_what_an_older_memory_has_superseded_does_not_hold_again(bench: Bench) -> None:
-    await bench.gateway.store("bot", NewMemory("my colour: red", occurred_at=1_700_000_000_000))
-    await bench.gateway.store("bot", NewMemory("my colour: blue", occurred_at=1_600_000_000_000))
-    await bench.gateway.store("bot", NewMemory("new"))
+    await in_turn(bench, "Oslo", "Rome")  # Rome was stored last, and said first
+    await chained(bench, "fact", "Rome", "Oslo")
+    await ingested(bench, "Rome")
+    assert await move(bench) == 0
+    assert (await superseded(bench), await holding(bench)) == (["Rome"], ["Oslo", "new"])
+
+
+async def in_turn(bench: Bench, *said: str) -> None:
+    """Store what is said in this order, and then the memory that stays."""
+    for content in (*said, "new"):
+        await asyncio.sleep(0.002)  # each is of a later millisecond
+        await bench.gateway.store("bot", NewMemory(content))
     await bench.delivered()
-    before = await memory_rows(bench, "content", superseded_at=ANY)
-    await move(bench)
-    after = await memory_rows(bench, "content", by="content", superseded_at=None)
-    held = {row["content"] for row in after}
-    assert not held & {row["content"] for row in before}
+
+
+async def chained(bench: Bench, by: str, *said: str) -> None:
+    """Have each memory replace the one before it: as values of one key, or as a reader's relation of each two says."""
+    if by == "fact":
+        for number, content in enumerate(said, 1):
+            (id_,) = await memory_ids(bench, content=content)
+            await claim(bench, "user/lives_in", content, id_, happened_at=number)
+    else:
+        for older, newer in pairwise(said):
+            await replaced(bench, older, newer)
+
+
+async def deleted(bench: Bench, content: str) -> None:
+    (id_,) = await memory_ids(bench, content=content)
+    await bench.gateway.delete("bot", id_)
+
+
+async def ingested(bench: Bench, *said: str) -> None:
+    """Have what is said be messages, which are not archived."""
+    for number, content in enumerate(said):
+        await set_memories(bench, {"message_id": f"{number:032x}"}, content=content)
+
+
+async def replaced(bench: Bench, older: str, newer: str) -> None:
+    """Have a reader's relation say that one memory replaces another."""
+    (older_id,), (newer_id,) = [await memory_ids(bench, content=content) for content in (older, newer)]
+    found = {"name": "replaces", "probability": 0.99, "effect": "hides", "version": "1", "compared_at": 1}
+    scope = {"tenant_id": "acme", "agent_id": "bot"}
+    await insert_rows(bench, "relation", scope | found | {"older_id": older_id, "newer_id": newer_id})
+
+
+BY = pytest.mark.parametrize("by", ["fact", "relation"])
+
+
+@BY
+async def test_what_replaces_a_message_stays_as_long_as_the_message_does(bench: Bench, by: str) -> None:
+    await in_turn(bench, "Rome", "Oslo")
+    await chained(bench, by, "Rome", "Oslo")
+    await ingested(bench, "Rome")
+    assert await superseded(bench) == ["Rome"]
+    assert await move(bench) == 0
+    assert (await superseded(bench), await holding(bench)) == (["Rome"], ["Oslo", "new"])
+    await deleted(bench, "Rome")
+    assert await move(bench) == 1
+    assert await contents(bench) == NEW
+
+
+@BY
+async def test_what_replaces_a_restored_memory_stays_as_long_as_that_one_does(bench: Bench, by: str) -> None:
+    await in_turn(bench, "Rome")
+    assert await move(bench) == 1
+    (object_,) = await archives(bench).list()
+    await restore(bench, object_.id, days=5)
+    await deleted(bench, "new")
+    await in_turn(bench, "Oslo")
+    await chained(bench, by, "Rome", "Oslo")
+    assert await move(bench) == 0
+    assert await superseded(bench) == ["Rome"]
+    bench.later(5 * 86_400)
+    assert await move(bench) == 2
+    assert await contents(bench) == NEW
+
+
+@BY
+async def test_a_chain_goes_whole_and_none_of_it_holds_again_meanwhile(bench: Bench, by: str) -> None:
+    chain = ("Rome", "Oslo", "Paris", "Bern")
+    await in_turn(bench, *chain)
+    await chained(bench, by, *chain)
+    held = set()
+
+    async def look(operation: str, key: str) -> None:
+        del operation, key
+        held.update(await holding(bench))
+
+    bench.backends.objects.before = look
+    assert await move(bench) == 4
+    assert (held, await contents(bench)) == ({"Bern", "new"}, NEW)
+
+
+async def test_of_what_follows_a_message_only_the_last_stays(bench: Bench) -> None:
+    await in_turn(bench, "Rome", "Oslo", "Paris")
+    await chained(bench, "fact", "Rome", "Oslo", "Paris")
+    await ingested(bench, "Rome")
+    assert await move(bench) == 1
+    assert (await superseded(bench), await holding(bench)) == (["Rome"], ["Paris", "new"])
+
+
+async def test_what_a_message_says_too_does_not_wait(bench: Bench) -> None:
+    await in_turn(bench, "Rome", "Oslo", "Oslo still")
+    for number, (content, value) in enumerate([("Rome", "rome"), ("Oslo", "oslo"), ("Oslo still", "oslo")], 1):
+        (id_,) = await memory_ids(bench, content=content)
+        await claim(bench, "user/lives_in", value, id_, happened_at=number)
+    await ingested(bench, "Rome", "Oslo")
+    assert await move(bench) == 1
+    assert (await superseded(bench), await holding(bench)) == (["Rome"], ["Oslo", "new"])
+
+
+async def test_what_lies_between_a_message_and_the_same_said_again_stays(bench: Bench) -> None:
+    await in_turn(bench, "Rome", "Oslo", "Rome again")
+    for number, (content, value) in enumerate([("Rome", "rome"), ("Oslo", "oslo"), ("Rome again", "rome")], 1):
+        (id_,) = await memory_ids(bench, content=content)
+        await claim(bench, "user/lives_in", value, id_, happened_at=number)
+    await ingested(bench, "Rome")
+    assert await move(bench) == 0
+    await deleted(bench, "Rome")
+    assert await move(bench) == 2
+    assert await contents(bench) == NEW
+
+
+async def test_what_comes_to_replace_a_message_while_its_object_is_written_stays(bench: Bench) -> None:
+    await in_turn(bench, "Rome", "Oslo")
+    await ingested(bench, "Rome")
+
+    async def compared(operation: str, key: str) -> None:
+        if operation == "put" and key.startswith("t/"):
+            await replaced(bench, "Rome", "Oslo")
+
+    bench.backends.objects.before = compared
+    assert await move(bench) == 0
+    assert (await superseded(bench), await archives(bench).list()) == (["Rome"], [])
 
 
 async def test_episodes_and_ended_runs_are_moved_and_come_back(bench: Bench) -> None:
