@@ -16,18 +16,21 @@ Kind: TypeAlias = Literal["memories", "episodes", "runs"]
 KINDS: tuple[Kind, ...] = ("memories", "episodes", "runs")
 """The kinds in the order in which they are archived: a run is archived once it has no episodes."""
 TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.kind in KINDS}
+MOMENTS: Mapping[Kind, str] = {"memories": "created_at", "episodes": "created_at", "runs": "started_at"}
+"""The column by which items of a kind are old."""
 
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND {0}.agent_id = ?1 ->> 'agent_id'"
 _DAY_MS = 24 * 3600 * 1000
 _ID_END = 6
 """The last characters of an item's id: the row of its object lists them."""
+_AFTER = "({0}, {1}.id) > (coalesce(?1 ->> '$.after[0]', -1), coalesce(?1 ->> '$.after[1]', ''))"
 _OLD_EPISODES = f"""
 SELECT {", ".join(f"episode.{column}" for column in TIERS["episodes"].columns)} FROM memory_episodes AS episode
 WHERE episode.{_SCOPE.format("episode")} AND episode.created_at <= ?1 ->> 'until' AND NOT EXISTS (
   SELECT 1 FROM agent_runs AS run
   WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = episode.run_id AND run.parent_run_id IS NOT NULL
 )
-AND NOT {restored("episodes", "episode", "created_at")}
+AND NOT {restored("episodes", "episode", "created_at")} AND {_AFTER.format("episode.created_at", "episode")}
 ORDER BY episode.created_at, episode.id LIMIT 100
 """
 # A delegated run is pruned and erased with its parent, so neither of the two is archived.
@@ -41,7 +44,7 @@ WHERE run.{_SCOPE.format("run")} AND run.started_at <= ?1 ->> 'until' AND run.en
   AND run.parent_run_id IS NULL AND NOT EXISTS (
     SELECT 1 FROM agent_runs AS child WHERE child.tenant_id = ?1 ->> 'tenant_id' AND child.parent_run_id = run.id
   )
-  AND NOT {restored("runs", "run", "started_at")}
+  AND NOT {restored("runs", "run", "started_at")} AND {_AFTER.format("run.started_at", "run")}
 ORDER BY run.started_at, run.id LIMIT 10
 """
 _COMPARED: Mapping[str, tuple[str, ...]] = {
@@ -150,11 +153,16 @@ class AgentArchive:
 
     scope: Scope
 
-    def old(self, kind: Kind, until: int, *, now: int) -> ScopedStatement:
-        """Read the oldest items of a kind whose moment is at most ``until``, if there are any."""
+    def old(self, kind: Kind, until: int, *, now: int, after: Row | None = None) -> ScopedStatement:
+        """Read the oldest items of a kind whose moment is at most ``until``, if there are any.
+
+        ``after`` is an episode or a run: those that are read come behind it.
+        """
         if kind == "memories":
             return Bulk(self.scope.tenant_id, self.scope.agent_id).old(until, now=now)
-        return ScopedStatement.read(self.scope, _OLD_EPISODES if kind == "episodes" else _OLD_RUNS, until=until)
+        place: Json = None if after is None else [after[MOMENTS[kind]], after["id"]]
+        sql = _OLD_EPISODES if kind == "episodes" else _OLD_RUNS
+        return ScopedStatement.read(self.scope, sql, until=until, after=place)
 
     def forget(self) -> ScopedStatement:
         """Delete the rows of objects that were restored so long ago that their items may be archived again."""

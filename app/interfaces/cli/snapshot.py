@@ -111,7 +111,8 @@ def restore(snapshot_id: str, tenant: str, target: str | None) -> CommandAnswer:
 
 def _line(manifest: SnapshotManifest) -> str:
     made, counts = format_moment(manifest.created_at), f"{manifest.memories} memories, {manifest.rows} rows"
-    return f"{manifest.id}  {made}  {counts}, {len(manifest.parts)} parts, {manifest.bytes} bytes"
+    lost = f", {manifest.lost} values lost" if manifest.lost else ""
+    return f"{manifest.id}  {made}  {counts}, {len(manifest.parts)} parts, {manifest.bytes} bytes{lost}"
 
 
 def _fields(manifest: SnapshotManifest) -> dict[str, Any]:

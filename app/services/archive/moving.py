@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import structlog
 
 from app.domain.errors import Erasing
+from app.domain.json_types import Scalar
 from app.domain.memory import Scope
 from app.ports.database import Row
 from app.services.blobs.blobs import Blobs
@@ -16,7 +17,7 @@ from app.services.tenant.writing import write
 from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import Line, Manifest, memory_line, row_line, whole_file
 from app.services.transfer.record import Record
-from app.storage.archive import KINDS, TIERS, AgentArchive, ArchivedObject, Kind
+from app.storage.archive import KINDS, MOMENTS, TIERS, AgentArchive, ArchivedObject, Kind
 from app.storage.rows import read_row
 
 MEDIA_TYPE = "application/x-ndjson"
@@ -44,24 +45,35 @@ class ArchiveMover:
             QuotaExceeded: the tenant may have no more blobs.
             Unavailable: the database or the object store does not answer; moving again goes on.
         """
-        moved = 0
         await self._backends.data.database.run([self._rows.forget()])
-        for kind in KINDS:
-            while count := await self._move(kind, until, now):
-                moved += count
+        return sum([await self._move_all(kind, until, now) for kind in KINDS])
+
+    async def _move_all(self, kind: Kind, until: int, now: int) -> int:
+        """Move the old items of a kind; return their number. Where one has just changed, those behind it stay."""
+        moved, after = 0, None
+        while rows := await self._old(kind, until, now, after):
+            lines, stay = await self._lines(kind, rows)
+            if stay:
+                after = rows[-1]
+            movable = [row for row in rows if row["id"] not in stay]
+            if movable and not await self._move(kind, movable, lines, now):
+                break
+            moved += len(movable)
         return moved
 
-    async def _move(self, kind: Kind, until: int, now: int) -> int:
-        """Move the oldest items of a kind; return their number, 0 where there are none or one has just changed."""
-        (rows,) = await self._backends.data.database.run([self._rows.old(kind, until, now=now)])
-        if not rows:
-            return 0
-        data = await self._written(kind, rows)
+    async def _old(self, kind: Kind, until: int, now: int, after: Row | None) -> Sequence[Row]:
+        (rows,) = await self._backends.data.database.run([self._rows.old(kind, until, now=now, after=after)])
+        return rows
+
+    async def _move(self, kind: Kind, rows: Sequence[Row], lines: Sequence[Line], now: int) -> bool:
+        """Move these items, whose lines these are, into an object; return whether they went: none has just changed."""
+        memories = len(rows) if kind == "memories" else 0
+        manifest = Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False)
+        data = whole_file(manifest, lines)
         agent_id = self._scope.agent_id
         blob = await self._blobs.begin(agent_id, data, MEDIA_TYPE, kind="upkeep")
         await self._blobs.read(blob)
-        at = "started_at" if kind == "runs" else "created_at"
-        ids, times = sorted(str(row["id"]) for row in rows), sorted(int(row[at] or 0) for row in rows)
+        ids, times = sorted(str(row["id"]) for row in rows), sorted(int(row[MOMENTS[kind]] or 0) for row in rows)
         archived = ArchivedObject(
             *(blob.id, agent_id, kind, len(rows), blob.size, blob.sha256),
             *(times[0], times[-1], ids[0], ids[-1], now),
@@ -73,20 +85,31 @@ class ArchiveMover:
             raise
         if not went:
             await self._blobs.give_up(agent_id, blob.id)
-            return 0
+            return False
         structlog.get_logger().info(
             "archived", tenant=self._scope.tenant_id, agent=agent_id, kind=kind, items=len(rows), object=blob.id
         )
-        return len(rows)
+        return True
 
-    async def _written(self, kind: Kind, rows: Sequence[Row]) -> bytes:
-        """Return an export of these items alone."""
-        table, lines = TIERS.get(kind), list[Line]()
+    async def _lines(self, kind: Kind, rows: Sequence[Row]) -> tuple[list[Line], set[Scalar]]:
+        """Return the lines of items, and the ids of those that stay: their objects would lack a large value."""
+        table, lines, stay = TIERS.get(kind), list[Line](), set[Scalar]()
         for row in rows if table is None else sorted(rows, key=lambda row: str(row["id"])):
             await self._backends.admission.part()
             if table is None:
                 lines.append(memory_line(read_row(Record, row)))
+                continue
+            whole = await self._large.whole(table, row)
+            if whole.lost:
+                stay.add(row["id"])
+                structlog.get_logger().warning(
+                    "archive_leaves",
+                    tenant=self._scope.tenant_id,
+                    agent=self._scope.agent_id,
+                    kind=kind,
+                    item=row["id"],
+                    blobs=whole.lost,
+                )
             else:
-                lines.append(row_line(table, await self._large.whole(table, row)))
-        memories = len(rows) if table is None else 0
-        return whole_file(Manifest(self._scope.tenant_id, self._scope.agent_id, memories, (), vectors=False), lines)
+                lines.append(row_line(table, whole.row))
+        return lines, stay

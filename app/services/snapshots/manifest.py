@@ -34,6 +34,7 @@ class SnapshotManifest:
         created_at: When the snapshot was begun, in milliseconds since the epoch.
         hash: The hash in the export's closing line.
         agents: The agents whose rows it has; None: more agents than a manifest names.
+        lost: How many large values could not be read, so that a line has a pointer in their place.
     """
 
     tenant: str
@@ -44,6 +45,7 @@ class SnapshotManifest:
     hash: str
     agents: Sequence[str] | None
     parts: Sequence[SnapshotPart]
+    lost: int = 0
 
     @property
     def bytes(self) -> int:

@@ -74,6 +74,7 @@ class SnapshotWriter:
             hash=export.total.end.hash,
             agents=agents,
             parts=written.parts,
+            lost=export.lost,
         )
         await self._go_on(self._rows.renew(snapshot_id, size=written.bytes))
         await self._objects.put_manifest(snapshot_id, write_manifest(manifest))
@@ -86,6 +87,7 @@ class SnapshotWriter:
             rows=manifest.rows,
             parts=len(manifest.parts),
             bytes=manifest.bytes,
+            lost=manifest.lost,
         )
         return manifest
 

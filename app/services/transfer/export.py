@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+import structlog
+
 from app.domain.embedding import EmbeddingConfig, Vector, decode, lengths
 from app.domain.json_types import Scalar
 from app.domain.memory import Tenant
 from app.ports.database import Row
 from app.services.tenant.backends import TenantBackends
-from app.services.transfer.large_rows import LargeRows
+from app.services.transfer.large_rows import LargeRows, WholeRow
 from app.services.transfer.lines import Line, Manifest, Total, memory_line, row_line
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
@@ -57,6 +59,8 @@ class Export:
         """How many memories there were when the export began."""
         self.agents: set[str] = set()
         """The agents whose lines were yielded, or that these lines name."""
+        self.lost = 0
+        """How many large values could not be read, so that a line has a pointer in their place."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield whole lines: the manifest, the memories by time and id, rows by kind and key, and the closing line.
@@ -94,7 +98,8 @@ class Export:
             at_once = _LARGE_AT_ONCE if any(row[large.blob] for row in page for large in tier.large) else len(page)
             for start in range(0, len(page), at_once):
                 rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
-                yield await self._written(row_line(tier, row) for row in rows)
+                self._note_lost(tier, [blob_id for whole in rows for blob_id in whole.lost])
+                yield await self._written(row_line(tier, whole.row) for whole in rows)
 
     async def _pages(
         self, table: TierTable, page: Callable[[Sequence[Scalar] | None], ScopedStatement]
@@ -124,8 +129,13 @@ class Export:
             record = replace(record, vector=vector, embedding=self._config.label)
         return memory_line(record)
 
-    async def _whole(self, tier: TierTable, row: Row) -> Mapping[str, Scalar]:
+    async def _whole(self, tier: TierTable, row: Row) -> WholeRow:
         return await self._retry_budget.of(lambda: self._large.whole(tier, row))
+
+    def _note_lost(self, tier: TierTable, blobs: Sequence[str]) -> None:
+        if blobs:
+            self.lost += len(blobs)
+            structlog.get_logger().warning("export_lacks_values", tenant=self._tenant_id, kind=tier.kind, blobs=blobs)
 
     async def _rows(self, statement: ScopedStatement) -> list[Row]:
         return await self._retry_budget.rows(self._backends.data.database, statement)

@@ -1,8 +1,9 @@
 """Large values of rows in exports and imports: a line has the value itself, even of a blob (docs/format.md)."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from app.domain.errors import BlobGone, UpstreamRejected
@@ -11,6 +12,14 @@ from app.services.blobs.large_values import LargeValues, is_large
 from app.services.tenant.backends import TenantBackends
 from app.services.transfer.fields import BadLineError
 from app.storage.tiers.tables import Large, TierTable
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row with its large values; ``lost`` names the blobs that cannot be read, whose pointers the row still has."""
+
+    row: Mapping[str, Scalar]
+    lost: Sequence[str] = ()
 
 
 class LargeRows:
@@ -24,13 +33,13 @@ class LargeRows:
         """Tell whether a line's row has values that are too large for a row of the table."""
         return any(is_large(str(row.get(large.column, ""))) for large in tier.large)
 
-    async def whole(self, tier: TierTable, row: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """Return a row of the table with its large values. A value that is lost stays a pointer.
+    async def whole(self, tier: TierTable, row: Mapping[str, Scalar]) -> WholeRow:
+        """Return a row of the table with its large values. A value that is lost stays a pointer, and is named.
 
         Raises:
             Unavailable: the object store does not answer.
         """
-        whole = dict(row)
+        whole, lost = dict(row), list[str]()
         for large in tier.large:
             blob_id = row.get(large.blob)
             if blob_id is not None:
@@ -38,9 +47,10 @@ class LargeRows:
                 try:
                     value = await self._values.load(column[large.within] if large.within else column, str(blob_id))
                 except (BlobGone, UpstreamRejected):
+                    lost.append(str(blob_id))
                     continue
                 whole[large.column] = _with_value(large, column, value)
-        return whole
+        return WholeRow(whole, lost)
 
     @asynccontextmanager
     async def stored(self, tier: TierTable, row: Mapping[str, Scalar]) -> AsyncIterator[Mapping[str, Scalar]]:

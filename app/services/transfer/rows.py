@@ -84,7 +84,7 @@ class RowImport:
         there = await self._retry_budget.rows(self._backends.data.database, known)
         if there:
             whole = await self._retry_budget.of(lambda: self._large.whole(table, there[0]))
-            _settle(line, exported_row(table, whole), None)
+            _settle(line, exported_row(table, whole.row), None)
             return
         try:
             line.stored = await values.enter_async_context(self._large.stored(table, row))

@@ -1,20 +1,25 @@
 """What is old is moved into the object store: whole, once, findable, and back."""
 
 import asyncio
+import json
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from app.domain.errors import NotFound, ObjectGone
+from app.domain import limits
+from app.domain.episodes import NewRun
+from app.domain.errors import NotFound, ObjectGone, UpstreamUnavailable
 from app.domain.json_types import Scalar
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.runtime.archive import archive_all
 from app.services.archive.moving import ArchiveMover
 from app.services.archive.reading import Archives
+from app.services.tiers.episodic import EpisodicMemory
 from app.services.transfer.report import ImportReport
 from app.services.transfer.verify import verify
 from app.storage.system.archive import LEASE
@@ -31,7 +36,7 @@ from tests.support.memories import (
     set_memories,
     superseded,
 )
-from tests.support.objects import keys
+from tests.support.objects import at, keys
 from tests.support.tables import column_of, insert_rows, rows_of
 from tests.support.tier_rows import added, row_of
 
@@ -308,6 +313,50 @@ async def test_episodes_and_ended_runs_are_moved_and_come_back(bench: Bench) -> 
         assert f'"kind":"{kind}"'.encode() in await archives(bench).read(object_)
         assert (await restore(bench, object_.id))["rejected"] == 0
     assert [len(await rows_of(bench, tier.table)) for tier in EPISODIC] == [3, 3]
+
+
+async def large_runs(bench: Bench, count: int) -> list[str]:
+    """Have ended runs with an output that is too large for a row; return their ids, oldest first."""
+    runs, ids = EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR)), list[str]()
+    for number in range(count):
+        ids.append(f"01K{number:023d}")
+        await runs.begin(NewRun("bot", "type", number, ids[-1], 0))
+        await runs.complete(ids[-1], str(number) * limits.LARGE_VALUE_BYTES)
+    await in_turn(bench)
+    return ids
+
+
+@pytest.mark.parametrize("how", ["missing", "changed"])
+async def test_a_run_whose_value_cannot_be_read_stays_until_it_can_and_the_others_go(bench: Bench, how: str) -> None:
+    ids, objects = await large_runs(bench, 12), bench.backends.objects
+    unreadable = {str(row["output_blob"]) for row in (await rows_of(bench, "agent_runs", by="id"))[:-1]}
+    values = {key: await objects.get(key, most=2**20) for key in await keys(objects) if key[7:] in unreadable}
+    assert len(values) == 11
+    for key in values:
+        await (objects.delete(key) if how == "missing" else objects.put(key, b"other", "application/json"))
+    for moved in (1, 0):
+        with capture_logs() as logs:
+            assert await move(bench) == moved
+        assert [log["item"] for log in logs if log["event"] == "archive_leaves"] == ids[:-1]
+    assert await column_of(bench, "agent_runs", "id", by="id") == ids[:-1]
+    for key, value in values.items():
+        await objects.put(key, value, "application/json")
+    assert await move(bench) == 11
+    for each in await archives(bench).list(kind="runs"):
+        assert b'"output_blob"' not in (data := await archives(bench).read(each))
+        assert verify([data]).flaws == 0
+    for number, id_ in enumerate(ids):
+        assert (
+            json.loads((await archives(bench).item(id_))[1]["row"]["output"]) == str(number) * limits.LARGE_VALUE_BYTES
+        )
+
+
+async def test_while_the_objects_are_away_no_run_is_archived(bench: Bench) -> None:
+    ids = await large_runs(bench, 2)
+    bench.backends.objects.before = at("get", UpstreamUnavailable("The object store does not answer."))
+    with pytest.raises(UpstreamUnavailable):
+        await move(bench)
+    assert (await column_of(bench, "agent_runs", "id", by="id"), await archives(bench).list()) == (ids, [])
 
 
 async def test_what_was_delegated_stays_with_its_parent(bench: Bench) -> None:

@@ -1,11 +1,17 @@
 """A snapshot has all that a tenant has; it is kept, verified, restored and deleted as a whole."""
 
-import pytest
+import json
 
+import pytest
+from structlog.testing import capture_logs
+
+from app.domain import limits
+from app.domain.episodes import NewRun
 from app.domain.errors import NotFound, ObjectGone
 from app.domain.memory import NewMemory
 from app.services.snapshots import manifest as manifests
 from app.services.snapshots.writing import PART_BYTES
+from app.services.tiers.episodic import EpisodicMemory
 from tests.services.snapshots.tenants import (
     LATE_MS,
     fill,
@@ -18,11 +24,13 @@ from tests.services.snapshots.tenants import (
     snapshots,
     whole,
 )
-from tests.support.gateways import Bench
+from tests.support.gateways import ADMINISTRATOR, Bench
 from tests.support.memories import memory_rows
+from tests.support.objects import keys
 from tests.support.tables import delete_rows, insert_rows, rows_of
 
 BOUND = PART_BYTES
+RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 
 async def test_a_snapshot_is_parts_of_whole_lines_and_a_manifest_that_says_what_they_are(bench: Bench) -> None:
@@ -101,6 +109,33 @@ async def test_a_part_that_has_changed_is_named(bench: Bench, change: object) ->
     await bench.backends.objects.put(key, change(data), "text/plain")  # type: ignore[operator]
     with pytest.raises(ObjectGone, match=f"{key} has changed"):
         await snapshots(bench).check(made)
+
+
+async def test_a_snapshot_says_how_many_large_values_it_lacks(bench: Bench) -> None:
+    await fill(bench)
+    assert (await keeper(bench).keep(3)).lost == 0
+    runs = EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    await runs.begin(NewRun("bot", "type", "x" * limits.LARGE_VALUE_BYTES, RUN, 0))
+    await runs.complete(RUN, 1)
+    (blob,) = await keys(bench.backends.objects)
+    await bench.backends.objects.delete(blob)
+    with capture_logs() as logs:
+        made = await keeper(bench).keep(3)
+    assert made.lost == 1
+    (warning,) = [log for log in logs if log["log_level"] == "warning"]
+    assert (warning["event"], warning["kind"], warning["blobs"]) == ("export_lacks_values", "runs", [blob[7:]])
+    assert [each.lost for each in await whole(bench)] == [1, 0]
+    assert (await snapshots(bench).verify(made)).flaws == 0
+
+
+async def test_a_manifest_of_before_values_were_counted_is_read(bench: Bench) -> None:
+    await fill(bench)
+    made = await keeper(bench).keep(1)
+    key = f"s/acme/{made.id}/manifest.json"
+    fields = json.loads(await bench.backends.objects.get(key, most=100_000))
+    del fields["lost"]
+    await bench.backends.objects.put(key, json.dumps(fields).encode(), "application/json")
+    assert await whole(bench) == [made]
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"format":"memory-gateway-snapshot","version":1}', b"{}"])
