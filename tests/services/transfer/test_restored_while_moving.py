@@ -74,7 +74,7 @@ async def move(tmp_path: Path, backend: Backend) -> AsyncIterator[Move]:
         index, embedder = FailingIndex(registry.index(OTHER)), FailingEmbedder(registry.embedder(OTHER))
         bench.backends = replace(bench.backends, registry=EmbeddingRegistry(lambda _: index, lambda _: embedder))
         ports = (bench.database, bench.backends.index_of, bench.backends.acknowledgements)
-        bench.indexer = Indexer(*ports, holder="moving", objects=bench.backends.objects)
+        bench.indexer = Indexer(*ports, holder="moving")
         bench.gateway = LongTermMemoryGateway(bench.backends.of_tenant("acme", ADMINISTRATOR))
         assert bench.embedder.config == USED
         move = Move(bench, index, embedder)
