@@ -68,7 +68,7 @@ def out_of_bounds(violations: Sequence[tuple[str, Violation]]) -> InvalidRequest
 
 
 def form(pattern: str, message: str, **lengths: int) -> Bound:
-    """Bound a text to a pattern as a whole."""
+    """Bound a text to a pattern as a whole, which is looked for at the beginning alone."""
     matches = re.compile(rf"\A(?:{pattern})").fullmatch
     return Bound(lambda value: None if matches(value) else Violation(message), {"pattern": f"^{pattern}$", **lengths})
 

@@ -49,8 +49,8 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     """
     candidates = pool.candidates
     heirs: dict[str, str] = {}
-    for candidate in [each for each in candidates.values() if each.current is not None]:
-        heir = candidates.get(candidate.current or "")
+    for candidate in candidates.values():
+        heir = None if candidate.current is None else candidates.get(candidate.current)
         if heir is None or not {candidate.id, heir.id} <= scores.keys():
             continue
         if candidate.superseded or heir.keyed or candidate.update is not None:

@@ -16,7 +16,7 @@ from app.domain.shards import MAIN
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.delivery import Acknowledgements, Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
-from app.indexing.jobs.erase import Moving, none_moves
+from app.indexing.jobs.erase import Moving, nobody_moves
 from app.indexing.reading_queue import ReadingQueue
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
@@ -135,7 +135,7 @@ class Backends:
     """The check of each run of statements that its tenant lives in this database."""
     shards_seen: Callable[[int], None] = lambda _: None
     """Takes the number of shards beside the first, as the first shard's database tells it."""
-    moving: Moving = none_moves
+    moving: Moving = nobody_moves
     """Reads the tenants that are moved from one shard to another."""
     stored_bytes: Callable[[], Awaitable[int]] | None = None
     """Returns the size of the database in bytes; None where the size is not measured."""

@@ -9,12 +9,10 @@ import pytest
 
 from app.domain.errors import UpstreamUnavailable
 from app.domain.memory import NewMemory
-from app.indexing.indexer import Indexer
-from app.indexing.jobs.erase import Eraser
 from app.services.blobs.blobs import Blobs
 from app.storage.system import blobs as statements
 from tests.support.backends import Backend
-from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, indexer_of
 from tests.support.objects import WatchedObjects, at, keys
 from tests.support.tables import rows_of
 
@@ -27,19 +25,8 @@ class Killed(BaseException):
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as bench:
         bench.backends = replace(bench.backends, objects=WatchedObjects(bench.backends.objects))
-        bench.indexer = indexer(bench)
+        bench.indexer = indexer_of(bench.database, bench.backends)
         yield bench
-
-
-def indexer(bench: Bench) -> Indexer:
-    backends = bench.backends
-    return Indexer(
-        bench.database,
-        backends.index_of,
-        backends.acknowledgements,
-        holder="bench",
-        eraser=Eraser(bench.database, backends.index_of, backends.objects),
-    )
 
 
 async def put(bench: Bench, agent: str | None, tenant: str = "acme", data: bytes = b"x") -> str:
@@ -123,7 +110,7 @@ async def test_an_erasure_that_is_killed_at_an_object_goes_on_and_counts_each_on
     assert await receipt(bench, accepted.id) is None
     assert await rows(bench) == 3
     bench.backends = replace(bench.backends, objects=bench.backends.objects.inner)
-    bench.indexer = indexer(bench)
+    bench.indexer = indexer_of(bench.database, bench.backends)
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 3
     assert (await keys(bench.backends.objects), await rows(bench)) == ([], 0)
@@ -160,7 +147,7 @@ async def test_an_erasure_that_is_killed_at_any_run_of_the_database_goes_on_and_
                 expected.append(number)
         if await receipt(bench, accepted.id) is not None:
             assert (await keys(bench.backends.objects), await rows(bench)) == ([], 0)
-        bench.indexer = indexer(bench)
+        bench.indexer = indexer_of(bench.database, bench.backends)
         await bench.quiet()
         assert await receipt(bench, accepted.id) == 2
         assert (await keys(bench.backends.objects), await rows(bench)) == ([], 0)
@@ -197,6 +184,6 @@ async def test_an_outage_of_the_object_store_holds_up_its_own_erasures_alone(ben
     assert [await receipt(bench, each.id) for each in (first, third)] == [None, None]
     assert await receipt(bench, second.id) == 0
     bench.backends = replace(bench.backends, objects=bench.backends.objects.inner)
-    bench.indexer = indexer(bench)
+    bench.indexer = indexer_of(bench.database, bench.backends)
     await bench.quiet()
     assert await receipt(bench, first.id) == 1

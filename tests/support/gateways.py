@@ -12,7 +12,7 @@ from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.erase import Eraser
-from app.ports.database import Statement
+from app.ports.database import Database, Statement
 from app.runtime.backends import Backends
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.tenant.backends import TenantBackends
@@ -88,6 +88,12 @@ class Bench:
         return [entry.content for entry in (await self.gateway.recall("bot", Query(query, top_k=top_k))).entries]
 
 
+def indexer_of(database: Database, backends: Backends) -> Indexer:
+    """Return an indexer that erases in the object store of these backends too."""
+    eraser = Eraser(database, backends.index_of, backends.objects)
+    return Indexer(database, backends.index_of, backends.acknowledgements, holder="bench", eraser=eraser)
+
+
 @asynccontextmanager
 async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: Any) -> AsyncIterator[Bench]:
     settings = {} if backend is None else backend.settings(data_dir)
@@ -106,13 +112,7 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     await embedding_configs.begin(database, embedder.config)
     await runtime.backends.scales.find(embedder.config, runtime.backends.embedder)
     journal.clear()
-    indexer = Indexer(
-        database,
-        backends.index_of,
-        backends.acknowledgements,
-        holder="bench",
-        eraser=Eraser(database, backends.index_of, backends.objects),
-    )
+    indexer = indexer_of(database, backends)
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
     try:
         yield Bench(gateway, database, index, embedder, indexer, backends, clock)

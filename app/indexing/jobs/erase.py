@@ -30,8 +30,8 @@ Moving: TypeAlias = Callable[[], Awaitable[Collection[str]]]
 """Reads the tenants that are moved from one shard to another, of which both may have rows."""
 
 
-async def none_moves() -> Collection[str]:
-    """Return no tenant: a database that is the only one."""
+async def nobody_moves() -> Collection[str]:
+    """Return no tenant: there is no other database to move to."""
     return ()
 
 
@@ -43,7 +43,7 @@ class Eraser:
         database: Database,
         index_of: OpenIndex,
         objects: ObjectStore | None = None,
-        moving: Moving = none_moves,
+        moving: Moving = nobody_moves,
     ) -> None:
         """Take the database, the functions that open a config's index and read who moves, and the object store."""
         objects = objects or NoObjectStore()

@@ -22,6 +22,7 @@ are.
 
 ``app/storage/candidates.sql`` chooses the memories that are read by the same formula."""
 _MOST, _OF_NO_BYTES = 1 + SATURATION, 1 - LENGTH_SHARE
+"""The numerator of BM25's factor, and the part of a length that is the same for each memory."""
 
 _REACH = 2
 """How many memories away in the session a word of the query still counts."""
@@ -154,9 +155,7 @@ def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, 
     weighed: dict[int, list[tuple[int, float]]] = {0: []}
     for id_, candidate in pool.candidates.items():
         if candidate.words not in weighed:  # many memories have the same words of the query
-            weighed[candidate.words] = [
-                (term, weights[term]) for term in terms_of(candidate.words) if term < len(weights)
-            ]
+            weighed[candidate.words] = [(term, weights[term]) for term in candidate.terms if term < len(weights)]
         factor = _length_factor(candidate.bytes)
         scores[id_] = {term: weight * factor for term, weight in weighed[candidate.words]}
     return scores

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from operator import itemgetter
 
-import numpy as np
-
 from app.domain.json_types import Json
 from app.ports.vector_index import Hit
 from app.retrieval.channels.channel import Channel, Scores
@@ -88,9 +86,8 @@ def points(hits: Sequence[Hit]) -> list[Json]:
     spread = hits[0].score - low
     if spread <= 0:
         return [[hit.id, 1.0] for hit in hits]
-    ids, scores = zip(*hits, strict=True)
-    parts = ((np.array(scores) - low) / spread * _PARTS + 0.5).astype(np.int64) / _PARTS
-    return [*map(list, zip(ids, parts.tolist(), strict=True))]
+    # ``round`` takes four times as long.
+    return [[id_, int((score - low) / spread * _PARTS + 0.5) / _PARTS] for id_, score in hits]
 
 
 def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:

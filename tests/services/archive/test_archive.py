@@ -24,9 +24,8 @@ from app.services.transfer.report import ImportReport
 from app.services.transfer.verify import verify
 from app.storage.system.archive import LEASE
 from app.storage.tiers.tables import TIER_TABLES
-from tests.services.archive.conftest import indexer
 from tests.support.dying import Killed
-from tests.support.gateways import ADMINISTRATOR, Bench
+from tests.support.gateways import ADMINISTRATOR, Bench, indexer_of
 from tests.support.memories import (
     claim,
     contents,
@@ -436,7 +435,7 @@ async def test_killed_at_any_run_of_the_database_nothing_is_lost_and_nothing_is_
         assert await everywhere(bench) == sorted(OLD + NEW)
         if left > 0:
             break
-        bench.indexer = indexer(bench)
+        bench.indexer = indexer_of(bench.database, bench.backends)
     assert killed >= 3
     await move(bench)
     assert (await everywhere(bench), await recalled(bench)) == (sorted(OLD + NEW), NEW)

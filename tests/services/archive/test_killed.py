@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.services.archive.conftest import indexer
 from tests.services.archive.test_archive import NEW, OLD, archives, everywhere, fill, move, recalled, restore
 from tests.support.dying import killed_at
-from tests.support.gateways import Bench
+from tests.support.gateways import Bench, indexer_of
 from tests.support.objects import keys
 from tests.support.tables import delete_rows
 
@@ -59,13 +58,13 @@ async def test_an_erasure_that_is_killed_anywhere_leaves_nothing_and_counts_each
     accepted = await bench.gateway.erase("bot")
 
     async def erase() -> None:
-        bench.indexer = indexer(bench)
+        bench.indexer = indexer_of(bench.database, bench.backends)
         await bench.indexer.round()
 
     number = 1
     while await killed_at(bench, number, erase, done=done):
         number += 1
-    bench.indexer = indexer(bench)
+    bench.indexer = indexer_of(bench.database, bench.backends)
     await bench.quiet()
     receipt = (await bench.gateway.erasure(accepted.id)).receipt
     assert receipt is not None

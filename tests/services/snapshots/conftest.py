@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing.indexer import Indexer
-from app.indexing.jobs.erase import Eraser
 from app.services.snapshots import writing
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import Bench, bench_on, indexer_of
 from tests.support.objects import WatchedObjects
 
 
@@ -22,16 +20,5 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
     async with bench_on(tmp_path, backend) as bench:
         bench.backends = replace(bench.backends, objects=WatchedObjects(bench.backends.objects))
-        bench.indexer = indexer(bench)
+        bench.indexer = indexer_of(bench.database, bench.backends)
         yield bench
-
-
-def indexer(bench: Bench) -> Indexer:
-    backends = bench.backends
-    return Indexer(
-        bench.database,
-        backends.index_of,
-        backends.acknowledgements,
-        holder="bench",
-        eraser=Eraser(bench.database, backends.index_of, backends.objects),
-    )

@@ -8,10 +8,9 @@ import pytest
 from app.domain.errors import Erasing, UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.runtime.snapshots import snapshot_all
-from tests.services.snapshots.conftest import indexer
 from tests.services.snapshots.tenants import fill, grow_old, keeper, known, objects_of, whole
 from tests.support.dying import Killed
-from tests.support.gateways import Bench
+from tests.support.gateways import Bench, indexer_of
 from tests.support.memories import memory_rows
 from tests.support.objects import at
 from tests.support.tables import delete_rows, set_rows
@@ -122,7 +121,7 @@ async def test_an_erasure_that_is_killed_at_an_object_goes_on_and_counts_each_on
         await bench.quiet()
     assert await receipt(bench, accepted.id) is None
     bench.backends = replace(bench.backends, objects=bench.backends.objects.inner)
-    bench.indexer = indexer(bench)
+    bench.indexer = indexer_of(bench.database, bench.backends)
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 2
     assert (await objects_of(bench), await known(bench)) == ([], [])
@@ -136,7 +135,7 @@ async def test_an_erasure_waits_for_an_object_store_that_does_not_answer(bench: 
     await bench.quiet()
     assert await receipt(bench, accepted.id) is None
     bench.backends = replace(bench.backends, objects=bench.backends.objects.inner)
-    bench.indexer = indexer(bench)
+    bench.indexer = indexer_of(bench.database, bench.backends)
     await bench.quiet()
     assert await receipt(bench, accepted.id) == 1
 
