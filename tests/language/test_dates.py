@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.language.dates.days import MAX_TEXT, resolved
+from app.language.dates.days import MAX_TEXT, MentionedDays, mentioned_days, resolved
 
 CASES = [json.loads(line) for line in Path("tests/data/dates/expressions.jsonl").read_text("utf-8").splitlines()]
 TUESDAY = datetime(2026, 3, 10, 15, tzinfo=UTC)
@@ -55,6 +55,32 @@ def test_a_day_of_each_month_is_no_date(text: str) -> None:
 def test_a_day_in_a_place_or_a_part_of_it_is_a_date(text: str) -> None:
     (found,) = resolved(text, TUESDAY)
     assert (found.start, found.end) == (date(2026, 3, 6), date(2026, 3, 6))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I moved half a year ago",
+        "I moved half a decade ago",
+        "It rained twenty two days ago",
+        "a hundred and two days ago",
+        "one or two weeks ago",
+        "between one and two weeks ago",
+        "1 or 2 weeks ago",
+        "twenty two days from today",
+        "twenty two days before yesterday",
+    ],
+)
+def test_a_part_of_a_number_is_not_the_number(text: str) -> None:
+    assert resolved(text, TUESDAY) == []
+    assert mentioned_days(text, TUESDAY.toordinal()) == MentionedDays(is_sure=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["I bought one two weeks ago", "in May and two weeks ago", "Half of us left two weeks ago"]
+)
+def test_a_number_behind_another_word_is_read(text: str) -> None:
+    assert [each.start for each in resolved(text, TUESDAY)] == [date(2026, 2, 23)]
 
 
 def test_several_expressions_come_in_their_order_each_with_its_place() -> None:

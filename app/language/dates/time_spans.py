@@ -97,12 +97,21 @@ _MONTH_NAME = re.compile(rf"(?<!\w){_any(time_words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
 _COUNT = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}) (?:{_any(time_words.FORMS_OF_UNITS)})"
+_COUNTED = re.compile(
+    rf"(?:{_NUMBER}|{_any(time_words.COUNTS)}){_GAP}(?:{_any(time_words.FORMS_OF_UNITS)}|{_UNIT})(?!\w)"
+)
+_OF_COUNT = re.compile(
+    rf"(?<!\w)(?:(?:\d{{1,3}}|{_any(time_words.COUNTS)}){_GAP}{_any(time_words.BETWEEN_NUMBERS)}"
+    rf"|{_any(time_words.BEGINNINGS)}(?:{_GAP}{_any(time_words.BETWEEN_NUMBERS)})?){_GAP}$"
+)
+"""The words before a count that belong to it: "twenty two days ago", "half a year ago", "one or two weeks ago"."""
 _RELATIVE_TIMES = lexicon.table("relative_times")
 _IF = lexicon.words("if")
 _WHETHER = re.compile(rf"(?:{lexicon.patterns('whether')})\s$")
 _NO_PAST = lexicon.words("no_past")
 _CLAUSE = re.compile(r"[^.,;:!?\n]*")
 _HOW_FAR_BACK = 400
+_LONGEST_COUNT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +228,12 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
     first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
     follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
     ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
+    starts, ends = match.start(first), match.end()
+    if more := _count_before(match.string, starts):
+        parts["shift" if parts["shift"] else kind] = more + match[first]
+        starts -= len(more)
     shift, part, article = parts["shift"], parts["part"], bool(parts["the"])
-    starts, ends, begins = match.start(first), match.end(), match.start()
+    begins = min(match.start(), starts)
     return Span(kind, parts[kind], starts, ends, begins, lead, shift, part, follows, ends_range, article)
 
 
@@ -234,6 +247,14 @@ def _is_time(span: Span, query: str, lowered: str) -> bool:
         return True
     rule = _AMBIGUOUS.get(span.kind)
     return rule is None or rule(span, query)
+
+
+def _count_before(lowered: str, starts: int) -> str:
+    """Return the words before a count that belong to it: with them, no days are read of it."""
+    if _COUNTED.match(lowered, starts) is None:
+        return ""
+    before = _OF_COUNT.search(lowered[max(starts - _LONGEST_COUNT, 0) : starts])
+    return before[0] if before else ""
 
 
 def _is_unit(span: Span, query: str) -> bool:
@@ -286,7 +307,8 @@ def _relative_times(lowered: str) -> Iterator[Span]:
         if not text.endswith("from now") or _is_ahead(match, lowered):
             words = match[0].split()
             text = text.replace("WORD", words[-1]).replace("COUNT", _count(words) if "COUNT" in text else "")
-            yield Span(kind, text, match.start(), match.end(), sure=True)
+            more = _count_before(lowered, match.start())
+            yield Span(kind, more + text, match.start() - len(more), match.end(), sure=True)
 
 
 def _count(words: list[str]) -> str:

@@ -44,6 +44,9 @@ COUNTS = dict.fromkeys(words("articles"), 1) | {
     name: number for ones in ONES.values() for number, name in enumerate(ones[1:13], 1)
 }
 """The numbers that stand before a unit."""
+BEGINNINGS = words("tens") | words("half") | frozenset(meanings("multiples"))
+"""Words with which a number begins that goes on behind them: "twenty two", "half a"."""
+BETWEEN_NUMBERS = words("between_numbers")
 NUMBERS = {
     **{name: (number, number) for number, name in enumerate(ONES["en"][1:11], 1)},
     **dict.fromkeys(("", "a", "an"), (1, 1)),
