@@ -224,7 +224,9 @@ def _shifted(days: Interval, words: list[str]) -> Interval:
     """Read "the week before", "two days after", "the Sunday of" some days."""
     words = [word for word in words if word != "the"]
     *count, name, direction = words
-    side = {"before": -1, "of": 0, "after": 1}[direction]
+    if direction == "of":
+        return days if count else _of(days, name)
+    side = {"before": -1, "after": 1}[direction]
     edge = date.fromordinal(days.after - 1 if side > 0 else days.first)
     if count:
         return _counted([*count, name], side, edge)
@@ -232,32 +234,58 @@ def _shifted(days: Interval, words: list[str]) -> Interval:
         return _which(side, name, edge)
     unit = _unit_of(name)
     start, end = _unit(edge, unit, side)
-    if unit == "week" and side:  # the calendar's week, or the days next to it: both are included
+    if unit == "week":  # the calendar's week, or the days next to it: both are included
         return Interval(start, days.first) if side < 0 else Interval(days.after, end)
-    if unit == "weekend" and side:
+    if unit == "weekend":
         saturday = edge + relativedelta(days=-2 if side < 0 else 1, weekday=weekday(_SATURDAY, side))
         return Interval(saturday.toordinal(), saturday.toordinal() + 2)
     return Interval(start, end)
+
+
+def _of(days: Interval, name: str) -> Interval:
+    """Read "the week of", "the Sunday of" some days; these days as a whole where they have several such units."""
+    first = date.fromordinal(days.first)
+    length = days.after - days.first
+    if name in time_words.WEEKDAYS:
+        return _which(0, name, first) if length <= _WEEK else days
+    unit = _unit_of(name)
+    whole = _unit(first, unit)
+    return whole if length <= (_WEEK if unit == "weekend" else whole.after - whole.first) else days
 
 
 def _part(days: Interval, words: list[str]) -> Interval:
     """Read "early", "the end of", "the second week of" some days."""
     start, end = days
     third, half = (end - start) // 3, (start + end) // 2
-    match words:
+    match [word for word in words if word not in {"in", "of", "the"}]:
         case ["early" | "beginning" | "start", *_]:
             part = start, start + max(third, 1)
         case ["mid" | "middle", *_]:
             part = start + third, end - third
         case ["late" | "end", *_]:
             part = end - max(third, 1), end
-        case [which, "half", *_]:
+        case [which, "half"]:
             part = (start, half) if which == "first" else (half, end)
-        case ["last", *_]:
-            part = max(end - _WEEK, start), end
-        case _:
-            start += _WEEK * (time_words.ORDINALS[words[0]] - 1)
-            part = start, min(start + _WEEK, end)
+        case [which, *count, name]:
+            part = _numbered_part(days, which, count, name)
     if part[0] >= part[1]:
         raise ValueError("no such part")
     return Interval(*part)
+
+
+def _numbered_part(days: Interval, which: str, count: list[str], name: str) -> tuple[int, int]:
+    """Read "the second week", "the last three days", "the first Friday" of some days; a week is seven of them."""
+    is_last, place = which == "last", time_words.ORDINALS.get(which, 1)
+    day_of_week = time_words.WEEKDAYS.get(name, _SATURDAY)
+    if name in time_words.WEEKDAYS or _unit_of(name) == "weekend":
+        near = date.fromordinal(days.after - 1 if is_last else days.first)
+        first = (near + relativedelta(weekday=weekday(day_of_week, -1 if is_last else place))).toordinal()
+        return first, min(first + 1 + (name not in time_words.WEEKDAYS), days.after)
+    if not count and name not in time_words.UNITS:
+        count = ["few"]
+    _, most, unit = _count([*count, name])
+    step = _STEP[unit] * most
+    if is_last:
+        return max((date.fromordinal(days.after) - step).toordinal(), days.first), days.after
+    first_day = date.fromordinal(days.first) + step * (place - 1)
+    return first_day.toordinal(), min((first_day + step).toordinal(), days.after)

@@ -61,7 +61,9 @@ _ATOMS = {
 }
 _SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
 _PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
-_PART += rf"|(?:{_any(time_words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
+_PART_UNIT = _any(name for name, unit in time_words.UNITS.items() if unit != "quarter") + "s?"
+_PART += rf"|(?:{_any(time_words.ORDINALS)}|last){_GAP}"
+_PART += rf"(?:half|{_WEEKDAY}|(?:{_NUMBER}{_GAP})?{_PART_UNIT}){_GAP}of{_GAP}"
 _LEAD = rf"(?:{_any(lead for lead in time_words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
 _SPAN = (
     rf"(?P<unspaced>{_any(time_words.UNSPACED)})"
