@@ -152,6 +152,20 @@ def test_two_ends_are_one_period(query: str, start: str, end: str) -> None:
     assert (period.start, period.end) == (ms(start), ms(end))
 
 
+@pytest.mark.parametrize(
+    ("query", "start", "end"),
+    [
+        ("on 9-12 June", "2026-06-09", "2026-06-13"),
+        ("between 10 and 12 June", "2026-06-10", "2026-06-13"),
+        ("June 11-12", "2025-06-11", "2025-06-13"),
+        ("between 27 and 29 February", "2024-02-27", "2024-03-01"),
+    ],
+)
+def test_days_without_a_year_are_the_latest_that_have_begun(query: str, start: str, end: str) -> None:
+    (period,) = read(query)
+    assert (period.start, period.end) == (ms(start), ms(end))
+
+
 def test_two_dates_that_are_no_range_are_two_periods() -> None:
     assert [period.text for period in read("in March and April, or today")] == ["March", "April", "today"]
     assert [period.text for period in read("in May 2023, what was true until June 2023")] == [

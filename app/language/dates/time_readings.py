@@ -65,7 +65,9 @@ def _days(kind: str, text: str, day: date) -> Interval:
         case "month":
             days = _unit(_dated(text, day), "month")
         case "days":
-            days = _from_to(_dated(_TWO_DAYS.sub(r"\1", text), day), _dated(_TWO_DAYS.sub(r"\2", text), day))
+            first = _dated(_TWO_DAYS.sub(r"\1", text), day)
+            last = _dated(_TWO_DAYS.sub(r"\2", text), first + _STEP["month"])
+            days = _from_to(last.replace(day=first.day), last)
         case "year" | "years":
             days = _from_to(date(int(text[:4]), 1, 1), date(int(text[-4:]), 1, 1), "year")
         case "decade":
