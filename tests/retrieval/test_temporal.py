@@ -157,6 +157,10 @@ def test_two_ends_are_one_period(query: str, start: str, end: str) -> None:
     [
         ("on 9-12 June", "2026-06-09", "2026-06-13"),
         ("between 10 and 12 June", "2026-06-10", "2026-06-13"),
+        ("from 9 June to 2 July", "2026-06-09", "2026-07-03"),
+        ("from 11 June to 2 July", "2025-06-11", "2025-07-03"),
+        ("from 1 September to 30 December", "2025-09-01", "2025-12-31"),
+        ("from 20 December to 5 January", "2025-12-20", "2026-01-06"),
         ("June 11-12", "2025-06-11", "2025-06-13"),
         ("between 27 and 29 February", "2024-02-27", "2024-03-01"),
     ],

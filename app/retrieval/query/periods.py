@@ -22,6 +22,8 @@ EARLIEST = (1 - _EPOCH) * _DAY
 LATEST = (_NEVER - _EPOCH) * _DAY - 1
 """The end of a period open to the future: the last millisecond of the year 9999, ms since the epoch."""
 MAX_PERIODS = 4
+_WITHIN = 100
+"""Days from a day to the one that ends the same stretch of days, at most, where neither names its year."""
 _EARLIER_YEARS = 9
 """Years before the latest in which a period without a year may lie."""
 
@@ -93,13 +95,22 @@ def _in_earlier_years(first: Span, last: Span, today: int, latest: tuple[int, in
 
 
 def _between(first: Span, last: Span, today: int) -> Interval | None:
-    ends = last.days(today)
+    ends = _under_way(first, last, today) or last.days(today)
     if ends is None:
         return None
     # "March to May 2023": a beginning without a year of its own is the latest before the end.
     seen_from = ends.first if first.floats else today
     begins = first.days(seen_from)
     return Interval(begins.first, ends.after) if begins is not None and begins.first < ends.after else None
+
+
+def _under_way(first: Span, last: Span, today: int) -> Interval | None:
+    """Return the last day of "20 November to 5 December", where the first has been and the last is near behind it."""
+    begun = first.days(today)
+    if begun is None or not (first.is_yearly and last.is_yearly and first.kind == last.kind == "day"):
+        return None
+    ends = last.days(begun.first + _WITHIN)
+    return ends if ends is not None and ends.first >= begun.first else None
 
 
 def _open(span: Span, days: Interval | None) -> Interval | None:
