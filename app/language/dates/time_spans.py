@@ -26,7 +26,8 @@ def _any(names: Iterable[str]) -> str:
 
 # Every gap and every repetition is bounded, and each alternative begins with another word: no text makes it backtrack.
 _GAP = r"\s{1,2}"
-_ALONE = r"(?<![\w$€£¥#@&.,:/\\+*=^~-])"
+# A hyphen may stand right before a number only behind a part, as in "mid-2023", or behind a year, as between two dates.
+_ALONE = r"(?(part)|(?:(?<=\d{4}-)|(?<![\w$€£¥#@&.,:/\\+*=^~-])))"
 _END = r"(?![\w%$€£°]|[-/.,:]\d)"
 _MONTH = _any(time_words.MONTHS) + r"(?!\w)\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
@@ -37,7 +38,8 @@ _WHICH, _UNIT, _NUMBER = (
 )
 _WEEKDAY, _SEASON = _any(time_words.WEEKDAYS), _any(time_words.SEASONS)
 _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
-_OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|de){_GAP}(?:the{_GAP})?)?{_YEAR})"
+# Behind a month the year may go on with a mark: "winter 2023/24", "12 March 2023-15 March 2023".
+_OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|del?){_GAP}(?:the{_GAP})?)?(?:[12]\d{{3}}(?![\w%$€£°]|[.,:]\d)|{_YEAR}))"
 _ORDINAL_QUARTER = rf"{_any(time_words.ORDINALS)}{_GAP}quarter(?!\w)"
 _ATOMS = {
     "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
@@ -241,8 +243,8 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
 
 def _is_time(span: Span, query: str, lowered: str) -> bool:
     """Tell whether the span's words are about time here: many words are names, verbs or plain numbers too."""
-    if query[span.begins] in "-\u2013" and not span.follows:
-        return False
+    if query[span.begins] in "-\u2013" and not span.follows and (span.kind == "year" or query[span.begins + 1] != " "):
+        return False  # "- 12 May 2023: rent" is an item of a list, and "3000 - 2000" a sum
     if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
         return False  # "the last Friday of the month" is one of each month
     if span.kind not in {"which", "year"} and not span.floats:

@@ -18,7 +18,7 @@ _OTHER_MONTHS = zip(
 class DateWords(parserinfo):
     """The words by which dateutil reads dates: its own English words, German, Swedish, French, Spanish and Arabic."""
 
-    JUMP = [*parserinfo.JUMP, "the", "de", "den", "er"]  # noqa: RUF012  # as dateutil declares it
+    JUMP = [*parserinfo.JUMP, "the", "de", "del", "den", "er"]  # noqa: RUF012  # as dateutil declares it
     MONTHS = [(*known, *others) for known, others in zip(parserinfo.MONTHS, _OTHER_MONTHS, strict=True)]  # noqa: RUF012
 
 
