@@ -176,6 +176,23 @@ def test_days_without_a_year_are_the_latest_that_have_begun(query: str, start: s
     assert (period.start, period.end) == (ms(start), ms(end))
 
 
+@pytest.mark.parametrize(
+    ("query", "start", "end"),
+    [
+        ("last year in March", "2025-03-01", "2025-04-01"),
+        ("last year on 12 July", "2025-07-12", "2025-07-13"),
+        ("last year, in the summer", "2025-06-01", "2025-09-01"),
+        ("this year in December", "2026-12-01", "2027-01-01"),
+        ("in 2023 from March to May", "2023-03-01", "2023-06-01"),
+        ("förra året i mars", "2025-03-01", "2025-04-01"),
+        ("letztes Jahr im März", "2025-03-01", "2025-04-01"),
+    ],
+)
+def test_a_part_of_the_year_behind_its_year_is_of_that_year(query: str, start: str, end: str) -> None:
+    (period,) = periods(query, WEDNESDAY)
+    assert (period.start, period.end, period.earlier) == (ms(start), ms(end), ())
+
+
 def test_two_dates_that_are_no_range_are_two_periods() -> None:
     assert [period.text for period in read("in March and April, or today")] == ["March", "April", "today"]
     assert [period.text for period in read("in May 2023, what was true until June 2023")] == [

@@ -245,7 +245,7 @@ def _is_time(span: Span, query: str, lowered: str) -> bool:
     """Tell whether the span's words are about time here: many words are names, verbs or plain numbers too."""
     if query[span.begins] in "-\u2013" and not span.follows and (span.kind == "year" or query[span.begins + 1] != " "):
         return False  # "- 12 May 2023: rent" is an item of a list, and "3000 - 2000" a sum
-    if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
+    if _is_of_a_period(span) and _OF_A_PERIOD.match(lowered, span.ends):
         return False  # "the last Friday of the month" is one of each month
     if span.kind not in {"which", "year"} and not span.floats:
         return True
@@ -259,6 +259,14 @@ def _count_before(lowered: str, starts: int) -> str:
         return ""
     before = _OF_COUNT.search(lowered[max(starts - _LONGEST_COUNT, 0) : starts])
     return before[0] if before else ""
+
+
+def _is_of_a_period(span: Span) -> bool:
+    """Tell whether an expression may be one of each month or year; "last year in March" is not."""
+    if span.kind != "which":
+        return span.kind == "weekday"
+    thing = span.text.split()[-1]
+    return time_words.UNITS.get(thing) != "year" and thing not in time_words.SEASONS
 
 
 def _is_unit(span: Span, query: str) -> bool:

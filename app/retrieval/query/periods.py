@@ -22,6 +22,11 @@ EARLIEST = (1 - _EPOCH) * _DAY
 LATEST = (_NEVER - _EPOCH) * _DAY - 1
 """The end of a period open to the future: the last millisecond of the year 9999, ms since the epoch."""
 MAX_PERIODS = 4
+_YEARS = (365, 366)
+"""Days of a year."""
+_WITHIN_YEAR = ("in", "near", "en")
+"""The roles of the words that put a part behind its year: "last year in March", "förra året i mars"."""
+_APART = len(", ")
 _WITHIN = 100
 """Days from a day to the one that ends the same stretch of days, at most, where neither names its year."""
 _EARLIER_YEARS = 9
@@ -57,15 +62,28 @@ def periods(query: str, reference_time: int) -> tuple[Period, ...]:
     found: list[Period] = []
     while chain and len(found) < MAX_PERIODS:
         first, *chain = chain
+        begins, seen_from = first.starts, today
+        if chain and (year := _year_of(first, chain[0], today)) is not None:
+            first, *chain = chain
+            seen_from = year.after - 1
         last = chain[0] if chain and chain[0].ends_range else first
-        if last is not first and _days(first, last, today) is None:
+        if last is not first and _days(first, last, seen_from) is None:
             last = first
         elif last is not first:
             chain = chain[1:]
-        if (latest := _read(first, last, today)) is not None:
-            text = query[first.starts : last.ends]
-            found.append(Period(*latest, text, tuple(_in_earlier_years(first, last, today, latest))))
+        if (latest := _read(first, last, seen_from)) is not None:
+            earlier = _in_earlier_years(first, last, today, latest) if seen_from == today else ()
+            found.append(Period(*latest, query[begins : last.ends], tuple(earlier)))
     return tuple(found)
+
+
+def _year_of(year: Span, part: Span, today: int) -> Interval | None:
+    """Return the year in which a part without a year lies that is told right behind it: "last year in March"."""
+    is_named = year.kind in {"which", "year"} and not (year.lead_is_open or year.shift or year.part)
+    if not (is_named and part.is_yearly and part.lead in _WITHIN_YEAR and part.begins - year.ends <= _APART):
+        return None
+    days = year.days(today)
+    return days if days is not None and days.after - days.first in _YEARS else None
 
 
 def _read(first: Span, last: Span, today: int) -> tuple[int, int] | None:
