@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import zip_longest
 from typing import Final
 
 from app.domain.moments import moment
@@ -64,7 +65,10 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     """
     unquoted = _QUOTES.split(text[:MAX_TEXT], 1)[0]
     found = []
-    for span in expressions(unquoted):
+    spans = expressions(unquoted)
+    for span, behind in zip_longest(spans, spans[1:]):
+        if behind is not None and behind.follows and span.is_yearly and not behind.is_yearly:
+            continue  # "5 March to 8 March 2025": the year may be of both
         if days := _sure_days(span, unquoted, reference.date().toordinal()):
             last = date.fromordinal(min(days.after - 1, date.max.toordinal()))
             relative = span.is_relative and not span.sure
