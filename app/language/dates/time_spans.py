@@ -271,7 +271,9 @@ def _is_of_a_period(span: Span) -> bool:
 
 def _is_unit(span: Span, query: str) -> bool:
     which, thing = span.text.split()
-    return thing != "day" and not (which == "this" and _is_verb(span, query))
+    if time_words.UNITS.get(thing) == "day" and (thing == "day" or which in time_words.AHEAD):
+        return False  # "next morning" is one of a tale
+    return not (which == "this" and _is_verb(span, query))
 
 
 def _is_month(span: Span, query: str) -> bool:
