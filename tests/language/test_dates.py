@@ -107,6 +107,7 @@ def test_the_ends_of_the_calendar_are_no_error(reference: datetime) -> None:
         "i övermorgon",
         "heute in 999 Jahren",
         "this week",
+        "this weekend",
     ):
         assert all(each.start <= each.end for each in resolved(text, reference))
 

@@ -42,9 +42,10 @@ def read(kind: str, text: str, shift: str, part: str, today: int) -> Interval | 
         days = _days(kind, text, date.fromordinal(today))
         if shift:
             days = _shifted(days, shift.split())
-        return _part(days, part.replace("-", " ").split()) if part else days
+        days = _part(days, part.replace("-", " ").split()) if part else days
     except (ValueError, OverflowError, KeyError):  # no such date; past the calendar
         return None
+    return days if days.first <= date.max.toordinal() else None  # the calendar's last week has no weekend
 
 
 def yearly(kind: str, text: str) -> bool:

@@ -88,7 +88,7 @@ def _year_of(year: Span, part: Span, today: int) -> Interval | None:
 
 def _read(first: Span, last: Span, today: int) -> tuple[int, int] | None:
     days = _days(first, last, today)
-    if days is None or days.first >= _NEVER:  # the calendar's last week has no weekend
+    if days is None:
         return None
     start, end = ((day - _EPOCH) * _DAY for day in days)
     return start, min(end, LATEST)
