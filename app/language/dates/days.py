@@ -194,11 +194,6 @@ def repeats(text: str) -> bool:
     return not _REPEATED.isdisjoint(_WORD.findall(in_small_letters(text)))
 
 
-def last_day(content: str, reference: datetime) -> date | None:
-    """Return the last day that a content surely names, counted from a moment; None where it names none."""
-    return max((mention.end for mention in resolved(content, reference)), default=None)
-
-
 def swapped(span: Span) -> str | None:
     """Return a date in digits with its month and its day exchanged, or None where the date can be read in one way."""
     if span.kind != "numeric" or "." in span.text:

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
+from itertools import chain
 from typing import Literal
 
 from app.language.dates import time_words
-from app.language.dates.days import swapped
+from app.language.dates.days import resolved, swapped
 from app.language.dates.interval import Interval
 from app.language.dates.time_spans import Span, expressions, in_small_letters
 
@@ -44,6 +45,19 @@ def time_expressions(text: str, today: int | None) -> list[TimeExpression]:
     """Return the expressions of time of a text said on the day ``today`` (an ordinal); None: on no known day."""
     lowered = in_small_letters(text)
     return [_time_expression(span, lowered[span.starts : span.ends], today) for span in expressions(text)]
+
+
+def last_day(text: str, reference: datetime) -> date | None:
+    """Return the last day that a task's expressions of time may mean, counted from the day of ``reference``.
+
+    None where the text has no such expression, or one of which no days are read.
+    """
+    today = reference.date().toordinal()
+    # A task of "2 January", told in February, is one of the next year.
+    sure = {mention.place: mention.days for mention in resolved(text, reference) if mention.days.after > today}
+    found = time_expressions(text, today)
+    days = [{sure[one.starts]} if one.starts in sure else one.days for one in found]
+    return date.fromordinal(max(one.after for one in chain(*days)) - 1) if days and all(days) else None
 
 
 def _time_expression(span: Span, written: str, today: int | None) -> TimeExpression:

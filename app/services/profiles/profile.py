@@ -23,8 +23,10 @@ from app.domain.profile_answers import (
     first_line,
 )
 from app.domain.reading import are_tasks
-from app.language.dates.days import dated_once, last_day
+from app.language.dates.days import dated_once
+from app.language.dates.time_expressions import last_day
 from app.ports.database import Row
+from app.retrieval.query.periods import LATEST
 from app.services.answering.answerer import Answering, ProfileQuestion
 from app.services.answering.model_answering import ModelAnswering
 from app.services.answering.summary import summary
@@ -66,9 +68,9 @@ class ProfileService:
         """Store a memory and return it; the same content again is the same memory, and is remembered if forgotten.
 
         Without ``expires_at`` a task expires: a content that names a day, is due once, and is a task as a reader sees
-        it. It expires after that day and not before ``TASK_DAYS``, but with the agent's retention where that is
-        shorter. Other contents, and those that could not be read in time, get no expiry of this kind. Raises as
-        ``LongTermMemoryGateway.store`` does.
+        it. It expires after the last day that it may mean, and not before ``TASK_DAYS``, but with the agent's retention
+        where that is shorter. Other contents, those of which the last day is not known, and those that could not be
+        read in time, get no expiry of this kind. Raises as ``LongTermMemoryGateway.store`` does.
         """
         new = NewMemory(content, {}, session_id, occurred_at, expires_at)
         if expires_at is None and await self._passes(content):
@@ -219,14 +221,19 @@ class ProfileService:
             structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
             return False
 
-    async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
-        """Return when a task that is stored now expires (ms since the epoch), within the agent's retention at most."""
+    async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int | None:
+        """Return when a task that is stored now expires, in ms since the epoch; None where its last day is not known.
+
+        A task expires within the agent's retention at most.
+        """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._backends.data.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
         days = agent_settings(rows).retention_days
         now = self._backends.clock()
         named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))
-        due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * DAY_MS
+        if named is None:
+            return None
+        due = min((named.toordinal() - _EPOCH + 1) * DAY_MS, LATEST)
         expires_at = max((now // _SECOND_MS + 1) * _SECOND_MS + TASK_DAYS * DAY_MS, due)
         return expires_at if days is None else min(expires_at, now + days * DAY_MS)
 

@@ -17,6 +17,7 @@ from app.domain.errors import (
 )
 from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
+from app.domain.moments import milliseconds
 from app.domain.profile_answers import ProfileSummary, ResponseLength
 from app.domain.query import Query
 from app.domain.reading import Kinds
@@ -138,6 +139,35 @@ async def test_a_task_is_kept_until_the_day_that_it_names(bench: Bench) -> None:
     reading(bench, {content: TASK})
     task = await of(bench, "acme").remember("bot", content)
     assert task.expires_at == int(datetime(2999, 10, 13, tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("content", "expires"),
+    [
+        ("I must renew it on 20 June", "2898-06-21"),
+        ("I must be at the fair on 20-22 June", "2898-06-23"),
+        ("I must renew it on 2 January", "2899-01-03"),
+        ("I must pay it by 5/6/2899", "2899-06-06"),
+        ("I must go there next Friday", "2898-02-15"),
+        ("I must call them by the end of next week", "2898-02-17"),
+        ("I must be there in the week of 12 May 2899", "2899-05-18"),
+        ("I must pay it by 9999-12-31", "9999-12-31T23:59:59.999"),
+    ],
+)
+async def test_a_task_of_which_the_day_is_not_sure_is_kept_until_the_last_that_it_may_mean(
+    bench: Bench, content: str, expires: str
+) -> None:
+    reading(bench, {content: TASK})
+    monday = int(datetime(2898, 2, 3, 9, tzinfo=UTC).timestamp() * 1000)
+    bench.backends = replace(bench.backends, clock=lambda: monday)
+    task = await of(bench, "acme").remember("bot", content, occurred_at=monday)
+    assert task.expires_at == milliseconds(datetime.fromisoformat(expires).replace(tzinfo=UTC))
+
+
+async def test_a_task_of_which_the_last_day_is_not_known_is_kept(bench: Bench) -> None:
+    content = "I must do it today, and again half a year from now"
+    reading(bench, {content: TASK})
+    assert (await of(bench, "acme").remember("bot", content)).expires_at is None
 
 
 async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench) -> None:
