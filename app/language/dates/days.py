@@ -250,6 +250,7 @@ def _written(text: str, found: Sequence[Resolved], today: date, most: int | None
         end = mention.place + len(mention.expression)
         ending = _ENDING.match(text, end)
         end = ending.end() if ending else end
-        written.append(f"{text[place:end]} [{shown(mention.days)}]")
+        # Right before a parenthesis the brackets would be a link in Markdown.
+        written.append(f"{text[place:end]} [{shown(mention.days)}]{' ' * text.startswith('(', end)}")
         place = end
     return "".join(written) + text[place:]

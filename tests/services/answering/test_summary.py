@@ -88,6 +88,11 @@ def test_a_memory_is_no_markdown() -> None:
         assert not re.search(r"(?<!\\)\]\(", line)
 
 
+def test_the_days_beside_a_time_make_no_link_of_what_follows() -> None:
+    (_, line) = told(memory("We met yesterday(http://a.example/?q) in town."))
+    assert line == "- 2026-05-01: We met yesterday [2026-04-30] (http://a.example/?q) in town."
+
+
 def test_a_summary_is_bounded_and_full_where_there_is_enough() -> None:
     facts = [
         memory(f"I like {'very ' * 60}nice thing {n}.", f"2026-03-{n % 28 + 1:02}", type="fact") for n in range(150)
