@@ -42,7 +42,7 @@ _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
 _OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|del?){_GAP}(?:the{_GAP})?)?(?:[12]\d{{3}}(?![\w%$€£°]|[.,:]\d)|{_YEAR}))"
 _ORDINAL_QUARTER = rf"{_any(time_words.ORDINALS)}{_GAP}quarter(?!\w)"
 _ATOMS = {
-    "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
+    "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}(?:z|[-+]\d\d:\d\d)?)?{_END}",
     "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
     "years": rf"{_ALONE}(?:19|20)\d\d\s?[-\u2013]\s?(?:19|20)\d\d{_END}",
     "days": rf"{_ALONE}{_DAY}\s?(?:[-\u2013]|to|and)\s?{_DAY}{_GAP}(?:of{_GAP})?{_MONTH}{_OF_YEAR}?"
