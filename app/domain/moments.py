@@ -45,7 +45,7 @@ def parse_moment(text: str) -> datetime:
     """Read a timestamp with its offset, as RFC 3339 writes it; a leap second counts as the next second.
 
     Raises:
-        ValueError: the text has another form, or is no moment of the calendar.
+        ValueError: the text has another form, or is no moment of the calendar in UTC.
     """
     match = _RFC_3339.fullmatch(text)
     if match is None:
@@ -54,7 +54,8 @@ def parse_moment(text: str) -> datetime:
     leap = timedelta(seconds=1) if seconds == "60" else timedelta(0)
     whole = f"{date[:10]}T{date[11:]}:{'59' if leap else seconds}"
     try:
-        return datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}") + leap
+        written = datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}") + leap
+        return written.astimezone(UTC)  # a moment that is not of the calendar in UTC could never be written out
     except (ValueError, OverflowError) as error:
         raise ValueError("must be a moment of the calendar, of the years 1 to 9999") from error
 

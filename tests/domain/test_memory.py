@@ -59,16 +59,18 @@ def test_anything_else_is_no_timestamp(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["0000-01-01T00:00:00Z", "2026-02-29T00:00:00Z", "2026-01-01T00:00:00+24:00", "9999-12-31T23:59:60-23:59"],
+    [
+        "0000-01-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-01-01T00:00:00+24:00",
+        "9999-12-31T23:59:60-23:59",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59.999999999-12:00",
+    ],
 )
 def test_a_timestamp_beyond_the_calendar_is_refused_in_words_for_whoever_wrote_it(text: str) -> None:
     with pytest.raises(ValueError, match="must be a moment of the calendar, of the years 1 to 9999"):
         parse_moment(text)
-
-
-@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999999-23:59"])
-def test_a_moment_whose_utc_is_beyond_the_calendar_is_counted_all_the_same(text: str) -> None:
-    assert abs(milliseconds(parse_moment(text), up=True)) > 62_000_000_000_000
 
 
 @given(texts, st.none() | texts, st.none() | st.integers())
