@@ -1,4 +1,4 @@
-"""URLs over which secrets may be sent."""
+"""URLs: whether secrets may be sent over one, and whose it is."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -12,6 +12,14 @@ def is_secure(url: str) -> bool:
     except ValueError:
         return False
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host)))
+
+
+def authority_of(url: str) -> str | None:
+    """Return the host and the port of a URL in lower case; None where it has none, or is malformed."""
+    try:
+        return urlsplit(url).netloc.lower() or None
+    except ValueError:
+        return None
 
 
 def _is_loopback(host: str) -> bool:

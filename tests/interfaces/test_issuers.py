@@ -264,6 +264,7 @@ async def test_the_token_that_access_itself_took_does_not_count_beside_its_asser
         ({"Sec-Fetch-Site": "same-site", "Origin": "http://other.service"}, 401),
         ({"Origin": "https://evil.example"}, 401),
         ({"Origin": "null"}, 401),
+        ({"Origin": "http://["}, 401),
         ({"Sec-Fetch-Site": "same-origin", "Origin": "http://service"}, 201),
         ({"Origin": "http://service"}, 201),
         ({}, 201),

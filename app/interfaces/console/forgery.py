@@ -1,11 +1,11 @@
 """Tells forms of the console from forms that another site has a browser send."""
 
 import hmac
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from app.domain.errors import Forbidden
+from app.domain.urls import authority_of
 from app.interfaces.console.fields import FormFields
 from app.interfaces.console.tokens import SignIn
 from app.interfaces.cursors import Keys
@@ -42,7 +42,7 @@ def check_origin(request: Request) -> None:
     Every browser says so with a form, by one of two headers; the first is sent over https and to this machine alone.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
-    if site is None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower() and origin:
+    if site is None and authority_of(origin) == request.headers.get("host", "").lower():
         return
     if site != "same-origin":
         raise Forbidden("The form was not sent from a page of this console. Nothing was done.")

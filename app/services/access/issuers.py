@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import structlog
 
+from app.domain.urls import authority_of
 from app.services.access.credentials import Credentials, Principal, refused
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.issuer_sign_in import IssuerSignIn
@@ -79,7 +79,7 @@ def _is_of_another_site(headers: Callable[[str], Sequence[str]]) -> bool:
     if site := headers("sec-fetch-site"):
         return not {"same-origin", "none"}.issuperset(site)
     hosts = {host.lower() for host in headers("host")}
-    return any(urlsplit(origin).netloc.lower() not in hosts for origin in headers("origin"))
+    return any(authority_of(origin) not in hosts for origin in headers("origin"))
 
 
 def _bearer(authorization: Sequence[str]) -> str | None:

@@ -24,6 +24,7 @@ async def forget_form(browser: Browser) -> Form:
     [
         {},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Origin": "https://evil.example"},
         {"Origin": "https://service.evil.example"},
         {"Sec-Fetch-Site": "cross-site", "Origin": "https://service"},
