@@ -105,10 +105,14 @@ class Fullness:
             self._measuring.cancel()
             await asyncio.wait([self._measuring])
 
-    async def least(self) -> str:
-        """Return the name of the least full shard of those that may take tenants."""
+    async def least_first(self) -> list[str]:
+        """Return the names of the shards that may take tenants, the least full one first, and at least the first shard.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
         figures = [each for each in await self.measure() if each.settled]
-        return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
+        return [each.name for each in sorted(figures, key=lambda each: (each.part, each.tenants, each.name))] or [MAIN]
 
     def notices(self) -> list[PartState]:
         """Return a part for each shard that was nearly full when it was last measured, and one for moves left undone.

@@ -238,19 +238,26 @@ class Shards:
                         self._openings.begin(shard)
 
     async def _choose(self, tenant_id: str) -> Place:
-        """Return a place in the least full shard for a new tenant, and enter the tenant there.
+        """Return a place in the least full shard that answers for a new tenant, and enter the tenant there.
 
-        Where another process is first to place the tenant, the tenant never lives in this shard.
+        Where the shard's answer is lost, or another process is first to place the tenant, the tenant never lives there.
 
         Raises:
-            Unavailable: the directory, or the shard, does not answer.
+            Unavailable: the directory, or every shard that may take tenants, does not answer.
         """
         await asyncio.gather(*(self._openings.open(shard) for shard in self.places.shards))
-        place = directory.first_place(await self.fullness.least())
-        if place.shard != MAIN:
-            database = self.named(place.shard).backends.database
-            await database.run([directory.enter(tenant_id, place.epoch)])
-        return place
+        failures: list[Unavailable] = []
+        for place in map(directory.first_place, await self.fullness.least_first()):
+            try:
+                if place.shard != MAIN:
+                    database = self.named(place.shard).backends.database
+                    await database.run([directory.enter(tenant_id, place.epoch)])
+            except Unavailable as error:  # it has answered when it was measured
+                structlog.get_logger().warning("shard_takes_no_tenant", shard=place.shard, code=error.code)
+                failures.append(error)
+            else:
+                return place
+        raise failures[0]
 
     async def _left(self, place: Place, tenant_id: str) -> Place:
         """Follow a tenant that has left the shard which the directory names, and correct the directory.

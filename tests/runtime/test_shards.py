@@ -1,6 +1,7 @@
 """A process serves every tenant from the shard where it lives."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.bootstrap import build_shards, shard_file
 from app.bootstrap.files import open_file
 from app.domain.errors import ConfigurationError, DatabaseUnavailable, InvalidRequest, ShardUnavailable
 from app.domain.shards import Shard
+from app.ports.database import Row, Statement
 from app.runtime.fullness import ShardFigures
 from app.runtime.runtime import Runtime
 from tests.support.memories import memory_rows, tenants
@@ -65,6 +67,33 @@ async def test_new_tenants_live_in_the_shard_that_is_least_full(tmp_path: Path) 
             {"tenant_id": "globex", "shard": "east", "epoch": 1}
         ]
         assert await service.contents("bear", tenant="globex") == ["a bear"]
+
+
+class _Away:
+    """A database that does not answer."""
+
+    backend = "away"
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        raise DatabaseUnavailable(f"It is away: {len(statements)} statements.")
+
+
+@pytest.mark.parametrize("ready", [False, True])
+async def test_a_new_tenant_is_placed_elsewhere_where_the_least_full_shard_went_away_since_it_was_measured(
+    tmp_path: Path, *, ready: bool
+) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "main")
+        assert await service.shards.fullness.least_first() == ["east", "main"]
+        east = service.shards.runtimes["east"]
+        answering = east.backends
+        east.backends = replace(answering, database=_Away())  # type: ignore[arg-type]  # all that is asked of it
+        east.not_ready = None if ready else DatabaseUnavailable("It is away.")
+        await service.store("a bear", tenant="globex")
+        east.backends = answering
+        assert await service.contents("bear", tenant="globex") == ["a bear"]
+        places = await rows_of(service.runtime, "tenant_places", "shard", tenant_id="globex")
+        assert places == [{"shard": "main"}]
 
 
 async def test_two_processes_that_place_a_new_tenant_agree(tmp_path: Path) -> None:
