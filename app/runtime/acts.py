@@ -133,7 +133,7 @@ class LateActs:
                 counted.changed = False
             try:
                 await _run(run, statements)
-            except MemoryGatewayError:
+            except BaseException:  # a process that ends cancels a writing, and writes once more
                 for counted in batch:
                     counted.changed = True
                 raise

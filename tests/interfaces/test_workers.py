@@ -126,6 +126,27 @@ async def test_a_worker_that_the_system_refuses_to_start_is_started_later() -> N
     assert sorted(started.ended) == sorted(process.pid for process in started.processes)
 
 
+async def test_where_there_is_no_room_for_the_connection_of_a_worker_it_is_started_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = Started(_UNTIL_TOLD)
+    workers = started.workers(2)
+    socketpair, asked = socket.socketpair, iter(range(sys.maxsize))
+
+    def without_room_once() -> tuple[socket.socket, socket.socket]:
+        if next(asked) == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return socketpair()
+
+    monkeypatch.setattr(socket, "socketpair", without_room_once)
+    running = run(workers)
+    with structlog.testing.capture_logs() as logs:
+        await started.until(2)
+    workers.stop()
+    assert await running is True
+    assert [log["event"] for log in logs] == ["worker_not_started"]
+
+
 async def test_where_the_first_worker_cannot_be_started_the_reason_is_told() -> None:
     started = Started(_UNTIL_TOLD)
     started.refused = [0]

@@ -1,5 +1,6 @@
 """Administrative acts beyond one request: kills, shards and moves, other interfaces, and processes that end."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -162,6 +163,35 @@ async def test_a_process_that_ends_writes_what_it_has_counted(tmp_path: Path) ->
     async with serving(tmp_path) as service:
         (act,) = await acts(service)
         assert (act["act"], act["outcome"]) == ("agent.erase", "refused")
+
+
+async def test_what_was_just_being_written_when_a_process_ends_is_written_once_more() -> None:
+    begun, never = asyncio.Event(), asyncio.Event()
+    written: list[str] = []
+
+    async def hangs(_: Sequence[ScopedStatement]) -> list[list[Row]]:
+        begun.set()
+        await never.wait()
+        return []
+
+    async def writes(statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        written.extend(statement.tenant_id for statement in statements)
+        return [[] for _ in statements]
+
+    async def run_of_first(_: str) -> RunStatements:
+        return hangs
+
+    async def run_of_last(_: str) -> RunStatements:
+        return writes
+
+    late = LateActs("process", lambda: 0, lambda: b"key")
+    late.refused("acme", "stolen", "access", "forbidden", "http")
+    writing = asyncio.create_task(late.write(run_of_first))
+    await begun.wait()
+    writing.cancel()
+    await asyncio.wait([writing])
+    await late.write(run_of_last)
+    assert written == ["acme"]
 
 
 async def test_what_is_refused_over_mcp_is_counted_too(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -145,15 +145,15 @@ class Workers:
 
     def _begin(self, place: _WorkerPlace) -> ParentConnection | None:
         """Start a worker; return its connection to this process in the new process, and here None."""
-        ours, theirs = socket.socketpair()
-        try:
-            process = self._start(place.number, theirs)
-        except OSError as error:  # there is no room for another process, or file, at the moment
-            structlog.get_logger().error("worker_not_started", reason=str(error))
-            ours.close()
-            theirs.close()
-            self._rest(place, 0.0)
-            return None
+        with ExitStack() as unless_started:
+            try:
+                ours, theirs = map(unless_started.enter_context, socket.socketpair())
+                process = self._start(place.number, theirs)
+            except OSError as error:  # there is no room for another process, or file, at the moment
+                structlog.get_logger().error("worker_not_started", reason=str(error))
+                self._rest(place, 0.0)
+                return None
+            unless_started.pop_all()
         if process is None:
             ours.close()
             for each in self._places:
