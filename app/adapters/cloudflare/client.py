@@ -36,6 +36,7 @@ CALL_SECONDS = 10.0
 
 _BACKGROUND_AT_ONCE = 48
 """Background calls that are made at the same time at most: calls of language models hold a connection for long."""
+_NOT_FOUND = 404
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
@@ -103,14 +104,17 @@ class CloudflareClient:
     async def discover(self) -> Transport:
         """Find out which service answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
 
-        The limit on calls of the REST API does not concern a Worker, so behind one no call is counted.
+        The limit on calls of the REST API does not concern a Worker, so behind one no call is counted. Where neither
+        answers, as in place of a Worker that is not deployed yet, this is asked again the next time.
 
         Raises:
             Unavailable: no service answers, so that it is not known yet.
         """
         if self.transport is UNDISCOVERED:
             try:
-                answer = await self.call(_CAPABILITIES)
+                answer = await self.call(_CAPABILITIES, _meaning_of_capabilities)
+            except _AnsweredByNeither:
+                return self.transport
             except UpstreamRejected:  # Cloudflare's REST API knows no such path
                 self.transport = REST
             else:
@@ -273,6 +277,16 @@ class CloudflareClient:
         for policy, figures in announced.items():
             if "remaining" in figures and "reset_seconds" in figures:
                 self._call_budget.record_announced_limit(policy, figures["remaining"], figures["reset_seconds"])
+
+
+class _AnsweredByNeither(UpstreamRejected):
+    """A refusal without a code: neither Cloudflare's REST API nor an edge has made it."""
+
+
+def _meaning_of_capabilities(refusal: Refusal) -> MemoryGatewayError | None:
+    if refusal.code or refusal.status != _NOT_FOUND:
+        return None
+    return _AnsweredByNeither("Nothing answers at CLOUDFLARE_API_BASE_URL.")
 
 
 @asynccontextmanager

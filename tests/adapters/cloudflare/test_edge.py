@@ -31,7 +31,7 @@ from app.observability.metrics import Metrics
 from app.ports.database import RunRefused, Statement
 from app.ports.vector_index import AwaitedHits, Hit
 from tests.adapters.cloudflare.vectors import CONFIG, FILTERABLE
-from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, answer, body_of, refusal
+from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, answer, body_of, html, refusal
 from tests.contracts.vectors import unit
 
 EDGE = "https://edge.example/client/v4"
@@ -101,7 +101,7 @@ async def test_cloudflare_itself_is_not_asked(metrics: Metrics, api: respx.MockR
     await client.close()
 
 
-@pytest.mark.parametrize("said", [refusal(404, 7003), refusal(405, 7001), httpx.Response(404, text="no such path")])
+@pytest.mark.parametrize("said", [refusal(404, 7003), refusal(405, 7001)])
 async def test_what_knows_no_such_path_is_the_rest_api_and_is_asked_once(
     edge: respx.MockRouter, client: CloudflareClient, said: httpx.Response
 ) -> None:
@@ -116,6 +116,14 @@ async def test_what_knows_no_such_path_is_the_rest_api_and_is_asked_once(
         await D1Database(client, DATABASE).ping()
     with pytest.raises(RateLimited):
         await D1Database(client, DATABASE).ping()
+
+
+async def test_a_worker_that_is_deployed_after_the_service_has_started_is_noticed(
+    edge: respx.MockRouter, client: CloudflareClient
+) -> None:
+    edge.get("/capabilities").mock(side_effect=[html(404), answer(CAPABILITIES)])
+    assert (await client.discover()).name == "REST"
+    assert (await client.discover()).name == "edge"
 
 
 async def test_an_outage_is_not_taken_for_the_rest_api(edge: respx.MockRouter, client: CloudflareClient) -> None:
