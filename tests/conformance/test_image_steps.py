@@ -76,7 +76,13 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-@pytest.fixture(scope="module", params=DOCKERFILES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(path, id=str(path.relative_to(ROOT)), marks=[pytest.mark.long] * (path != IMAGE))
+        for path in DOCKERFILES
+    ],
+)
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(request.param, tmp_path_factory.mktemp("image"))
 

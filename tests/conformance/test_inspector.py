@@ -29,9 +29,10 @@ def era(request: pytest.FixtureRequest) -> Era:
     return era
 
 
-@pytest.fixture(params=["http", "stdio"])
-def inspector(request: pytest.FixtureRequest, tmp_path: Path, url: str, era: Era) -> Inspector:
-    if request.param == "http":
+@pytest.fixture(params=[("http", "modern"), ("stdio", "legacy")], ids="-".join)
+def inspector(request: pytest.FixtureRequest, tmp_path: Path, url: str) -> Inspector:
+    transport, era = request.param
+    if transport == "http":
         return Inspector.over_http(tmp_path, url, HEADERS, era)
     return Inspector.over_stdio(tmp_path, [*COMMAND, "stdio"], {"AGENT": "bot", "PYTHONPATH": str(ROOT)}, era)
 
@@ -43,10 +44,10 @@ def test_it_lists_the_tools(inspector: Inspector) -> None:
     assert tools["repeat"]["outputSchema"]["required"] == ["said"]
 
 
-def test_a_call_gives_what_the_tool_answers_to_who_asks(inspector: Inspector, era: Era) -> None:
+def test_a_call_gives_what_the_tool_answers_to_who_asks(inspector: Inspector) -> None:
     text = "a=b: “ä”\n\\ 😀"
     result = inspector.call("repeat", text=text)
-    assert result["structuredContent"] == {"said": text, "to": "bot", "by": VERSIONS[era]}
+    assert result["structuredContent"] == {"said": text, "to": "bot", "by": VERSIONS[inspector.era]}
     assert result["isError"] is False
 
 

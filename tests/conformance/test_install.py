@@ -24,7 +24,8 @@ class Installed:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
-        self._environment = kept | {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "share")}
+        own = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "share")}
+        self._environment = kept | own | {"PIP_NO_COMPILE": "1"}  # of what is installed, little is loaded
         source = folder / "source"
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "app", "deploy"]
         listed.append("clients/claude-code")

@@ -44,16 +44,29 @@ def era(request: pytest.FixtureRequest) -> Era:
     return era
 
 
-@pytest.fixture(params=["http", "stdio embedded", "stdio passing on"])
-def inspecting(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, era: Era) -> Callable[[str], Inspector]:
-    """Ask for an agent over one transport."""
+_OFTEN = {("http", "legacy"), ("http", "modern"), ("stdio embedded", "modern"), ("stdio passing on", "legacy")}
+"""What is asked in every run: each transport and each era."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(
+            (transport, era), id=f"{transport}-{era}", marks=[pytest.mark.long] * ((transport, era) not in _OFTEN)
+        )
+        for transport in ("http", "stdio embedded", "stdio passing on")
+        for era in ("legacy", "modern")
+    ]
+)
+def inspecting(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server) -> Callable[[str], Inspector]:
+    """Ask for an agent over one transport, in one era."""
+    transport, era = request.param
 
     def inspecting(agent: str) -> Inspector:
         ours = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-        if request.param == "http":
+        if transport == "http":
             headers = {"Authorization": f"Bearer {token(agent)}"}
             return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", headers, era)
-        if request.param == "stdio embedded":
+        if transport == "stdio embedded":
             here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing", "READER": "none"}
             return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", agent), here, era)
         passing_on = ours | {"MEMORY_GATEWAY_TOKEN": token(agent)}

@@ -195,6 +195,7 @@ async def test_opencode_goes_on_without_the_service_says_so_once_and_hands_over_
     assert "not-the-right-one" not in shown
 
 
+@pytest.mark.long
 async def test_a_prompt_of_a_megabyte_is_asked_in_part_and_stored_in_part(coder: Coder) -> None:
     coder.say("", text="What did we say of the harbour? " + "lorem ipsum " * 87_000)
     (query,) = coder.between.bodies("/recall")
@@ -205,6 +206,7 @@ async def test_a_prompt_of_a_megabyte_is_asked_in_part_and_stored_in_part(coder:
     assert len(await coder.contents()) > 1
 
 
+@pytest.mark.long
 async def test_two_sessions_at_once_are_both_kept_each_under_its_own_name(coder: Coder) -> None:
     coder.say("Hello")
     with ThreadPoolExecutor(2) as pool:

@@ -30,7 +30,7 @@ from tests.services.compared import compare
 from tests.services.scripted_reader import REPLACES, RESTATES, ScriptedReader
 from tests.support.backends import Backend, BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
+from tests.support.generation import LONG, ON_THE_DOUBLE, examples
 from tests.support.memories import memory_rows
 from tests.support.tables import column_of, delete_rows, rows_of
 
@@ -219,7 +219,7 @@ async def test_killed_at_any_moment_and_made_again_it_ends_as_if_nothing_had_hap
 
     wanted, calls = await ended(None, 0)
     every = list(moments(calls))
-    for number, done in every[:: max(1, len(every) // examples(300))]:
+    for number, done in every[:: max(1, len(every) // runs_on(backend))]:
         assert (await ended(number, done))[0] == wanted, (number, done)
 
 
@@ -252,8 +252,12 @@ async def test_an_undo_that_is_killed_at_any_moment_and_made_again_ends_as_one_t
     wanted, calls = await ended(None, 0)
     assert len(calls) > 2  # one merge in each
     every = list(moments(calls))
-    for number, done in every[:: max(1, len(every) // examples(300))]:
+    for number, done in every[:: max(1, len(every) // runs_on(backend))]:
         assert (await ended(number, done))[0] == wanted, (number, done)
+
+
+def runs_on(backend: Backend) -> int:
+    return examples(300) if LONG or backend.name == "embedded" else ON_THE_DOUBLE
 
 
 def reports_on(bench: Bench, database: object) -> Consolidations:

@@ -111,7 +111,7 @@ async def test_64_agents_of_8_tenants_at_3_services_use_two_windows_up_without_a
     assert agents.in_vain <= 0.2 * agents.waited, said
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 async def test_64_agents_of_a_service_are_served_3_recalls_a_second_and_more_for_as_long_as_they_ask(
     tmp_path: Path, limited: Backend
 ) -> None:

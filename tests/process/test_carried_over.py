@@ -27,6 +27,8 @@ LANDED = {
     49: "2fae5fbc2e0116aa9e48e49b0ef309c5390cb36f",
 }
 """Commits by how many migrations they know. Those of the tiers had other numbers before 27."""
+_BETWEEN = sorted(LANDED)[1:-1]
+"""What those of them have written that lie between the first and the last is carried over in the long runs."""
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 WRITES: dict[str, tuple[str, str, Any]] = {
     "a parcel was sent to Rome": (
@@ -73,7 +75,12 @@ WRITES: dict[str, tuple[str, str, Any]] = {
 """What each tier is given: a text that is found nowhere else, and the request that brings it."""
 
 
-@pytest.fixture(params=LANDED, ids=lambda number: f"{number} migrations")
+@pytest.fixture(
+    params=[
+        pytest.param(number, id=f"{number} migrations", marks=[pytest.mark.long] * (number in _BETWEEN))
+        for number in LANDED
+    ]
+)
 def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return code_of(LANDED[request.param], tmp_path_factory.mktemp("landed"))
 

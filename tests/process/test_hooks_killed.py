@@ -20,7 +20,7 @@ import pytest
 from tests.process.conftest import Start
 from tests.process.server import Server, credential
 
-RUNS = int(os.environ.get("HOOK_RUNS", "200"))
+RUNS = int(os.environ.get("HOOK_RUNS", "100"))
 SEED = int(os.environ.get("SOAK_SEED", str(secrets.randbelow(1_000_000))))
 SCRIPT = Path(__file__).parents[2] / "clients" / "claude-code" / "memory_hook.py"
 AT_ONCE = 3

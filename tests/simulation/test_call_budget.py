@@ -11,7 +11,7 @@ from tests.simulation.call_budget import LIMIT, WINDOW, Agent, Simulation, jain
 from tests.support.generation import LONG
 
 SEEDS = range(1, 2)
-MORE_SEEDS = range(2, 21 if LONG else 6)
+MORE_SEEDS = range(2, 21 if LONG else 4)
 Agents = Callable[[], list[Agent]]
 
 

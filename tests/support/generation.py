@@ -11,7 +11,7 @@ LONG = "LONG" in os.environ
 MORE = "MORE" in os.environ
 _SHARE = 12 if MORE else 30
 _FEWEST = 5 if MORE else 3
-ON_THE_DOUBLE = 12
+ON_THE_DOUBLE = 12 if LONG else 5
 """Examples of a law on the stand-in account: each has an account of its own."""
 
 # A deadline of wall-clock time fails on a busy machine.

@@ -28,12 +28,12 @@ def deploying(tmp_path: Path) -> Iterator[Deploying]:
 
 
 STRIKES = [
-    pytest.param(Fault(kind="cut"), 1 if LONG else 3, id="before"),
-    pytest.param(Fault(kind="after_effect_cut"), 1 if LONG else 3, id="after"),
-    pytest.param(Fault(kind="half_body"), 5, id="half an answer"),
-    pytest.param(Fault(status=429, headers={"retry-after": "1"}), 5, id="429"),
-    pytest.param(Fault(status=500), 5, id="500"),
-    pytest.param(Fault(kind="invalid_json"), 5, id="nonsense"),
+    pytest.param(Fault(kind="cut"), 1 if LONG else 7, id="before"),
+    pytest.param(Fault(kind="after_effect_cut"), 1 if LONG else 5, id="after"),
+    pytest.param(Fault(kind="half_body"), 5 if LONG else 11, id="half an answer"),
+    pytest.param(Fault(status=429, headers={"retry-after": "1"}), 5 if LONG else 11, id="429"),
+    pytest.param(Fault(status=500), 5 if LONG else 13, id="500"),
+    pytest.param(Fault(kind="invalid_json"), 5 if LONG else 13, id="nonsense"),
 ]
 """What goes wrong, and at each of how many calls."""
 
@@ -62,7 +62,7 @@ def test_whatever_call_goes_wrong_another_run_ends_in_the_same_state(tmp_path: P
 def test_a_deployment_that_ended_half_way_is_taken_back(tmp_path: Path) -> None:
     struck, number = True, 0
     while struck:
-        number += 3
+        number += 3 if LONG else 7
         folder = tmp_path / f"{number}"
         folder.mkdir()
         write_wrangler(folder)
@@ -92,7 +92,7 @@ def fails_once(deploying: Deploying, number: int, fault: Fault, *words: str) -> 
     return faults.struck
 
 
-@pytest.mark.parametrize("at", range(10, 70, 6 if LONG else 18))
+@pytest.mark.parametrize("at", range(10, 70, 6 if LONG else 30))
 def test_a_run_that_is_killed_is_gone_on_with(deploying: Deploying, at: int) -> None:
     """The process is killed at a call, which is carried out and answered to nobody."""
     line = "from app.interfaces.cli import main; main()"

@@ -92,7 +92,14 @@ async def test_axe_finds_nothing_on_any_page(shown: Shown, scheme: Literal["ligh
     await context.close()
 
 
-@pytest.mark.parametrize("size", [NARROW, ViewportSize(width=320, height=640), WIDE])
+@pytest.mark.parametrize(
+    "size",
+    [
+        ViewportSize(width=320, height=640),
+        pytest.param(NARROW, marks=pytest.mark.long),
+        pytest.param(WIDE, marks=pytest.mark.long),
+    ],
+)
 async def test_no_page_is_wider_than_the_screen(shown: Shown, size: ViewportSize) -> None:
     async with opened(shown, viewport=size, java_script_enabled=True) as page:
         widths = {}

@@ -176,7 +176,7 @@ async def test_sentences_that_are_merged_again_and_again_rest_on_a_few_memories(
     assert await counts(service) == (1, 29, 29)
 
 
-@pytest.mark.parametrize("hundreds", [25, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("hundreds", [25, pytest.param(100, marks=pytest.mark.long)])
 async def test_thousands_of_turns_leave_twenty_summaries_that_are_of_all_of_them(bench: Bench, hundreds: int) -> None:
     service = windows(bench, window_tokens=1_000, quotas=Defaults())
     before = 0
