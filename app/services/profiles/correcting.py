@@ -8,6 +8,7 @@ from app.domain.errors import FieldError, Forbidden, InvalidRequest, NotFound, S
 from app.domain.facts import FACT_KEY
 from app.domain.memory import STORE_KEY, Memory, NewMemory, Scope
 from app.domain.moments import DAY_MS
+from app.retrieval.query.periods import LATEST
 from app.services.memories.gateway import LongTermMemoryGateway
 from app.services.memories.lookup import Lookup
 from app.services.profiles.profile import ProfileService
@@ -46,7 +47,7 @@ class Corrections:
         if found.holder is not None:
             return await self._made_before(agent_id, found.holder, content)
         self._check(old, content)
-        at = max(min(at, self._backends.clock()), _happened_at(old) + 1)
+        at = min(max(min(at, self._backends.clock()), _happened_at(old) + 1), LATEST)
         metadata = {key: value for key, value in old.metadata.items() if key != FACT_KEY}
         new = NewMemory(content, metadata, occurred_at=at, expires_at=old.expires_at)
         screened = replace(self._backends, screening=Screening())  # its other fields are those of what is there
