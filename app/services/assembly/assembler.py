@@ -7,7 +7,7 @@ from time import perf_counter
 
 from app.domain import limits
 from app.domain.episodes import EpisodesWanted
-from app.domain.errors import FieldError, InvalidRequest, LongTermDisabled, MemoryGatewayError, NotFound
+from app.domain.errors import FieldError, InvalidRequest, LongTermDisabled, MemoryGatewayError, NotFound, TenantMoved
 from app.domain.json_types import Json, to_json
 from app.domain.moments import format_moment
 from app.domain.query import Query
@@ -111,6 +111,7 @@ class Assembler:
 
         Raises:
             InvalidRequest, NotFound: as the parts say of a field.
+            TenantMoved: the tenant lives in another shard, or is just moving there.
             Unavailable: no part answers.
         """
         started = perf_counter()
@@ -163,7 +164,7 @@ class Assembler:
         async with self._database.part():
             try:
                 return await part()
-            except (InvalidRequest, NotFound):
+            except (InvalidRequest, NotFound, TenantMoved):  # where the tenant lives now, every part answers
                 raise
             except MemoryGatewayError as error:
                 return error

@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.author import Author
 from app.domain.episodes import NewEpisode, NewRun
-from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.errors import InvalidRequest, NotFound, TenantMoved, Unavailable
 from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
@@ -176,6 +176,14 @@ async def test_an_outage_of_the_database_is_no_empty_context(bench: Bench) -> No
     await furnish(bench)
     bench.database.error = Unavailable("away")
     with pytest.raises(Unavailable):
+        await assemble(bench)
+
+
+async def test_a_context_whose_tenant_has_moved_is_assembled_nowhere_else(bench: Bench) -> None:
+    await furnish(bench)
+    await assemble(bench)  # the shared documents are in the cache from now on
+    bench.database.error = TenantMoved("It lives elsewhere.", repeatable=True)
+    with pytest.raises(TenantMoved):
         await assemble(bench)
 
 
