@@ -83,11 +83,13 @@ def test_a_number_behind_another_word_is_read(text: str) -> None:
     assert [each.start for each in resolved(text, TUESDAY)] == [date(2026, 2, 23)]
 
 
-def test_a_date_without_a_year_is_not_sure_where_the_end_of_its_range_names_one() -> None:
-    text = "The fair was from 5 March to 8 March 2025"
+@pytest.mark.parametrize(
+    "text", ["The fair was from 5 March to 8 March 2025", "On 5 March, 8 March 2025", "on 5 March or on 8 March 2025"]
+)
+def test_a_date_without_a_year_is_not_sure_where_the_one_behind_it_names_one(text: str) -> None:
     assert [each.expression for each in resolved(text, TUESDAY)] == ["8 March 2025"]
     assert not mentioned_days(text, TUESDAY.toordinal()).is_sure
-    assert len(resolved("from 5 March to 8 March", TUESDAY)) == 2
+    assert len(resolved("from 5 March to 8 March", TUESDAY)) == len(resolved("on 5 March last week", TUESDAY)) == 2
 
 
 def test_several_expressions_come_in_their_order_each_with_its_place() -> None:

@@ -194,6 +194,20 @@ def test_a_part_of_the_year_behind_its_year_is_of_that_year(query: str, start: s
     assert (period.start, period.end, period.earlier) == (ms(start), ms(end), ())
 
 
+@pytest.mark.parametrize(
+    ("query", "starts"),
+    [
+        ("in January and February 2025", ["2025-01-01", "2025-02-01"]),
+        ("in January, February and March 2025", ["2025-01-01", "2025-02-01", "2025-03-01"]),
+        ("in November and in January 2025", ["2024-11-01", "2025-01-01"]),
+        ("on 5 or 8 May 2025 or 12 July 2025", ["2025-05-08", "2025-07-12"]),
+        ("on 5 May or 8 May 2025", ["2025-05-05", "2025-05-08"]),
+    ],
+)
+def test_the_year_at_the_end_of_a_list_is_that_of_the_list(query: str, starts: list[str]) -> None:
+    assert [period.start for period in periods(query, WEDNESDAY)] == list(map(ms, starts))
+
+
 def test_two_dates_that_are_no_range_are_two_periods() -> None:
     assert [period.text for period in read("in March and April, or today")] == ["March", "April", "today"]
     assert [period.text for period in read("in May 2023, what was true until June 2023")] == [

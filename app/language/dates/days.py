@@ -26,6 +26,8 @@ _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?\u3002]\s)")
 _NEAR = 100
 """Days between a date without its year and the day of the text, at most; the date's year is the one that fits."""
+_APART = len(" and ")
+"""Characters between two dates of one list, at most."""
 _MAX_MONTH = 12
 _MAX_READ = 4000
 _MAX_SENTENCES = 8
@@ -67,8 +69,8 @@ def resolved(text: str, reference: datetime) -> list[Resolved]:
     found = []
     spans = expressions(unquoted)
     for span, behind in zip_longest(spans, spans[1:]):
-        if behind is not None and behind.follows and span.is_yearly and not behind.is_yearly:
-            continue  # "5 March to 8 March 2025": the year may be of both
+        if behind is not None and _may_share_year(span, behind):
+            continue
         if days := _sure_days(span, unquoted, reference.date().toordinal()):
             last = date.fromordinal(min(days.after - 1, date.max.toordinal()))
             relative = span.is_relative and not span.sure
@@ -212,6 +214,12 @@ def _sure_days(span: Span, text: str, today: int) -> Interval | None:
     if span.kind == "weekday" or span.shift or span.part or swapped(span):
         return None
     return _nearest(span, today) if span.is_yearly else span.days(today)
+
+
+def _may_share_year(span: Span, behind: Span) -> bool:
+    """Tell whether a date without a year may have the year of the one behind it: "5 March to 8 March 2025"."""
+    is_list = behind.kind == span.kind and behind.begins - span.ends <= _APART
+    return is_list and span.is_yearly and not behind.is_yearly
 
 
 def _nearest(span: Span, today: int) -> Interval | None:

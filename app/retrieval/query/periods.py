@@ -4,8 +4,8 @@ Dates are read by dateutil. Days begin at midnight UTC and weeks on Monday; wher
 ways, its day comes first (5/6/2023 is the 5th of June); seasons are those of the northern hemisphere.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from dateutil.relativedelta import relativedelta
@@ -27,6 +27,7 @@ _YEARS = (365, 366)
 _WITHIN_YEAR = ("in", "near", "en")
 """The roles of the words that put a part behind its year: "last year in March", "förra året i mars"."""
 _APART = len(", ")
+_APART_IN_LIST = len(" and ")
 _WITHIN = 100
 """Days from a day to the one that ends the same stretch of days, at most, where neither names its year."""
 _EARLIER_YEARS = 9
@@ -58,23 +59,33 @@ def periods(query: str, reference_time: int) -> tuple[Period, ...]:
     """
     today = reference_time // _DAY + _EPOCH
     query = clipped(query)
-    chain = list(spans(query))
+    chain = _in_context(list(spans(query)), today)
     found: list[Period] = []
     while chain and len(found) < MAX_PERIODS:
-        first, *chain = chain
-        begins, seen_from = first.starts, today
-        if chain and (year := _year_of(first, chain[0], today)) is not None:
-            first, *chain = chain
-            seen_from = year.after - 1
-        last = chain[0] if chain and chain[0].ends_range else first
+        (first, seen_from), *chain = chain
+        last = chain[0][0] if chain and chain[0][0].ends_range else first
         if last is not first and _days(first, last, seen_from) is None:
             last = first
         elif last is not first:
             chain = chain[1:]
         if (latest := _read(first, last, seen_from)) is not None:
             earlier = _in_earlier_years(first, last, today, latest) if seen_from == today else ()
-            found.append(Period(*latest, query[begins : last.ends], tuple(earlier)))
+            found.append(Period(*latest, query[first.starts : last.ends], tuple(earlier)))
     return tuple(found)
+
+
+def _in_context(named: Sequence[Span], today: int) -> list[tuple[Span, int]]:
+    """Return the expressions, each with the day that it is seen from; one that only says of which year is no other."""
+    found: list[tuple[Span, int]] = []
+    for span in reversed(named):
+        behind, seen_from = found[-1] if found else (span, today)
+        if found and (year := _year_of(span, behind, today)) is not None:
+            found[-1] = replace(behind, starts=span.starts), year.after - 1
+        elif found and (year := _shared_year(span, behind, seen_from, today)) is not None:
+            found.append((span, year.first))
+        else:
+            found.append((span, today))
+    return found[::-1]
 
 
 def _year_of(year: Span, part: Span, today: int) -> Interval | None:
@@ -84,6 +95,13 @@ def _year_of(year: Span, part: Span, today: int) -> Interval | None:
         return None
     days = year.days(today)
     return days if days is not None and days.after - days.first in _YEARS else None
+
+
+def _shared_year(span: Span, behind: Span, seen_from: int, today: int) -> Interval | None:
+    """Return the days of the expression behind one without a year that has its year: "January and February 2025"."""
+    has_year = not behind.is_yearly or seen_from != today
+    is_list = behind.kind == span.kind and not behind.ends_range and behind.begins - span.ends <= _APART_IN_LIST
+    return behind.days(seen_from) if span.is_yearly and is_list and has_year else None
 
 
 def _read(first: Span, last: Span, today: int) -> tuple[int, int] | None:
