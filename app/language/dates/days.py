@@ -232,6 +232,8 @@ def _nearest(span: Span, today: int) -> Interval | None:
 def _is_open(span: Span, text: str) -> bool:
     """Tell whether a relative expression may mean several times, as "a few weeks ago" and "last March" do."""
     words = span.text.split()
+    if span.kind == "before_last":
+        return words[0] in WEEKDAYS
     if span.kind != "which":
         return not _VAGUE.isdisjoint((" ".join(words[:-2]), " ".join(words[1:-1])))
     shift = WHICH[words[0]]

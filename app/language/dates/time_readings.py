@@ -10,7 +10,7 @@ from dateutil.relativedelta import relativedelta, weekday
 from app.language.dates import time_words
 from app.language.dates.interval import Interval
 
-RELATIVE = frozenset(("which", "ago", "exact", "rolling", "fixed", "unspaced"))
+RELATIVE = frozenset(("which", "before_last", "ago", "exact", "rolling", "fixed", "unspaced"))
 """The kinds of expressions that are counted from a day. A bare "Friday" is not: it may be the last or the next."""
 
 _STEP = {
@@ -168,6 +168,8 @@ def _relative(kind: str, words: list[str], day: date) -> Interval:
     match kind:
         case "which":
             return _which(time_words.WHICH[words[0]], words[1], day)
+        case "before_last":
+            return _before_last(words[0], day)
         case "ago":
             return _ago(words, day)
         case "exact":
@@ -201,7 +203,16 @@ def _unit_of(word: str) -> str:
     return time_words.UNITS.get(word) or time_words.UNITS[word.removesuffix("s")]
 
 
+def _before_last(thing: str, day: date) -> Interval:
+    if thing in time_words.UNITS:
+        return _unit(day, time_words.UNITS[thing], -2)
+    return _unit(date.fromordinal(_which(-1, thing, day).first), "day", -_WEEK)
+
+
 def _ago(words: list[str], day: date) -> Interval:
+    if words[-1] in time_words.FIXED:  # "a week ago yesterday"
+        _, shift = time_words.FIXED[words[-1]]
+        return _exact(words[:-1], day + _STEP["day"] * shift)
     if words[-1] == "now":  # "two weeks from now"
         return _counted(words[:-2], 1, day)
     return _counted(words[:-1], -1, day)

@@ -41,6 +41,8 @@ _YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
 # Behind a month the year may go on with a mark: "winter 2023/24", "12 March 2023-15 March 2023".
 _OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|del?){_GAP}(?:the{_GAP})?)?(?:[12]\d{{3}}(?![\w%$€£°]|[.,:]\d)|{_YEAR}))"
 _ORDINAL_QUARTER = rf"{_any(time_words.ORDINALS)}{_GAP}quarter(?!\w)"
+_BEHIND_LAST = _any(lexicon.words("beside") | lexicon.words("speaking"))
+"""Words behind "the week before last": in "the week before last Easter" the week is another."""
 _ATOMS = {
     "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}(?:z|[-+]\d\d:\d\d)?)?{_END}",
     "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
@@ -55,7 +57,9 @@ _ATOMS = {
     "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
     "which": rf"{_WHICH}{_GAP}(?:{_any(time_words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(time_words.MONTHS)})(?!\w)",
     "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
-    "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago|from{_GAP}now)(?!\w)",
+    "before_last": rf"(?:{_any(time_words.UNITS)}|{_WEEKDAY}){_GAP}before{_GAP}last"
+    rf"(?={_GAP}{_BEHIND_LAST}(?!\w)|\s?[^\w\s]|\s?$)",
+    "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago(?:{_GAP}(?:today|yesterday))?|from{_GAP}now)(?!\w)",
     "fixed": rf"{_any(time_words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
