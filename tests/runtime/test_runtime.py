@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 
 from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime, build_shards
-from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
+from app.domain.errors import DatabaseRejected, DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
 from app.observability.logs import configure_logging
 from app.runtime import runtime
 from app.runtime.backends import Backends
@@ -129,6 +129,17 @@ async def test_data_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(SchemaTooNew, match=r"9999_future\.sql"):
         await later.start()
     await later.close()
+
+
+async def test_a_process_ends_in_order_where_the_database_refuses_what_it_would_write_then(tmp_path: Path) -> None:
+    async with serving(tmp_path, change=failing) as service:
+        database = service.runtime.backends.database
+        assert isinstance(database, FailingDatabase)
+        await service.store("a fox")
+        database.error = DatabaseRejected("A statement does not fit this schema.")
+        with capture_logs() as logs:
+            await service.shards.close()
+    assert "leases_left" in [log["event"] for log in logs]
 
 
 async def test_a_memory_left_in_the_outbox_is_in_the_index_after_the_next_start(tmp_path: Path) -> None:

@@ -65,7 +65,11 @@ class Said:
 
 
 class Hook:
-    """Does what an event of a session asks for."""
+    """Does what an event of a session asks for.
+
+    Attributes:
+        kept: Whether ``hand_over`` has kept what was said, or left it in the transcript that it lies in.
+    """
 
     def __init__(self, settings: str, event: Mapping[str, Any], *, agent: str | None, project: str) -> None:
         """Take the user's file, the event, the profile that the command line names, and the project's directory.
@@ -73,7 +77,7 @@ class Hook:
         Raises:
             Failed: the user's file cannot be used, or what the hooks keep beside it.
         """
-        self._settings, self._event = settings, event
+        self._settings, self._event, self.kept = settings, event, False
         self._pinned = read_pinned(settings)
         self.prompt_seconds = self._pinned.prompt_seconds
         self.profile = profile_of(project, agent or self._pinned.agent)
@@ -220,6 +224,7 @@ class Hook:
                 self._note()
             session.transcript = self._transcript
             hand_over(session, self._spool, until)
+        self.kept = True
 
     def _sweep(self, until: float) -> None:
         """Put what other sessions have said into the spool: Claude Code, or a hook, may have been killed.

@@ -55,6 +55,7 @@ _MARGIN_SECONDS = 0.06
 """Of an event's time, what is kept for the end of the process; of a prompt's 300 ms it is a fifth."""
 _LOOK_SECONDS = 0.01
 _WITH_CONTEXT = ("SessionStart", "UserPromptSubmit")
+_KEEPING = ("PreCompact", "SessionEnd")
 
 
 class Call:
@@ -129,18 +130,15 @@ def _event(call: Call) -> None:
     while not doing.ended.acquire(timeout=_LOOK_SECONDS):  # what the event is, and so its time, is known a little later
         if time.monotonic() - started > doing.seconds - _MARGIN_SECONDS / 2:
             _tell(f"memory_hook: {doing.name}: there was no more time")
-            _end(_printed(events.Said(), doing.name, call.format))
-    code = 0
+            _end(_printed(events.Said(), doing.name, call.format), doing.code)
     for line in doing.failures:
         _tell(f"memory_hook: {doing.name}: {line}")
-    if doing.unkept and call.command:
-        code = 1
     _print(_printed(doing.said, doing.name, call.format))
     try:
         doing.said.printed()
     except Exception as error:  # noqa: BLE001 - all was printed; what is left is done at the next event
         _tell(f"memory_hook: {doing.name}: {error}")
-    _end("", code)
+    _end("", doing.code)
 
 
 class _Doing:
@@ -150,17 +148,23 @@ class _Doing:
         name: The event, once it is known.
         said: What it has to say.
         failures: What went wrong, in lines.
-        unkept: Whether what was said could not be kept.
     """
 
     def __init__(self, call: Call, started: float) -> None:
         self._call, self._started = call, started
         self.name = EVENTS.get(call.command, "no event")
         self.seconds = events.SECONDS.get(self.name, max(events.SECONDS.values()))
-        self.said, self.unkept = events.Said(), False
+        self.said = events.Said()
         self.failures: list[str] = []
+        self._hook: events.Hook | None = None
         self.ended = _thread.allocate_lock()
         self.ended.acquire()
+
+    @property
+    def code(self) -> int:
+        """The exit code: 1 tells a harness that what was said is not kept, by an error or until the time was over."""
+        kept = self._hook is not None and self._hook.kept
+        return 1 if self._call.command and self.name in _KEEPING and not kept else 0
 
     def run(self) -> None:
         try:
@@ -168,8 +172,7 @@ class _Doing:
         except Exception as error:  # noqa: BLE001 - whatever it is, the harness is to go on
             line = " ".join((str(error) or type(error).__name__).split())
             self.failures.append(line)
-            self.unkept = self.name in ("PreCompact", "SessionEnd")
-            if self.name == "SessionStart" or self.unkept:
+            if self.name in ("SessionStart", *_KEEPING):
                 self.said.notice = f"Memory Gateway: {line}"
         finally:
             self.ended.release()
@@ -181,7 +184,7 @@ class _Doing:
         if self.name not in events.SECONDS:
             raise Failed("there is nothing to do at this event")
         self.seconds = events.SECONDS[self.name]
-        hook = _hook(self._call, event)
+        self._hook = hook = _hook(self._call, event)
         if self.name == "UserPromptSubmit":
             self.seconds = hook.prompt_seconds
         until = self._started + self.seconds - _MARGIN_SECONDS
