@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.messages import Message, NewMessage, digest, message_id
+from app.domain.moments import FIRST_MOMENT
 from app.services.turns.turns import paced
 
 _DAY_MS = 86_400_000
@@ -74,14 +75,15 @@ async def identify(messages: Sequence[NewMessage], session_id: str | None, now: 
 def said_at(messages: Sequence[NewMessage], now: int) -> list[int]:
     """Return the moment of each message: the one that it came with, or else a millisecond after the message before it.
 
-    Messages before the first that has one count back from it; where none has, the first was said now.
+    Messages before the first that has one count back from it, but not to a moment before the calendar; where none has,
+    the first was said now.
     """
     first = next((number for number, message in enumerate(messages) if message.occurred_at is not None), None)
     moment = now if first is None else (messages[first].occurred_at or 0) - first
     moments: list[int] = []
     for message in messages:
         moment = moment if message.occurred_at is None else message.occurred_at
-        moments.append(moment)
+        moments.append(max(moment, FIRST_MOMENT))
         moment += 1
     return moments
 

@@ -233,3 +233,16 @@ async def test_what_a_service_leaves_undone_the_next_one_finishes(tmp_path: Path
             await asyncio.sleep(0.02)
         assert told["stored"] == 2
         assert len(await service.recall("Rome")) == 2
+
+
+async def test_what_was_said_before_a_message_of_the_first_moment_of_the_calendar_is_told_with_that_moment(
+    service: Service,
+) -> None:
+    first = "0001-01-01T00:00:00.000Z"
+    messages = [{"role": "user", "content": "I live in Oslo"}, TIMED | {"occurred_at": first}]
+    assert (await ingest(service, *messages)).json()["stored"] == 2
+    assert {entry["occurred_at"] for entry in await service.recall("Where do I live?")} == {first}
+    appended = await service.post("/working/bot/i/messages", {"messages": messages})
+    assert appended.status_code == 201
+    window = await service.client.get("/working/bot/i/window", headers=service.credential())
+    assert [message["occurred_at"] for message in window.json()["messages"]] == [first, first]
