@@ -176,6 +176,19 @@ async def test_what_is_masked_is_told_recalled_and_the_same_request_again(tmp_pa
         assert "sensitive-content" not in plain.headers
 
 
+async def test_a_message_that_is_too_long_once_it_is_masked_is_refused_by_name_and_nothing_is_kept(
+    tmp_path: Path,
+) -> None:
+    messages = [{"role": "user", "content": "hello"}, {"role": "user", "content": "a://b:c@d " * 3200}]
+    paths = ("/profiles/bot/ingest", "/profiles/bot/ingest?dry_run=true", "/working/bot/i/messages")
+    async with serving(tmp_path, sensitive_content="mask") as service:
+        for path in paths:
+            answer = await service.post(path, {"messages": messages})
+            assert_problem(answer, 413, "content_too_large")
+            assert [error["field"] for error in answer.json()["errors"]] == ["messages.1.content"]
+        assert await service.recall("hello") == []
+
+
 async def test_what_is_counted_is_kept_as_it_is(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         answer = await service.post("/store", {"agent_id": "bot", "content": f"It is {TOKEN}"})

@@ -13,7 +13,7 @@ from app.domain.messages import Item, Message, NewMessage
 from app.services.ingest.at_once import for_each
 from app.services.ingest.classify import SHOWN, classified, words_of
 from app.services.ingest.extract import extracted, groups_of
-from app.services.ingest.identify import Conversation, check, identify
+from app.services.ingest.identify import Conversation, identify, screened
 from app.services.ingest.messages import Taking
 from app.services.ingest.verify import batches, merged, verified
 from app.services.learning import classifying
@@ -57,9 +57,7 @@ async def dry_run(
     """
     limits.check(("agent_id", limits.AGENT_ID, agent_id))
     scope, now = Scope(backends.tenant_id, agent_id), backends.clock()
-    await check(messages, session_id, now)
-    messages = await backends.screened(messages, "messages")
-    session_id = await backends.screened(session_id, "session_id")
+    messages, session_id = await screened(backends, messages, session_id, now)
     conversation = await identify(messages, session_id, now)
     known = await Taking(backends, scope, conversation).known()
     ingestion = _ingestion(agent_id, conversation, known, now)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain import limits
 from app.domain.messages import Message, NewMessage, digest, message_id
 from app.domain.moments import FIRST_MOMENT
+from app.services.tenant.backends import TenantBackends
 from app.services.turns.turns import paced
 
 _DAY_MS = 86_400_000
@@ -46,6 +47,23 @@ async def check(messages: Sequence[NewMessage], session_id: str | None, now: int
         ]
     if found:
         raise limits.out_of_bounds(found[:_MAX_NAMED])
+
+
+async def screened(
+    backends: TenantBackends, messages: Sequence[NewMessage], session_id: str | None, now: int
+) -> tuple[Sequence[NewMessage], str | None]:
+    """Return messages and their session as they may be kept: a text that is masked is within its bounds too.
+
+    Raises:
+        SensitiveContent: a field has content that is not kept.
+        ContentTooLarge, InvalidRequest: as ``check`` says.
+    """
+    await check(messages, session_id, now)
+    kept = await backends.screened(messages, "messages")
+    session = await backends.screened(session_id, "session_id")
+    if kept is not messages or session is not session_id:  # a label may be longer than what it takes the place of
+        await check(kept, session, now)
+    return kept, session
 
 
 async def identify(messages: Sequence[NewMessage], session_id: str | None, now: int) -> Conversation:

@@ -16,7 +16,7 @@ from app.domain.messages import Item, ItemStatus, NewMessage
 from app.domain.request_note import MemoryOperation
 from app.ports.database import Row
 from app.services.ingest.dry_run import Shown, dry_run
-from app.services.ingest.identify import Conversation, check, identify
+from app.services.ingest.identify import Conversation, identify, screened
 from app.services.ingest.messages import Taken, Taking, allowed, too_many
 from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import IngestionWork
@@ -67,9 +67,7 @@ class Ingester:
         ends = loop.time() + self._backends.limits.ingest_seconds
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope, now = Scope(self._backends.tenant_id, agent_id), self._backends.clock()
-        await check(messages, session_id, now)
-        messages = await self._backends.screened(messages, "messages")
-        session_id = await self._backends.screened(session_id, "session_id")
+        messages, session_id = await screened(self._backends, messages, session_id, now)
         conversation = await identify(messages, session_id, now)
         taking = Taking(self._backends, scope, conversation)
         learns = self._backends.models.model is not None

@@ -22,7 +22,7 @@ from app.domain.messages import NewMessage, message_id
 from app.domain.windows import AppendedTurns, FallingTurn, Summary, Window, WindowState, WindowTurn
 from app.ports.database import Row
 from app.retrieval.selection import tokens
-from app.services.ingest.identify import check, said_at
+from app.services.ingest.identify import said_at, screened
 from app.services.ingest.ingester import Ingester
 from app.services.tenant.backends import TenantBackends
 from app.services.tenant.writing import errors_of, write
@@ -68,14 +68,13 @@ class WindowService:
         if not 1 <= len(messages) <= limits.MAX_APPENDED:
             message = f"has {len(messages)} messages, from 1 to {limits.MAX_APPENDED} are allowed"
             raise InvalidRequest.of_field("messages", message)
-        await check(messages, instance, self._backends.clock())
+        messages, _ = await screened(self._backends, messages, None, self._backends.clock())
         limits.check(
             *(
                 (f"messages.{number}.tokens", limits.MESSAGE_TOKENS, message.tokens)
                 for number, message in enumerate(messages)
             )
         )
-        messages = await self._backends.screened(messages, "messages")
         turns = _turns(instance, messages)
         untold = all(message.occurred_at is None for message in messages)
         run = statements.append(turns, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
