@@ -176,6 +176,16 @@ async def test_what_is_masked_is_told_recalled_and_the_same_request_again(tmp_pa
         assert "sensitive-content" not in plain.headers
 
 
+async def test_a_session_that_is_named_by_such_content_is_refused_and_not_taken_for_another(tmp_path: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "hello"}], "session_id": CARD}
+    async with serving(tmp_path, sensitive_content="mask") as service:
+        for path in ("/profiles/bot/ingest", "/profiles/bot/ingest?dry_run=true"):
+            answer = await service.post(path, body)
+            assert_problem(answer, 422, "sensitive_content")
+            assert [error["field"] for error in answer.json()["errors"]] == ["session_id"]
+        assert await service.recall("hello") == []
+
+
 async def test_a_message_that_is_too_long_once_it_is_masked_is_refused_by_name_and_nothing_is_kept(
     tmp_path: Path,
 ) -> None:

@@ -87,7 +87,7 @@ class Screening:
         self._tell(found, handling)
         if refused:
             raise SensitiveContent.of(refused[:_MAX_NAMED])
-        if handling != "mask":
+        if handling != "mask" or _is_name(name):
             return value
         return cast("_T", await self._masked_apart(value))  # it looks at each text up to four times
 
@@ -191,7 +191,7 @@ def _work(part: _Looked) -> int:
 
 def _parts(value: object, name: str) -> Iterator[_Looked]:
     """Yield the texts of a value that may have something in them, and what they are in, in their order."""
-    left: list[tuple[_Way, object, bool]] = [((None, name) if name else None, value, False)]
+    left: list[tuple[_Way, object, bool]] = [((None, name) if name else None, value, _is_name(name))]
     while left:
         way, value, names = left.pop()
         if (text := _text_of(value)) is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.memories import memory_column, memory_rows
 from tests.support.scopes import revoke
+from tests.support.secrets import CARD
 from tests.support.tables import rows_of
 
 
@@ -259,3 +261,20 @@ async def test_a_hundred_appends_at_once_lose_nothing(bench: Bench, monkeypatch:
     await windows(bench).settle("bot", "i")
     kept, gone = await numbers(bench), await remembered(bench)
     assert (sorted([*kept, *gone]), len(kept)) == ([*range(100)], 5)
+
+
+def masking(bench: Bench) -> WindowService:
+    backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
+    return WindowService(replace(backends, screening=replace(backends.screening, handling="mask")))
+
+
+async def test_turns_of_an_instance_whose_name_looks_like_a_card_number_fall_where_numbers_are_masked(
+    bench: Bench,
+) -> None:
+    for number in range(8):
+        await masking(bench).append("bot", CARD, said(number), ttl_seconds=3600)
+        await ended(bench)
+    state = (await masking(bench).window("bot", CARD)).state
+    assert state is not None
+    assert (state.messages, state.fallen, state.due) == (5, 3, False)
+    assert await memory_column(bench, "session_id") == [CARD] * 3
